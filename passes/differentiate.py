@@ -1,8 +1,8 @@
-"""differentiate: the gradient of a function of ONNX ops, by the table of derivatives (passes/vjp).
+"""differentiate: the gradient of a function of ONNX ops.
 
-The function keeps its inputs; its results become, for each of `wrt`, the sum over `of` of
-(d of / d wrt)^T c, in the shape and dtype of the value. c is an input `cotangent_<of>` with `cotangents`;
-else 1 for an `of` of one element, and for others what `reduce` says, the sum or the mean.
+The function keeps its inputs; its results become, for each of `wrt`, the sum over `of` of (d of / d wrt)^T c,
+in the shape and dtype of the value. c is an input `cotangent_<of>` with `cotangents`; else 1 for an `of` of
+one element, and the seed of `reduce`, sum or mean, for others.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ from passes.vjp.walk import Walk
 REDUCTIONS = ("sum", "mean")
 
 NAME_TEMPLATE = "{what}_{name}"
-"""How what is new is called: `what` is grad or cotangent, `name` that of a value of the primal."""
+"""Name of new inputs and results: `what` is grad or cotangent, `name` that of a primal value."""
 
 
 @dataclass(frozen=True)
@@ -98,12 +98,12 @@ class DifferentiatePass(ModulePass):
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be differentiated: by default the one float result by every float input.
+    """A gradient request: by default the only float result by every float input.
 
-    `keep` are values of the function that are results, too, before the gradients. With `weights_as_inputs`
-    a constant among `wrt` becomes an input, behind those that are there, that has its value by default.
-    `straight_through` lets gradients pass what is quantised and dequantised, as if nothing were rounded.
-    `optional` are names among `wrt` that a pattern matched: without a gradient they are left out.
+    `keep`: values to return before the gradients.
+    `weights_as_inputs`: constants among `wrt` become trailing inputs with defaults.
+    `straight_through`: gradients pass quantization as if nothing were rounded.
+    `optional`: names of `wrt` that a pattern matched; they are dropped if they have no gradient.
     """
 
     of: Sequence[str] = ()
@@ -123,14 +123,14 @@ class Request:
 
 @dataclass(frozen=True)
 class Gradients:
-    """Which results and inputs are new: the name of the primal's value -> the name of its own."""
+    """New results and inputs: name of the primal value -> name of its gradient or cotangent."""
 
     gradients: Mapping[str, str]
     cotangents: Mapping[str, str]
     of: Sequence[str] = ()
     remarks: Sequence[Diagnostic] = field(default_factory=tuple)
     differentiated: Differentiated | None = None
-    """The forward ops with all that the walk emitted, for a check; None unless it was to be recorded."""
+    """A copy of the primal and all emitted ops, for a check; None unless recorded."""
 
 
 def differentiate(
@@ -141,13 +141,12 @@ def differentiate(
     rules: Mapping[str, Rule] | None = None,
     record: bool = False,
 ) -> Gradients:
-    """Make the gradient of the module's function of it, and say what its new results and inputs are called.
+    """Replace the module's function by its gradient; return the names of new results and inputs.
 
-    `rules` are the user's own, by op_type, with the domain before it: `com.example.Ramp`. With `record` the
-    result has a copy of the module in which every step of the walk can be checked.
+    `rules`: the user's rules by qualified op type, such as `com.example.Ramp`. `record`: also return a copy
+    of the module in which every step of the walk can be checked.
 
-    Raises UsageError for a request that makes no sense, UnsupportedError for all ops on the way that have
-    no derivative.
+    Raises UsageError for an invalid request, UnsupportedError for all active ops without a derivative.
     """
     operators = Operators(strict_ieee=strict_ieee)
     return _Differentiation(module, request, operators, {} if rules is None else rules, record).write()
@@ -247,7 +246,7 @@ class _Differentiation:
         return Gradients(gradients, cotangents, list(of), remarks, differentiated)
 
     def _left_out(self, unused: Mapping[str, SSAValue], wrt: Collection[str]) -> dict[str, SSAValue]:
-        """The values without a gradient that a pattern matched, unless no others are left."""
+        """Return the pattern-matched values without a gradient, or none if no value has one."""
         optional = {name: value for name, value in unused.items() if name in self.request.optional}
         return {} if len(unused) == len(wrt) else optional
 
@@ -256,20 +255,20 @@ class _Differentiation:
         return chosen("of", names, {**values, **add_parts(function, names, values)})
 
     def _asked(self, function: FuncOp) -> set[SSAValue]:
-        """The values within the function that the request names."""
+        """Return the values in the function that the request names."""
         request, values = self.request, named_values(function)
         names = (base_of(name) if name not in values else name for name in (*request.of, *request.keep))
         return {values[name] for name in (*names, *request.wrt) if name in values}
 
     def _simplify(self, function: FuncOp, kept: Sequence[SSAValue], wrt: Collection[SSAValue]) -> None:
-        """Simplify what `kept` is made of; only fold if a value within is asked for, since a reader of it may
-        then read what it is made of."""
+        """Simplify the ops behind `kept`. If an inner value is differentiated, only fold: other rewrites
+        could bypass it."""
         _return(function, Operators(), kept)
         update_function_type(function)
         name_sizes(self.module)
         inner = [value for value in wrt if not isinstance(value, BlockArgument)]
         self._fold(inner)
-        if not inner and unpack_sequences(self.module):  # by positions that were not constants before
+        if not inner and unpack_sequences(self.module):  # positions may be constant now
             self._fold(inner)
         if use_stable_forms(self.module, inner, self.rules):
             self._fold(inner)
@@ -284,13 +283,13 @@ class _Differentiation:
             simplify(Context(), self.module)
 
     def _as_tensors(self, function: FuncOp, wrt: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
-        """Tensors in place of what is known by now of sequences, and of what loops make longer in each step;
-        gives what stands in place of the values of `wrt`."""
+        """Replace sequences, and loop-carried values that grow in each step, by tensors; return the new
+        values of `wrt`."""
         results = return_op(function).arguments
         count = len(results)
         _return(function, Operators(), [*results, *wrt.values()])
-        unpacked = unpack_sequences(self.module)  # by positions that were not constants before
-        if settle_loops(self.module):  # by branches that were not known before
+        unpacked = unpack_sequences(self.module)  # positions may be constant now
+        if settle_loops(self.module):  # branches may be known now
             infer_types(self.module)
         changed = to_scan_outputs(self.module) or unpacked
         now = return_op(function).arguments
@@ -301,7 +300,7 @@ class _Differentiation:
         return found
 
     def _keep_finite(self, function: FuncOp, wrt: Collection[SSAValue]) -> None:
-        """Let no branch that is not chosen have a derivative that is not finite."""
+        """Guard unselected branches whose derivative is not finite."""
         flows = depending_on(list(function.body.block.ops), wrt)
 
         def is_active(value: SSAValue) -> bool:
@@ -317,7 +316,7 @@ class _Differentiation:
         return [(value, self.e(block.insert_arg(value.type, len(block.args)))) for value in of.values()]
 
     def _seed(self, name: str, value: Expr) -> Expr:
-        """Ones, or for the mean one over their number."""
+        """Return ones, or for the mean 1 / size."""
         known = static(value.shape) if has_rank(value.value) else None
         one = known is not None and all(size == 1 for size in known)
         match self.request.reduce:
@@ -348,14 +347,14 @@ class _Differentiation:
 
 
 def _for_one_number(last: str) -> str:
-    """What makes one number of a tensor, as far as it can be asked for here."""
+    """Return a hint: the available ways to reduce a tensor to one number."""
     ways = (advice("reduce", "says sum or mean"), advice("cotangents", "makes it an input", True))
     said = ", ".join(filter(None, ways))
     return f"{said}, or {last}" if said else last
 
 
 def _return(function: FuncOp, e: Operators, results: Sequence[SSAValue]) -> None:
-    """Put the ops of `e` at the end, and return other results."""
+    """Insert the ops of `e` at the end, and return `results` instead."""
     last = return_op(function)
     Rewriter.insert_op([*e.emit.ops, ReturnOp(*results)], InsertPoint.before(last))
     Rewriter.erase_op(last)
@@ -370,7 +369,7 @@ def _check_reached(
 
 
 def _narrower(declared: Mapping[str, Attribute | None], of: Mapping[str, SSAValue]) -> list[Diagnostic]:
-    """A remark on each result that is declared with a size which it has in some runs only."""
+    """Return a remark on each result declared with a static size that is dynamic."""
     return [
         Diagnostic(
             "remark", f"{name} is declared as {show(said)}, which it is in some runs only: {show(found)}"
@@ -387,7 +386,7 @@ def _is_narrower(declared: Dim, found: Dim) -> bool:
 
 
 def check_names(new: Sequence[str], given: Sequence[str], hint: str = "") -> None:
-    """Raise UsageError for names of what is new that are taken."""
+    """Raise UsageError for new names that are already used."""
     names = [*new, *given]
     taken = sorted(name for name in set(new) if names.count(name) > 1)
     if taken:

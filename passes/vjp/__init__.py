@@ -1,1 +1,1 @@
-"""The derivatives of ONNX's ops, a rule each; oneDNN's backward kinds and a reverse walk share them."""
+"""VJP rules of ONNX ops, shared by the reverse walk and the lowering of oneDNN's backward primitives."""

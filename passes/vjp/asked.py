@@ -1,4 +1,4 @@
-"""The values that a request names, and what is said of names that it cannot have, all of them at once."""
+"""Resolve the names in a gradient request to values, and report all errors at once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def usage(what: str, given: object = None, expected: object = None, hint: str = 
 
 
 def each(*asked: Callable[[], T]) -> list[T]:
-    """What all of them give; raises the errors of all of them together."""
+    """Return the results of all callables; raise their errors together."""
     errors, found = Errors(), list[T]()
     for ask in asked:
         with errors.collecting():
@@ -41,7 +41,7 @@ def each(*asked: Callable[[], T]) -> list[T]:
 
 
 def chosen(what: str, names: Sequence[str], values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
-    """The values of the names, which are floats as far as their ranks are known."""
+    """Return the named values. Those of known rank must be float tensors."""
     if len(set(names)) < len(names):
         raise usage(option(what), given=several(list(names)), expected="no name twice")
     if not names:
@@ -59,7 +59,7 @@ def chosen(what: str, names: Sequence[str], values: Mapping[str, SSAValue]) -> d
 
 
 def all_named(what: str, names: Sequence[str], values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
-    """The values of the names, of any type."""
+    """Return the named values, of any type."""
     errors = Errors()
     for name in names:
         errors.attempt(named, what, name, values)
@@ -91,18 +91,18 @@ def check_float(what: str, name: str, value: SSAValue) -> None:
 
 
 def is_open(value: SSAValue) -> bool:
-    """Whether a rank is not known yet, which may follow from constants."""
+    """Return whether the rank of `value` is unknown; constant folding may still find it."""
     return isinstance(value.type, UnrankedTensorType)
 
 
 def floats(values: Sequence[SSAValue], names: Sequence[str]) -> list[str]:
-    """Those of floats, also of a rank that may follow from constants."""
+    """Return the names of float values, including those of unknown rank."""
     pairs = zip(names, values, strict=True)
     return [name for name, value in pairs if is_float(value) or (is_open(value) and may_carry(value))]
 
 
 def default_of(function: FuncOp, names: Sequence[str]) -> list[str]:
-    """The one result of floats. Raises UsageError where there are several."""
+    """Return the name of the only float result. Raises UsageError if there are several."""
     found = list(dict.fromkeys(floats(return_op(function).arguments, names)))
     if len(found) > 1:
         given = f"{len(found)} results of floats"
@@ -117,12 +117,12 @@ def default_of(function: FuncOp, names: Sequence[str]) -> list[str]:
 
 
 def _may_have_ranks(value: SSAValue) -> bool:
-    """Whether it is a result of an If whose branches give it different ranks."""
+    """Return whether `value` is a result of an If whose branches give it different ranks."""
     return isinstance(value.owner, onnx.IfOp) and is_open(value) and may_carry(value)
 
 
 def _other_name(name: str, values: Mapping[str, SSAValue]) -> str:
-    """A hint on what may have been meant by a name that is none."""
+    """Return a hint for an unknown name: the closest match or the index syntax."""
     base, missing = _element_of(name, values)
     whole = values.get(base)
     if whole is not None and not is_open(whole):
@@ -133,7 +133,7 @@ def _other_name(name: str, values: Mapping[str, SSAValue]) -> str:
 
 
 def _element_of(name: str, values: Mapping[str, SSAValue]) -> tuple[str, str]:
-    """The value of which a name may be an element, and which bracket is missing, if one is."""
+    """Split an element name: the tensor's name, and a message if a bracket is missing."""
     head, opening, _ = name.rpartition("[")
     if opening and not name.endswith("]"):
         return head, "the closing ] is missing: "

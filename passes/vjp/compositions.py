@@ -17,13 +17,13 @@ from passes.emit.expressions import Expr
 
 @dataclass(frozen=True)
 class Opaque:
-    """Where patterns end."""
+    """Values and op types at which patterns stop."""
 
     values: frozenset[SSAValue]
     names: frozenset[str]
 
     def maker(self, value: SSAValue) -> OnnxOp | None:
-        """The op that makes a value, if a pattern may include it."""
+        """Return the defining op of a value, if a pattern may include it."""
         op = value.owner
         if value in self.values or not isinstance(op, OnnxOp) or self.excludes(op):
             return None
@@ -33,16 +33,16 @@ class Opaque:
         return isinstance(op, OnnxOp) and op.onnx_name() in self.names
 
     def operand(self, value: SSAValue, cls: type[OnnxOp]) -> SSAValue | None:
-        """The first operand of the op of a class that makes a value."""
+        """Return the first operand of the defining op of class `cls`."""
         op = self.maker(value)
         return op.operands[0] if isinstance(op, cls) else None
 
     def exponent(self, value: SSAValue) -> SSAValue | None:
-        """t, for Exp(t)."""
+        """Return t for Exp(t)."""
         return self.operand(value, onnx.ExpOp)
 
     def terms(self, value: SSAValue) -> list[tuple[SSAValue, bool]]:
-        """The two terms of a sum or difference, and whether each is subtracted; none of any other value."""
+        """Return the two terms of a sum or difference, each with whether it is subtracted; else none."""
         op, is_negated = self.maker(value), False
         while isinstance(op, onnx.NegOp):
             op, is_negated = self.maker(op.operands[0]), not is_negated
@@ -59,7 +59,7 @@ class Opaque:
         return (value, False) if inner is None else (inner, True)
 
     def beside_one(self, value: SSAValue) -> tuple[SSAValue, bool, bool] | None:
-        """Of 1 + v: v, whether v is subtracted, and whether the 1 is; None for other values."""
+        """Match 1 + v: return v, whether v is subtracted, and whether the 1 is; else None."""
         terms = self.terms(value)
         for (one, is_minus), (other, is_subtracted) in (terms, terms[::-1]) if terms else ():
             if number_beside(one, other) == 1:
@@ -67,7 +67,7 @@ class Opaque:
         return None
 
     def one_plus_exponent(self, value: SSAValue) -> SSAValue | None:
-        """t, for 1 + Exp(t)."""
+        """Return t for 1 + Exp(t)."""
         match self.beside_one(value):
             case other, False, False:
                 return self.exponent(other)
@@ -76,7 +76,7 @@ class Opaque:
 
 
 def number_beside(value: SSAValue, other: SSAValue) -> float | None:
-    """The one number of a constant that does not change the shape of what it is combined with."""
+    """Return the number in a uniform constant that does not broadcast `other`."""
     known = constant_of(value)
     if known is None or not known.size or not has_rank(other):
         return None
@@ -89,13 +89,13 @@ def number_beside(value: SSAValue, other: SSAValue) -> float | None:
 
 
 def negative(x: Expr) -> Expr:
-    """-x, without a second negation."""
+    """Return -x, without a double negation."""
     inner = x.value.owner
     return x.e(inner.operands[0]) if isinstance(inner, onnx.NegOp) else -x
 
 
 def is_at_most_zero(value: SSAValue) -> bool:
-    """Whether no element is positive, so that its exponential does not overflow."""
+    """Return whether no element is positive, so that Exp does not overflow."""
     op = value.owner
     match op:
         case onnx.NegOp():
@@ -118,7 +118,7 @@ def _is_not_positive(value: SSAValue) -> bool:
 
 
 def known_axes(op: OnnxOp) -> Sequence[int] | None:
-    """The axes of a reduction that are known."""
+    """Return the axes of a reduction if they are constant."""
     inputs = op.onnx_inputs()
     known = constant_of(axes) if len(inputs) > 1 and (axes := inputs[1]) is not None else None
     if known is None or not known.size or not has_rank(op.operands[0]):

@@ -1,4 +1,4 @@
-"""What rules give where a derivative jumps, and what they ask of a model, in words: for people, on a page."""
+"""Conventions at kinks, and static requirements of VJP rules, as text for the documentation."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ KNOWN: Mapping[str, str] = MappingProxyType(
         "Loop": "nothing, but what is carried keeps its rank",
     }
 )
-"""ONNX op -> what has to be known when the gradient is written, besides the ranks of all values."""
+"""ONNX op -> what must be static to write its gradient, besides all ranks."""
 
 FORMS_REFUSED: Mapping[str, str] = MappingProxyType(
     {
@@ -64,4 +64,4 @@ FORMS_REFUSED: Mapping[str, str] = MappingProxyType(
         "Resize": "by scales and by a region",
     }
 )
-"""ONNX op -> forms of it that have no derivative here, though others have."""
+"""ONNX op -> variants without a derivative in gradc."""

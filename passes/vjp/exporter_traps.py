@@ -1,4 +1,4 @@
-"""Remarks on nodes that exporters write for something else than they compute."""
+"""Remarks on nodes that exporters write with an unintended meaning."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ _HINT = "TorchScript writes index_add so; the other exporter adds"
 
 
 def lost_sums(ops: Iterable[object], flows: Iterable[SSAValue]) -> list[Diagnostic]:
-    """A remark on each ScatterElements into zeros that a tensor is added to, by indices that may be equal.
-
-    Without a reduction only the last of equal ones counts."""
+    """Return a remark on each ScatterElements into zeros with repeated indices whose result is added to a
+    tensor. Without a reduction, only the last of equal indices counts."""
     active = set(flows)
     return [
         Diagnostic(
@@ -49,7 +48,7 @@ def _is_zero(value: SSAValue) -> bool:
 
 
 def _is_repeated(index: SSAValue) -> bool:
-    """Whether indices of rows are repeated along the rows, and not known to differ."""
+    """Return whether row indices are expanded along the rows and not known to be distinct."""
     known = constant_of(index)
     if known is None:
         return isinstance(index.owner, onnx.ExpandOp)

@@ -1,8 +1,7 @@
-"""What the derivative of each op keeps alive: operands and results of the op, by their names in ONNX.
+"""Residuals: operands and results that the derivative of each op keeps alive, by their ONNX names.
 
-That of an op with several differentiable operands depends on which gradient is asked for. Sizes are not
-counted, nor operands that are integers or truth values. tests/property/test_kept.py holds the table against
-what the rules read where all sizes are known.
+They may depend on the operand whose gradient is requested. Sizes, integers and booleans are not counted.
+tests/property/test_kept.py compares the table with what the rules read where all sizes are static.
 """
 
 from __future__ import annotations
@@ -140,11 +139,11 @@ KEPT: Mapping[str, str | Mapping[str, str]] = MappingProxyType(
         "Unique": "indices",
     }
 )
-"""ONNX op -> what is kept for every gradient, or for the gradient of each operand."""
+"""ONNX op -> its residuals, for all gradients or for each operand's gradient."""
 
 
 def shown(name: str) -> str:
-    """What an op keeps, in words."""
+    """Return the residuals of an op as text."""
     kept = KEPT[name]
     if isinstance(kept, str):
         return kept.replace(" ", ", ")

@@ -1,4 +1,4 @@
-"""Stable forms of logarithms: of products, quotients, sums of exponentials, choices and moved elements."""
+"""Stable logarithms of products, quotients, sums of exponentials, selections and moved elements."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from passes.vjp.compositions import (
 
 @dataclass(frozen=True)
 class Logarithms:
-    """Logarithms of values, as far as there is a form without the value itself.
+    """Logarithms of values that need not be computed themselves.
 
-    `of_positive`: only of values that are positive whatever their operands are.
+    `of_positive`: only of values that are positive for all operands.
     """
 
     opaque: Opaque
@@ -48,7 +48,7 @@ class Logarithms:
         return found
 
     def or_plain(self, value: SSAValue, left: int) -> Expr:
-        """The logarithm in any form."""
+        """Return the stable logarithm, or else a plain Log."""
         found = self.of(value, left)
         known = constant_of(value)
         if found is not None:
@@ -58,7 +58,7 @@ class Logarithms:
         return self.e(value).log()
 
     def _moved(self, op: OnnxOp, left: int) -> Expr | None:
-        """Elements of a logarithm in other places."""
+        """Apply a data movement to a logarithm."""
         inner = self.of(op.operands[0], left)
         if inner is None:
             return None
@@ -73,7 +73,7 @@ class Logarithms:
         return self._joined(op, left, lambda a, b: a - b)
 
     def _joined(self, op: OnnxOp, left: int, join: Callable[[Expr, Expr], Expr]) -> Expr | None:
-        """Where one operand is positive and has a form, so that the other has the sign of the result."""
+        """Combine the operands' logarithms if one is positive for sure: the other has the result's sign."""
         positive = dataclasses.replace(self, of_positive=True)
         forms = [positive.of(operand, left) for operand in op.operands]
         if not any(form is not None for form in forms):
@@ -85,7 +85,7 @@ class Logarithms:
         return join(first, second)
 
     def choice(self, op: OnnxOp, left: int) -> Expr | None:
-        """Where each side has a form."""
+        """Select between logarithms if both sides have one."""
         condition, *sides = op.operands
         yes, no = (self.of(side, left) for side in sides)
         return None if yes is None or no is None else self.e(condition).where(yes, no)
@@ -101,7 +101,7 @@ class Logarithms:
                 return self._exponentials(op)
 
     def _one_minus(self, value: SSAValue, left: int) -> Expr | None:
-        """Of 1 - v: Sigmoid, Exp, the square of Tanh, and a choice between those and constants."""
+        """Return log(1 - v) for v a Sigmoid, Exp, squared Tanh, constant, or a Where of these."""
         e, op = self.e, self.opaque.maker(value)
         known = constant_of(value)
         if known is not None and known.size == 1 and float(known.reshape(())) < 1:
@@ -121,12 +121,12 @@ class Logarithms:
                 return None
 
     def _minus_one(self, value: SSAValue) -> Expr | None:
-        """Of Exp(t) - 1: t + log(1 - exp(-t))."""
+        """Return log(Exp(t) - 1) = t + log(1 - exp(-t))."""
         t = None if self.of_positive else self.opaque.exponent(value)
         return None if t is None else self.e(t) + self._one_minus_exponential(negative(self.e(t)))
 
     def _one_minus_exponential(self, t: Expr) -> Expr:
-        """log(1 - exp(t)) = log(tanh(-t / 2)) + log(1 + exp(t)), which is accurate at small t."""
+        """Return log(1 - exp(t)) = log(tanh(-t / 2)) + log(1 + exp(t)), accurate at small t."""
         return (t * -0.5).tanh().log() + t.softplus()
 
     def _squared_tanh(self, op: OnnxOp) -> SSAValue | None:
@@ -135,7 +135,7 @@ class Logarithms:
         return self.opaque.operand(first, onnx.TanhOp) if is_square else None
 
     def _exponentials(self, op: OnnxOp) -> Expr | None:
-        """Of Exp(s) + Exp(t), or of a positive number beside an exponential: s + log(1 + exp(t - s))."""
+        """Return log(Exp(s) + Exp(t)) = s + log(1 + exp(t - s)); one term may be a positive number."""
         terms = self.opaque.terms(op.results[0])
         if not terms or any(is_subtracted for _, is_subtracted in terms):
             return None
@@ -196,7 +196,7 @@ LOGARITHMS: Mapping[str, Callable[[Logarithms, OnnxOp, int], Expr | None]] = Map
         "Where": Logarithms.choice,
     }
 )
-"""The op that makes a value -> the logarithm of the value."""
+"""Op type -> the logarithm of its result."""
 
 _MOVES = traits.VIEWS | {"Expand", "Gather", "GatherElements", "GatherND", "Slice", "Tile", "Transpose"}
-"""Ops of which every result element is an element of the first operand."""
+"""Ops each of whose result elements is an element of the first operand."""

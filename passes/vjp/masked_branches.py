@@ -1,8 +1,8 @@
-"""Branches of a Where whose derivative is infinite or NaN where the other branch is chosen.
+"""Branches of a Where with an infinite or NaN derivative where the other branch is selected.
 
 The cotangent of `log(x)` in `Where(x > 0, log(x), 0)` is 0 at x = 0, and 0 times the derivative there is NaN.
-So the branch reads `Where(x > 0, x, s)` in the place of x, s a number at which all of the branch is finite:
-what is chosen stays as it is, and what is not has a finite derivative.
+So the branch reads `Where(x > 0, x, s)` instead of x, for a number s at which the whole branch is finite.
+Selected elements are unchanged, others get a finite derivative.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ _STEEP: Mapping[str, tuple[int, ...]] = {
     "Sqrt": (0,),
     "Tan": (0,),
 }
-"""Ops with a derivative or a result that is not finite everywhere -> the operands that decide where."""
+"""Ops whose derivative or result is not finite everywhere -> the operands that decide it."""
 
 _ELEMENTWISE = traits.FUNCTIONS | traits.ARITHMETIC | traits.BOUNDED | traits.CHOICES
 
 MOST_OPS = 32
-"""A branch of more ops stays as it is."""
+"""Size limit of a rewritten branch, in ops."""
 
 MOST_ELEMENTS = 2**20
-"""So does one with a larger constant."""
+"""Size limit of its constants."""
 
 _BASES = (0.75, 1.5, 0.3, 2.5, -0.75, -1.5)
-"""Numbers that are tried for the first operand of a branch; the next operands have others near them."""
+"""Candidates for s at the first operand of a branch; the next operands get numbers near them."""
 
 _STEP = 1e-4
 
@@ -62,10 +62,10 @@ _STEP = 1e-4
 def guard_masked_branches(
     module: ModuleOp, kept: Collection[SSAValue], is_active: Callable[[SSAValue], bool]
 ) -> bool:
-    """Rewrite the branches of a module that only a Where reads; whether anything changed.
+    """Rewrite branches that only a Where reads; return whether the module changed.
 
-    Values of `kept`, by which the caller differentiates, are not within a branch. A branch without an active
-    operand stays as it is.
+    Values of `kept`, by which the caller differentiates, are never within a branch. A branch without an
+    active operand is unchanged.
     """
     changed = False
     for op in reversed(ops_within(module.body)):
@@ -78,7 +78,7 @@ def guard_masked_branches(
 
 @dataclass(frozen=True)
 class Branch:
-    """The elementwise ops that make one operand of a Where, and that nothing else reads, in order."""
+    """The elementwise ops, in order, that compute one operand of a Where and have no other readers."""
 
     where: onnx.WhereOp
     index: int
@@ -98,8 +98,7 @@ class Branch:
         return cls(where, index, ops) if any(map(_steep_operands, ops)) else None
 
     def guard(self, is_active: Callable[[SSAValue], bool]) -> bool:
-        """Guard the operands that decide whether the branch is finite; whether there are any, and numbers at
-        which it is."""
+        """Guard the operands that decide finiteness; return whether there are any with safe numbers."""
         operands = list(self._operands())
         if not any(map(is_active, operands)):
             return False
@@ -123,13 +122,13 @@ class Branch:
         return True
 
     def _operands(self) -> Iterator[SSAValue]:
-        """What the branch reads and does not make, constants left out."""
+        """Return the non-constant values that the branch reads and does not compute."""
         made = {result for op in self.ops for result in op.results}
         operands = dict.fromkeys(value for op in self.ops for value in op.operands)
         return (value for value in operands if value not in made and constant_of(value) is None)
 
     def _is_decisive(self, value: SSAValue) -> bool:
-        """Whether an operand of the branch comes to where an op is steep."""
+        """Return whether an operand of the branch reaches a steep operand."""
         reached = {value}
         for op in self.ops:
             if any(op.operands[i] in reached for i in _steep_operands(op)):
@@ -139,7 +138,7 @@ class Branch:
         return False
 
     def _safe_numbers(self, operands: Sequence[SSAValue]) -> Mapping[SSAValue, float] | None:
-        """A number for each operand, such that all is finite there and near it."""
+        """Return a number for each operand with all ops finite at and near it, or None."""
         if not all(is_float(value) or _is_truth(value) for value in operands):
             return None
         for base in _BASES:
@@ -159,14 +158,14 @@ class Branch:
 
 
 def _infer_results(op: OnnxOp) -> None:
-    """Give an op the result types of its operands, which have a larger shape than before."""
+    """Infer the result types again for operands of larger shapes."""
     for result, type_ in zip(op.results, op.infer_result_types(), strict=True):
         if type_ is not None:
             set_type(result, type_)
 
 
 def _elementwise_ops(value: SSAValue, where: Operation, kept: Collection[SSAValue]) -> list[OnnxOp]:
-    """The ops of floats that make a value, each after those whose results it reads; none of a long branch."""
+    """Return the float ops that compute a value, in order; none of a long branch."""
     found: dict[OnnxOp, None] = {}
     waiting: list[tuple[SSAValue, bool]] = [(value, False)]
     opened = set[OnnxOp]()
@@ -186,14 +185,14 @@ def _elementwise_ops(value: SSAValue, where: Operation, kept: Collection[SSAValu
 
 
 def _only_reads(op: OnnxOp, own: Collection[Operation], where: Operation, index: int) -> bool:
-    """Whether only ops of `own`, and the Where at one place, read the result of an op."""
+    """Return whether only ops of `own`, and the Where at `index`, read the op's result."""
     return all(
         use.operation in own or (use.operation is where and use.index == index) for use in op.results[0].uses
     )
 
 
 def _result(op: OnnxOp, known: Mapping[SSAValue, np.ndarray]) -> np.ndarray | None:
-    """The result for known operands; None for a constant that is too large, or without a kernel."""
+    """Return the result for known operands; None for large constants or without a reference."""
     arrays = [None if value is None else known.get(value, constant_of(value)) for value in op.onnx_inputs()]
     dtype = of_mlir(element_type_of(op.results[0]))
     if dtype is None or op.onnx_name() not in kernels.KERNELS:
@@ -206,7 +205,7 @@ def _result(op: OnnxOp, known: Mapping[SSAValue, np.ndarray]) -> np.ndarray | No
 
 
 def _steep_operands(op: OnnxOp) -> Sequence[int]:
-    """The operands of an op, other than constants, that decide whether its derivative is finite."""
+    """Return the non-constant operands that decide whether an op's derivative is finite."""
     name = op.onnx_name()
     if name == "Exp" and is_at_most_zero(op.operands[0]):
         return ()

@@ -1,10 +1,8 @@
-"""Preaccumulation: the derivative of a subgraph of pointwise ops with one source, found before the cotangent
-comes. GELU, SiLU and hard-swish are such subgraphs, as exporters write them.
+"""Preaccumulation: local derivatives of pointwise subgraphs with one source.
 
-y = x * sigmoid(x) reads x by two ways. A reverse walk carries the cotangent through each of them; it is
-cheaper to find the derivative of y first, and to multiply it with the cotangent once. The derivative comes
-from the rules of the ops themselves, which for what works element by element are their own transposes: so
-the conventions at kinks are those of the ops as they are written.
+GELU, SiLU and hard-swish are such subgraphs as exporters write them. y = x * sigmoid(x) reads x by two paths.
+Computing dy/dx first and multiplying it with the cotangent once costs less than a cotangent on each path.
+Conventions at kinks are those of the single ops.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from passes.vjp.reach.estimates import ESTIMATE
 from passes.vjp.rules import pointwise
 
 MOST_OPS = 16
-"""How far back the one value is looked for: of longer ways back it is not known that they are cheaper."""
+"""Size limit; larger subgraphs are not known to gain."""
 
 NAMES = (traits.UNARY | traits.ARITHMETIC | traits.BOUNDED) & frozenset(pointwise.RULES) - {
     "Cast",
@@ -35,7 +33,7 @@ NAMES = (traits.UNARY | traits.ARITHMETIC | traits.BOUNDED) & frozenset(pointwis
 
 
 class Number(float):
-    """A derivative that is the same number everywhere: a rule takes it in the place of a cotangent."""
+    """A derivative that is the same number everywhere; rules accept it as a cotangent."""
 
     dtype: Attribute
 
@@ -67,13 +65,13 @@ Tangent = Number | Expr
 
 @dataclass(frozen=True)
 class ElementwiseSubgraph:
-    """`ops`, in order, make a value of `source` alone, element by element."""
+    """`ops`, in order, compute a value elementwise from `source` alone."""
 
     source: SSAValue
     ops: Sequence[Operation]
 
     def derivative(self, e: Operators) -> Tangent:
-        """The derivative of the last one's result by the source."""
+        """Return the derivative of the last op's result by the source."""
         known: dict[SSAValue, Tangent] = {self.source: Number.of(1, element_type_of(self.source))}
         for op in self.ops:
             known[op.results[0]] = _tangent(op, known, e)
@@ -89,7 +87,7 @@ def _tangent(op: Operation, known: Mapping[SSAValue, Tangent], e: Operators) -> 
 
 
 def _parts(op: Operation, moved: SSAValue, tangent: Tangent, e: Operators) -> list[Tangent]:
-    """What one operand, at each of its places, adds to the derivative of the result."""
+    """Return the terms that one operand, at each of its positions, adds to the derivative."""
     by_result = _by_result(op, moved, tangent, e)
     if by_result is not None:
         return [by_result]
@@ -109,7 +107,7 @@ def _parts(op: Operation, moved: SSAValue, tangent: Tangent, e: Operators) -> li
 
 
 def _by_result(op: Operation, moved: SSAValue, tangent: Tangent, e: Operators) -> Expr | None:
-    """Of y = a s, where the derivative of s is s r, as that of a sigmoid is: y r, less work than a (s r)."""
+    """For y = a s with ds = s r (as for a sigmoid), return y r, cheaper than a (s r)."""
     if not isinstance(op, onnx.MulOp) or op.A is op.B or not isinstance(tangent, Expr):
         return None
     rest = _rest(tangent, moved)
@@ -121,7 +119,7 @@ def _by_result(op: Operation, moved: SSAValue, tangent: Tangent, e: Operators) -
 
 
 def _rest(product: Expr, factor: SSAValue) -> Expr | None:
-    """The other factor."""
+    """Return the other factor of an emitted product, or None."""
     one, other = _fresh_factors(product)
     if one is None or other is None or factor not in (one.value, other.value):
         return None
@@ -129,7 +127,7 @@ def _rest(product: Expr, factor: SSAValue) -> Expr | None:
 
 
 def _fresh_factors(value: Expr) -> tuple[Expr, Expr] | tuple[None, None]:
-    """Of a product that is in no block yet."""
+    """Return the factors of a product that is not in a block yet."""
     made = value.value.owner
     if not isinstance(made, onnx.MulOp) or made.parent is not None:
         return None, None
@@ -145,13 +143,13 @@ def _sum(a: Tangent, b: Tangent) -> Tangent:
 
 
 def _number(value: Expr) -> float | None:
-    """The number that an expression is, None if it is not known, or if there are several."""
+    """Return the value of a constant of one element, else None."""
     known = constant_of(value.value)
     return None if known is None or known.size != 1 else float(known.reshape(()))
 
 
 def _scaled(value: Expr, factor: Number) -> Tangent:
-    """A product with a number, which joins one that was just multiplied with."""
+    """Multiply by a number, merging it with a factor of the last product."""
     if factor == 1:
         return value
     if (known := _number(value)) is not None:
@@ -165,7 +163,7 @@ def _scaled(value: Expr, factor: Number) -> Tangent:
 
 
 class Sources:
-    """The values that each value comes from alone, element by element, nearest first."""
+    """For each value, the values that it alone depends on elementwise, nearest first."""
 
     def __init__(
         self,
@@ -194,9 +192,9 @@ class Sources:
         return tuple(common[:MOST_OPS])
 
     def _carrying(self, op: Operation) -> list[SSAValue]:
-        """The operands that depend on `wrt`; none if the op is no such op, or repeats one of them.
+        """Return the active operands of a preaccumulable op; none for others.
 
-        A product with the derivative of an op of `unbounded` could be 0 times an inf.
+        Ops of `unbounded` are excluded: their derivative could multiply 0 by inf.
         """
         if op in self._unbounded:
             return []
@@ -210,7 +208,7 @@ class Sources:
         return found if alike and None not in shape_of(op.results[0]) else []
 
     def subgraph_ending_at(self, op: Operation) -> ElementwiseSubgraph | None:
-        """The ops that end in this one, if it is where several ways from one value meet."""
+        """Return the subgraph ending at an op where several paths from one value meet, or None."""
         operands = self._carrying(op)
         if sum(value in operands for value in op.operands) < 2 or not (sources := self._of(op)):
             return None

@@ -1,4 +1,4 @@
-"""ONNX's preview op Gradient, which asks within a model for derivatives of one of its values."""
+"""ONNX's preview op Gradient, which requests derivatives within a model."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def expanded(
     wrt: int,
     y: SSAValue,
 ) -> tuple[Sequence[Operation], Sequence[SSAValue]]:
-    """New ops, and the derivatives of the sum of y by the first `wrt` of what is named.
+    """Return new ops, and the derivatives of the sum of y by the first `wrt` values of `named`.
 
-    `ops` stand before the node; those that make y of what is named are differentiated, at the values that are
-    given. They are executed once more only if these are others.
+    `ops` precede the node; those from `named` to y are differentiated at `given`, and cloned if the two
+    differ.
     """
     e = Operators()
     between = _between(ops, named, y)
@@ -40,7 +40,7 @@ def expanded(
 
 
 def _between(ops: Sequence[Operation], named: Sequence[SSAValue], y: SSAValue) -> list[Operation]:
-    """What y is made of, as far back as what is named."""
+    """Return the ops that y depends on, back to `named`."""
     needed, ends = {y}, set(named)
     found: list[Operation] = []
     for op in reversed(ops):

@@ -1,6 +1,6 @@
-"""Record of a reverse walk: for each op the cotangents it was given and the contributions it made.
+"""Record of a reverse walk: the cotangents and contributions of each op.
 
-A gradient check tests every step by itself, so that a wrong derivative is blamed on its op.
+A gradient check tests each step separately, so that it can name the op with a wrong derivative.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from dialects.support.dtypes import HALVES, of_mlir
 class Step:
     """One op of a walk.
 
-    cotangents: a result of the op -> its cotangent, for each result that is read.
-    contributions: values that the op reads, each with what the op adds to its cotangent, in its shape.
+    cotangents: a used result of the op -> its cotangent.
+    contributions: operands with the op's addend to their cotangents, in their shapes.
     """
 
     op: Operation
@@ -29,10 +29,10 @@ class Step:
 
 @dataclass
 class Record:
-    """The steps of the walk over a function's ops, and the seeds it began with.
+    """The steps of the walk over a function's ops, and its seeds.
 
     totals: a value -> its complete cotangent.
-    narrowed: ops whose derivative rounds to a half type that they do not have, and that type.
+    narrowed: ops whose derivative uses a half type that the op does not, and that type.
     """
 
     steps: list[Step] = field(default_factory=list[Step])
@@ -49,24 +49,24 @@ class Record:
         self._made = None
 
     def check_types(self, op: Operation, emitted: Sequence[Operation]) -> None:
-        """Note an op whose derivative rounds to a half type of its own."""
+        """Record an op whose derivative adds a half type."""
         more = _halves(emitted) - _halves([op])
         self.narrowed += [(op, name) for name in sorted(more)]
 
     def add(self, value: SSAValue, contribution: SSAValue) -> None:
-        """Note a contribution of the op that the walk is at, or a seed before the first."""
+        """Record a contribution of the current op, or a seed before the first op."""
         (self.seeds if self._made is None else self._made).append((value, contribution))
 
 
 @dataclass(frozen=True)
 class Differentiated:
-    """A copy of a module as it was differentiated: the forward ops, behind them what the walk emitted.
+    """A differentiated copy of a module: the primal ops followed by those that the walk emitted.
 
-    inputs: name -> argument, of the function that was differentiated.
-    weights: an argument that stands for a constant -> the constant.
-    cotangents: name of a result -> the argument that is its cotangent; empty where the seeds are constants.
-    of, wrt: name -> value, of what is differentiated and by what.
-    forward: how many ops of the function are forward ops.
+    inputs: name -> argument of the differentiated function.
+    weights: argument that replaces a constant -> the constant.
+    cotangents: name of a result -> its cotangent's argument; empty if the seeds are constants.
+    of, wrt: name -> value.
+    forward: the number of primal ops.
     """
 
     module: ModuleOp
@@ -79,7 +79,7 @@ class Differentiated:
     forward: int
 
     def cloned(self) -> Differentiated:
-        """The same in terms of a clone of the module, which nobody else changes."""
+        """Return a copy that refers to a clone of the module."""
         new: dict[SSAValue, SSAValue] = {}
         ops: dict[Operation, Operation] = {}
         module = self.module.clone(new)
@@ -112,7 +112,7 @@ class Differentiated:
 
 
 def _halves(ops: Sequence[Operation]) -> set[str]:
-    """The half types of what ops read and make."""
+    """Return the half types of operands and results."""
     types = {value.type for op in ops for value in (*op.operands, *op.results)}
     found = [of_mlir(type_.element_type) for type_ in types if isinstance(type_, TensorType)]
     return {dtype.name for dtype in found if dtype is not None and dtype.name in HALVES}

@@ -1,4 +1,4 @@
-"""Weights that exporters let stand for other ones, too: copies, and remarks on gradients that are sums."""
+"""Weights that exporters share between roles: copies, and remarks on gradients that are sums."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from dialects.support.names import name_of_value
 from passes.vjp.reach.flows import is_float, read_by
 
 COPY_OF = "gradc.copy_of"
-"""Marks a weight that was an Identity of another one, whose name it has."""
+"""Attribute of a weight that was an Identity of another one: the other's name."""
 
 _HINT = "exporters store equal tensors once, such as those of a layer that was never trained"
 
 
 def shared_statistics(wrt: Mapping[str, SSAValue], ops: Iterable[Operation]) -> list[Diagnostic]:
-    """A remark on each weight that is a scale or a bias of a BatchNormalization and a mean or a variance of
-    it as well: its gradient is by both, of which a training step means one."""
+    """Return a remark on each weight that is both scale or bias and mean or variance of a BatchNormalization:
+    its gradient sums both roles, of which a training step needs one."""
     names = {value: name for name, value in wrt.items()}
     found: dict[str, Diagnostic] = {}
     for op in ops:
@@ -40,7 +40,7 @@ def shared_statistics(wrt: Mapping[str, SSAValue], ops: Iterable[Operation]) -> 
 
 
 def separate_copies(function: FuncOp) -> None:
-    """Make each Identity of a weight a weight of its own, as TorchScript writes parameters that are equal."""
+    """Turn each Identity of a weight into a separate weight (TorchScript shares equal parameters)."""
     for op in list(function.body.block.ops):
         weight = op.operands[0].owner if isinstance(op, onnx.IdentityOp) else None
         if not isinstance(weight, onnx.ConstantOp) or not is_float(op.results[0]):
@@ -52,7 +52,7 @@ def separate_copies(function: FuncOp) -> None:
 
 
 def pop_copies(function: FuncOp) -> dict[str, list[str]]:
-    """The names of what `separate_copies` made by the names of the weights; unmarks them."""
+    """Return, by weight, the names of copies made by `separate_copies`, and remove the marks."""
     copies: dict[str, list[str]] = {}
     for op in function.body.block.ops:
         if not isinstance(op, onnx.ConstantOp):
@@ -64,7 +64,7 @@ def pop_copies(function: FuncOp) -> dict[str, list[str]]:
 
 
 def copied_weights(wrt: Collection[str], copies: Mapping[str, Sequence[str]]) -> list[Diagnostic]:
-    """A remark on each weight by which there is a gradient, and not by its copies."""
+    """Return a remark on each weight that is differentiated while its copies are not."""
     left = {name: [copy for copy in copies.get(name, ()) if copy not in wrt] for name in wrt}
     return [
         Diagnostic(
@@ -85,9 +85,9 @@ def several_readers(
     of: Collection[SSAValue],
     ops: Sequence[Operation],
 ) -> list[Diagnostic]:
-    """A remark on each of the weights that several nodes of a model read on the way to `of`.
+    """Return a remark on each of `weights` that several nodes read on the way to `of`.
 
-    A scale is always read by both ops of a quantisation.
+    The two ops of a quantization count as one reader of its scale.
     """
     found: list[Diagnostic] = []
     needed = _needed(of, ops)
@@ -106,7 +106,7 @@ def several_readers(
 
 
 def _readers(value: SSAValue) -> list[Operation]:
-    """The ops that read a value, also by a view of it."""
+    """Return the ops that read a value, directly or through views."""
     found: list[Operation] = []
     waiting = [value]
     while waiting:
@@ -121,7 +121,7 @@ def _readers(value: SSAValue) -> list[Operation]:
 
 
 def _needed(of: Collection[SSAValue], ops: Sequence[Operation]) -> set[Operation]:
-    """The ops that `of` is made of."""
+    """Return the ops that `of` depends on."""
     values, found = set(of), set[Operation]()
     for op in reversed(ops):
         if not values.isdisjoint(op.results):
@@ -131,7 +131,7 @@ def _needed(of: Collection[SSAValue], ops: Sequence[Operation]) -> set[Operation
 
 
 def _outermost(op: Operation, sibling: Operation) -> Operation:
-    """The op of the block of `sibling` that an op is within."""
+    """Return the ancestor of `op` in the block of `sibling`."""
     while op.parent is not sibling.parent and (outer := op.parent_op()) is not None:
         op = outer
     return op

@@ -1,17 +1,16 @@
-"""Stable forms of composed functions, before they are differentiated.
+"""Rewrite composed functions to numerically stable ops before differentiation.
 
-`Log(Sigmoid(x))` is -x for large negative x, but Sigmoid rounds to 0 first, so that the value is -inf and the
-derivative 0 / 0. The patterns here replace such compositions by the ops that compute them in one step:
-
+`Log(Sigmoid(x))` is -x for large negative x, but Sigmoid rounds to 0 first: the value becomes -inf and the
+derivative 0 / 0. The patterns:
     1 / (1 + Exp(-x))            Sigmoid(x)
     (E - 1) / (E + 1)            Tanh(t / 2), E = Exp(t)
     (E - F) / (E + F)            Tanh((s - t) / 2), E = Exp(s), F = Exp(t)
     Exp(x) / ReduceSum(Exp(x))   Softmax(x)
     x - ReduceLogSumExp(x)       LogSoftmax(x)
-    Log(v)                       the entry of `LOGARITHMS` for the op that makes v
+    Log(v)                       the entry of `LOGARITHMS` for the op that defines v
 
-A logarithm is taken apart along products, quotients, sums of exponentials, choices and moves of elements, as
-long as one part has an entry. What cannot overflow or round to 0 is left as it is.
+Logarithms are distributed over products, quotients, sums of exponentials, Where and data movement if one part
+has an entry. Expressions that cannot overflow or round to 0 are unchanged.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ from passes.vjp.compositions import (
 from passes.vjp.logarithms import Logarithms
 
 DEEPEST = 8
-"""The most ops of a composition that are followed."""
+"""Limit on the depth of a matched composition."""
 
 
 def use_stable_forms(module: ModuleOp, kept: Collection[SSAValue], names: Collection[str] = ()) -> bool:
-    """Rewrite the compositions of a module; whether anything changed.
+    """Rewrite the compositions in a module; return whether it changed.
 
-    No pattern reaches behind a value of `kept`, by which the caller differentiates, nor through an op of
-    `names`, whose derivative the caller defines.
+    No pattern crosses a value of `kept` (the differentiated values), nor an op of `names` (user-defined
+    rules).
     """
     opaque = Opaque(frozenset(kept), frozenset(names))
     changed = rewrite(module, [StableQuotient(opaque)], (onnx.DivOp, onnx.ReciprocalOp))
@@ -77,7 +76,7 @@ def _is_of_type(found: Expr, result: SSAValue) -> bool:
 
 
 class StableQuotient(_Stable):
-    """Sigmoid, Tanh and Softmax, written as quotients of exponentials."""
+    """Sigmoid, Tanh and Softmax written as quotients of exponentials."""
 
     def form(self, op: Operation, e: Operators) -> Expr | None:
         upper, lower = (None, op.operands[0]) if len(op.operands) == 1 else op.operands
@@ -123,7 +122,7 @@ class StableQuotient(_Stable):
 
 
 class StableProduct(_Stable):
-    """Exp(t) Sigmoid(-t), as Exp(t) (1 / (1 + Exp(t))) becomes."""
+    """Exp(t) Sigmoid(-t), the rewritten Exp(t) (1 / (1 + Exp(t)))."""
 
     def form(self, op: Operation, e: Operators) -> Expr | None:
         for one, other in (op.operands, op.operands[::-1]):
@@ -136,7 +135,7 @@ class StableProduct(_Stable):
 
 
 class StableDifference(_Stable):
-    """LogSoftmax, written as a difference of numbers that may be large."""
+    """LogSoftmax written as the difference of possibly large numbers."""
 
     def form(self, op: Operation, e: Operators) -> Expr | None:
         x, total = op.operands[0], self.opaque.maker(op.operands[1])
@@ -149,7 +148,7 @@ class StableDifference(_Stable):
 
 
 class StableLogarithm(_Stable):
-    """The logarithm of what rounds to 0 or overflows."""
+    """Logarithms of values that may round to 0 or overflow."""
 
     def form(self, op: Operation, e: Operators) -> Expr | None:
         return Logarithms(self.opaque, e).of(op.operands[0], DEEPEST)

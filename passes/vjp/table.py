@@ -1,4 +1,4 @@
-"""The table of derivatives: every family's rules, and what is still owed."""
+"""Registry of VJP rules and decompositions."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ BODIES: Mapping[str, Body] = MappingProxyType(
         **spectra.BODIES,
     }
 )
-"""ONNX op without a rule of its own -> the ops that stand for it, through which the walk goes."""
+"""ONNX op without a rule -> its decomposition, which the walk differentiates."""
 
 REGION_RULES: Mapping[str, RegionRule] = control.RULES
 """ONNX op with regions -> its rule."""
@@ -76,7 +76,7 @@ REGION_RULES: Mapping[str, RegionRule] = control.RULES
 GRADIENT_RULES: Mapping[str, Rule] = MappingProxyType(
     {**conv.GRADIENT_RULES, **pool.GRADIENT_RULES, **resize.GRADIENT_RULES}
 )
-"""Canonical gradient, that rules emit -> its rule."""
+"""Canonical gradient emitted by rules -> its rule."""
 
 _REPEATED: Mapping[str, Collection[int]] = MappingProxyType(
     {
@@ -91,5 +91,5 @@ _ALL_REPEATED = traits.BROADCASTING - {"PRelu"} | frozenset(("Einsum", "Expand",
 
 
 def is_repeated(name: str, index: int) -> bool:
-    """Whether an operand of an op may be broadcast, so that what a rule gives for it is to be summed up."""
+    """Return whether an operand may be broadcast, so that its gradient must be summed."""
     return name in _ALL_REPEATED or index in _REPEATED.get(name, ())

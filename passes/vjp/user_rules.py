@@ -1,4 +1,4 @@
-"""Errors within a rule of the user, in words that name the rule and its line."""
+"""Diagnostics for errors in user-defined rules, with the rule and its line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _line(error: Exception) -> str:
 
 
 def _place(error: Exception) -> str:
-    """The line of the user's own file that was reached last."""
+    """Return the last line reached in the user's own files."""
     reached = traceback.extract_tb(error.__traceback__)
     frames = [frame for frame in reached if not frame.filename.startswith(_OWN)]
     return f" in line {frames[-1].lineno} of {Path(frames[-1].filename).name}" if frames else ""

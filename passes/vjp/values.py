@@ -1,4 +1,4 @@
-"""The values of a function by the names that a request has for them."""
+"""The values of a function by the names that requests use."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _PART = re.compile(r"(.+)\[([^\]]*)\]")
 
 
 def named_values(function: FuncOp) -> dict[str, SSAValue]:
-    """The values by name: those within the function, then its results, then its inputs, which win. Of the
-    results of an op that have one name, as those of what was one op of oneDNN, it is the first's."""
+    """Return the values by name: inner ones, overridden by results, then by inputs. If results of one op
+    share a name, it means the first."""
     found: dict[str, SSAValue] = {}
     for op in function.body.block.ops:
         own = {name_of_value(result): result for result in reversed(op.results)}
@@ -40,13 +40,13 @@ UNRANKED = ("a value of unknown rank", "one whose elements have a known number o
 
 
 def base_of(name: str) -> str:
-    """Of the name of a part, that of the whole."""
+    """Return the tensor's name in the name of an element."""
     match = _PART.fullmatch(name)
     return match[1] if match else name
 
 
 def part_of(name: str, whole: Expr) -> Expr | None:
-    """`logits[0,281]` of logits: the element, or for `:` all along an axis; None for another notation."""
+    """Return the element `logits[0,281]` of logits, `:` taking a whole axis; None for other names."""
     match = _PART.fullmatch(name)
     entries = match[2].replace(" ", "").split(",") if match else []
     if len(entries) != whole.rank or not all(re.fullmatch(r":|-?\d+", entry) for entry in entries):
@@ -57,7 +57,7 @@ def part_of(name: str, whole: Expr) -> Expr | None:
         return whole
     e, taken = whole.e, whole
     known = {axis: n for axis, n in places.items() if n in (0, -1) or isinstance(whole.shape[axis], int)}
-    for axis in places.keys() - known.keys():  # a run ends with an error where there is no such place
+    for axis in places.keys() - known.keys():  # Gather fails at run time for an index out of range
         taken = taken.apply(onnx.GatherOp, e.ints([places[axis]]), axis=axis)
     if known:
         ends = [place + 1 if place != -1 else TO_THE_END for place in known.values()]
@@ -74,8 +74,8 @@ def _check_places(name: str, places: Mapping[int, int], sizes: Sequence[Dim]) ->
 
 
 def add_parts(function: FuncOp, names: Sequence[str], values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
-    """The parts of values among the names, such as logits[0,281], which are made at the end of the function;
-    exact names go before."""
+    """Emit the elements among the names, such as logits[0,281], at the end of the function; exact names take
+    precedence."""
     e, found = Operators(), dict[str, SSAValue]()
     for name in names:
         whole = values.get(base_of(name))
@@ -93,28 +93,28 @@ def add_parts(function: FuncOp, names: Sequence[str], values: Mapping[str, SSAVa
 
 @dataclass
 class Held:
-    """Constants as arguments, for as long as nothing is to be computed of them, or for good."""
+    """Constants turned into arguments: temporarily, to prevent folding, or for good."""
 
     _ops: dict[BlockArgument, Operation] = field(default_factory=dict)
     _arguments: dict[SSAValue, SSAValue] = field(default_factory=dict)
 
     @property
     def arguments(self) -> Collection[SSAValue]:
-        """The arguments that stand for constants."""
+        """The arguments that replace constants."""
         return self._ops.keys()
 
     @property
     def constants(self) -> dict[SSAValue, DenseIntOrFPElementsAttr]:
-        """Each argument with the constant that it stands for."""
+        """Each such argument with its constant."""
         found = {argument: constant_attribute(op.results[0]) for argument, op in self._ops.items()}
         return {argument: constant for argument, constant in found.items() if constant is not None}
 
     def hold(self, function: FuncOp, values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
-        """The values, with arguments in place of the constants among them."""
+        """Return the values with constants replaced by arguments."""
         return {name: self._held(function, value) for name, value in values.items()}
 
     def in_place_of(self, values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
-        """The values, with the arguments that stand for those among them that are held."""
+        """Return the values with replaced constants mapped to their arguments."""
         return {name: self._arguments.get(value, value) for name, value in values.items()}
 
     def _held(self, function: FuncOp, value: SSAValue) -> SSAValue:
@@ -131,7 +131,7 @@ class Held:
         return argument
 
     def release(self, function: FuncOp, values: Collection[SSAValue] | None = None) -> None:
-        """Turn arguments back into constants: all that are held, or those among `values`."""
+        """Turn arguments back into constants: all, or those among `values`."""
         block = function.body.block
         for argument, op in self._ops.items():
             if values is not None and argument not in values:
@@ -143,7 +143,7 @@ class Held:
             block.erase_arg(argument)
 
     def defaults(self, values: Mapping[str, SSAValue]) -> dict[str, DenseIntOrFPElementsAttr]:
-        """What is held, by its first name among those of the values, as what arguments are by default."""
+        """Return the replaced constants as input defaults, by the first name of each among `values`."""
         found: dict[SSAValue, tuple[str, DenseIntOrFPElementsAttr]] = {}
         for name, value in values.items():
             op = self._ops.get(value) if isinstance(value, BlockArgument) else None

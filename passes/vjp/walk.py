@@ -1,7 +1,7 @@
-"""The reverse walk: the gradients of some values of a block with respect to others, op by op.
+"""Reverse-mode walk over the ops of one block.
 
-An op's cotangents are complete when the walk comes to it, since all that read its results stand behind it.
-What does not depend on `wrt` is never looked at: sizes that are computed from a Shape, for instance.
+All readers of an op's results come after it, so its cotangents are complete when the walk reaches it. Ops
+that do not depend on `wrt`, such as size computations, are not visited.
 """
 
 from __future__ import annotations
@@ -47,26 +47,26 @@ from passes.vjp.user_rules import blamed_on_rule
 
 @dataclass
 class Walk:
-    """One walk over the ops of a block, whose gradients `e` collects."""
+    """One walk over the ops of a block; `e` collects the emitted ops."""
 
     e: Operators
     ops: Sequence[Operation]
     wrt: Collection[SSAValue]
     rules: Mapping[str, Rule] = field(default_factory=dict[str, Rule])
-    """Of the user, by op_type, with the domain before it where that is not ONNX's own."""
+    """The user's rules, by op type, qualified by a non-standard domain."""
     cotangents: dict[SSAValue, list[Expr]] = field(default_factory=dict)
     _flows: set[SSAValue] = field(default_factory=set)
     _sources: Sources | None = None
     _unbounded: set[Operation] = field(default_factory=set)
     refused: dict[tuple[str, str], list[Operation]] = field(default_factory=dict)
-    """A kind of op and why it is refused -> the ops."""
+    """(kind of op, reason) -> the refused ops."""
     record: Record = field(default_factory=Record)
-    """The steps that were taken; those within regions and decompositions are not."""
+    """The steps of this block, without those in regions and decompositions."""
 
     def gradients(self, seeds: Iterable[tuple[SSAValue, Expr]]) -> dict[SSAValue, Expr]:
-        """The sum of (d of / d w)^T seed for each w that a seeded value depends on.
+        """Return the sum of (d of / d w)^T seed for each w that a seeded value depends on.
 
-        Raises UnsupportedError, which tells of all ops on the way that have no rule.
+        Raises UnsupportedError, listing all active ops without a rule.
         """
         found = self._collect(seeds)
         self._check()
@@ -89,7 +89,7 @@ class Walk:
     def _within(
         self, e: Operators, ops: Sequence[Operation], wrt: Collection[SSAValue], seeds: Seeds
     ) -> Gradients:
-        """A walk over the ops of a region, which tells of what it refuses with what this one does."""
+        """Walk the ops of a region, collecting refusals in this walk."""
         return Walk(e, ops, wrt, self.rules, refused=self.refused)._collect(seeds)
 
     def _add(self, value: SSAValue, gradient: Expr) -> None:
@@ -98,7 +98,7 @@ class Walk:
             self.cotangents.setdefault(value, []).append(gradient)
 
     def _total(self, value: SSAValue) -> Expr:
-        """The sum of what came to a value; added up once."""
+        """Return the summed cotangent of a value, computed once."""
         total, *others = self.cotangents[value]
         if others and is_float(value):
             total, *others = side_by_side(self.cotangents[value])
@@ -109,7 +109,7 @@ class Walk:
         return total
 
     def _through(self, op: Operation) -> None:
-        """From the cotangents of an op's results to those of its operands."""
+        """Propagate the cotangents of an op's results to its operands."""
         read = [i for i, result in enumerate(op.results) if result in self.cotangents]
         if not read or self._flows.isdisjoint(read_by(op)):
             return
@@ -122,7 +122,7 @@ class Walk:
             why = _NO_RANK if isinstance(error, UnknownRank) else error
             self.refused.setdefault((op.name, why.diagnostic.message), []).append(op)
             for value in filter(self._flows.__contains__, read_by(op)):
-                self._add(value, self.e(value))  # anything of its type: the walk goes on to find other ops
+                self._add(value, self.e(value))  # any value: the walk goes on to find more errors
         self.record.end()
         self.record.check_types(op, self.e.emit.ops[first:])
         for new in self.e.emit.ops[first:]:
@@ -166,7 +166,7 @@ class Walk:
             self._add(quantized.operands[0], passed_straight(quantized, op, totals[0], self.e))
 
     def _rule(self, op: Operation) -> tuple[Rule, Sequence[SSAValue | None], Mapping[str, Any]]:
-        """That of the user, or else that of the table; of an angle that by the operands of its quotient."""
+        """Return the user's rule or the built-in one; for an angle, `angle` with its quotient's operands."""
         quotient = self._quotient(op)
         if quotient is not None:
             return angle, quotient.operands, {}
@@ -175,7 +175,7 @@ class Walk:
         return self.rules[str(title_of(op))], op.onnx_inputs(), op.onnx_attributes()
 
     def _quotient(self, op: Operation) -> onnx.DivOp | onnx.ReciprocalOp | None:
-        """The quotient of which an op is the angle, through which the walk goes together with it."""
+        """Return the quotient y / x in Atan(y / x), which is differentiated together with the Atan."""
         found = quotient_of_angle(op)
         if (
             found is None
@@ -186,12 +186,12 @@ class Walk:
         return found
 
     def _blamed(self, op: Operation) -> AbstractContextManager[None]:
-        """Errors of a rule of the user name it."""
+        """Attribute errors in a user's rule to that rule."""
         is_own = isinstance(op, OnnxOp | NodeOp) and title_of(op) in self.rules
         return blamed_on_rule(str(title_of(op))) if is_own else nullcontext()
 
     def _check_count(self, op: Operation, gradients: object, count: int) -> None:
-        """Raise UsageError where a rule of the user does not give one gradient for each operand."""
+        """Raise UsageError unless a user's rule returned one gradient for each operand."""
         if not isinstance(op, OnnxOp | NodeOp) or title_of(op) not in self.rules:
             return
         what, expected = f"what the rule of {title_of(op)} gives", f"{count}, one for each operand"
@@ -201,7 +201,7 @@ class Walk:
             raise _usage(what, len(gradients), expected)
 
     def _check_own(self, op: Operation, gradient: object, operand: Expr, index: int) -> None:
-        """Raise UsageError where a rule of the user gives what is no gradient of an operand."""
+        """Raise UsageError unless a user's rule returned a gradient of the operand's type."""
         if not isinstance(op, OnnxOp | NodeOp) or title_of(op) not in self.rules:
             return
         what = f"what the rule of {title_of(op)} gives for operand {index}"
@@ -231,7 +231,7 @@ class Walk:
 
 
 def _rule(op: Operation) -> tuple[Rule, Sequence[SSAValue | None], Mapping[str, Any]]:
-    """The rule of an op, its operands, of which an absent one is None, and its attributes."""
+    """Return the rule of an op, its operands (None for absent ones) and its attributes."""
     if isinstance(op, DocumentedOp) and op.name in GRADIENT_RULES:
         return (
             GRADIENT_RULES[op.name],
@@ -255,10 +255,10 @@ def _usage(what: str, given: object, expected: str) -> UsageError:
 
 
 FOR_ONE_MACHINE = "com.microsoft.nchwc"
-"""Where onnxruntime has its ops whose weights lie as the processor likes them."""
+"""Domain of onnxruntime's ops with weights in a blocked layout."""
 
 IN_PYTHON = "gradc.grad takes one in Python, rules={...}"
-"""How an op gets a derivative from somebody who is not in Python."""
+"""Hint for callers outside Python."""
 
 
 def _without_rule(op: Operation) -> UnsupportedError:
@@ -282,7 +282,7 @@ def _without_rule(op: Operation) -> UnsupportedError:
 
 
 def why_unknown(value: SSAValue) -> str:
-    """Of a result of no known rank of an op for which no ops of ONNX stand, why they do not."""
+    """Return why an op of another domain has no decomposition if that leaves the value's rank unknown."""
     made = value.owner
     if not isinstance(made, NodeOp) or not isinstance(value.type, UnrankedTensorType):
         return ""
@@ -290,10 +290,7 @@ def why_unknown(value: SSAValue) -> str:
 
 
 def through(body: Body) -> Rule:
-    """The rule of an op that other ops stand for: the walk goes through these.
-
-    What is emitted of them and not needed by a gradient is read by nobody, and goes away.
-    """
+    """Return a rule that walks the op's decomposition. Emitted ops that no gradient uses are dead code."""
 
     def rule(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
         first = len(e.emit.ops)
@@ -320,12 +317,12 @@ def _check_types(values: Iterable[SSAValue]) -> None:
 
 
 def _has_own_ranks(op: Operation, value: SSAValue) -> bool:
-    """Whether it is a result of an If without a rank: each branch knows its own."""
+    """Return whether `value` is an unranked result of an If, where each branch has its own rank."""
     return isinstance(op, IfOp) and value.owner is op and isinstance(value.type, UnrankedTensorType)
 
 
 def _refusal(why: str, ops: Sequence[Operation]) -> Diagnostic:
-    """One line for all ops of a kind that are refused for one reason."""
+    """Return one diagnostic for all ops of a type that are refused for the same reason."""
     found = [Finding.of(op) for op in reversed(ops)]
     if len(found) == 1:
         return Diagnostic("error", f"no derivative: {why}", found[0].subject, found[0].position)
@@ -334,7 +331,7 @@ def _refusal(why: str, ops: Sequence[Operation]) -> Diagnostic:
 
 
 def fitted(gradient: Expr, operand: Expr, index: int, op: Operation, e: Operators) -> Expr:
-    """What the rule of an op gives for an operand, in the shape of the operand."""
+    """Return a rule's gradient for an operand, summed to the operand's shape."""
     name = op.name.removeprefix("onnx.")
     if name in traits.POINTWISE:
         gradient = gradient.assumed(shape_of(op.results[0]))
@@ -348,7 +345,7 @@ def fitted(gradient: Expr, operand: Expr, index: int, op: Operation, e: Operator
 
 @dataclass(frozen=True)
 class Cotangents(Sequence[Expr]):
-    """Of the results of an op; zeros, emitted when they are asked for, of one that nobody reads."""
+    """Cotangents of the results of an op; zeros, emitted on access, for an unused result."""
 
     e: Operators
     op: Operation

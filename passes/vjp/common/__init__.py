@@ -1,1 +1,1 @@
-"""What rules are written with: an op as a rule is told of it, and the adjoints of what many ops do."""
+"""Building blocks of VJP rules: the rule interface, and adjoints that several rules share."""

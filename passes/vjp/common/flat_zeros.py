@@ -1,6 +1,6 @@
-"""Roots of sums of squares, which are norms: standard deviations and distances, as exporters write them.
+"""Roots of sums of squares (norms): standard deviations and distances, as exporters write them.
 
-Where such a sum is 0 it is flat, and the slope of its root infinite; frameworks have 0 for both together.
+At 0 the sum has derivative 0 and its root an infinite one; frameworks define the derivative of both as 0.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _VIEWS = (
 )
 
 DEEPEST = 8
-"""How many scalings and views stand between a root and a sum."""
+"""Limit on the scalings and views between a root and a sum."""
 
 
 def is_flat_at_zero(value: SSAValue, left: int = DEEPEST) -> bool:
-    """Whether the derivative of a value is 0 wherever the value is."""
+    """Return whether the derivative of `value` is 0 wherever the value is 0."""
     op = value.owner
     if not isinstance(op, Operation) or not left:
         return False
@@ -52,12 +52,12 @@ def is_flat_at_zero(value: SSAValue, left: int = DEEPEST) -> bool:
 
 
 def or_zero(slope: Expr, root: Expr) -> Expr:
-    """A slope that is made of `guarded`, and is 0 where the root is."""
+    """Return `slope`, which was computed with `guarded`, or 0 where the root is 0."""
     return root.e.keep(slope, root > 0)
 
 
 def guarded(value: Expr) -> Expr:
-    """The value, and 1 where that is 0."""
+    """Replace zeros by 1."""
     return value.equals(0).where(value.e.filled(1, value), value)
 
 
@@ -73,7 +73,7 @@ def _is_power_of_magnitude(op: onnx.PowOp) -> bool:
 
 
 def _is_product(value: SSAValue) -> bool:
-    """Whether it may be |a|^2 - 2ab + |b|^2, as the TorchScript exporter writes cdist: one product."""
+    """Return whether `value` may be |a|^2 - 2ab + |b|^2 as one product (TorchScript's cdist)."""
     while isinstance(value.owner, _VIEWS):
         value = value.owner.operands[0]
     return isinstance(value.owner, onnx.MatMulOp)
@@ -89,7 +89,7 @@ def _is(value: SSAValue, number: float) -> bool:
 
 
 def _is_factor(value: SSAValue) -> bool:
-    """Whether it is a constant, or one number, which is not 0 where a root is taken."""
+    """Return whether `value` is a constant or a single element, assumed nonzero where the root is taken."""
     return constant_of(value) is not None or _is_number(value)
 
 

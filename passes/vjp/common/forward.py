@@ -1,12 +1,12 @@
-"""What a rule is told of the op whose derivative it gives.
+"""The interface of VJP rules: the primal op, ZERO, and refusals.
 
     rule(f, g, e) -> one value, or ZERO, for each operand
 
-`f` is the forward op, `g` has the cotangents of its results, `e` makes expressions. What a rule returns has
-the shape of the result, before the sum over axes along which the operand was broadcast: who asks adds up.
+`f` is the primal op, `g` the cotangents of its results, `e` the builder. A returned gradient has the result's
+shape; the caller sums it over the axes along which the operand was broadcast.
 
-A result that nobody reads has a cotangent of zeros, which are emitted if a rule asks for it: rules of ops
-with several results ask `f.is_read` first. A form of the op that has no rule is refused with `refusal`.
+The cotangent of an unused result is zeros, emitted only if the rule reads it, so rules of ops with several
+results check `f.is_read` first. A rule raises `refusal` for a variant of the op that it does not cover.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from passes.emit.expressions import Expr, Operators
 
 
 class Zero:
-    """A gradient that is 0 whatever the cotangents are: nothing is emitted for it."""
+    """A gradient that is 0 for all cotangents: nothing is emitted for it."""
 
     def __repr__(self) -> str:
         return "ZERO"
@@ -33,9 +33,9 @@ Gradient: TypeAlias = Expr | Zero
 
 @dataclass(frozen=True)
 class Convention:
-    """Where a derivative jumps, one reading of several.
+    """Choices at points where the derivative jumps.
 
-    `strict_bounds`: at its bounds a clamp passes nothing on (oneDNN), rather than everything (ONNX, torch).
+    `strict_bounds`: at its bounds a clamp has derivative 0 (oneDNN), not 1 (ONNX, torch).
     """
 
     strict_bounds: bool = False
@@ -43,11 +43,11 @@ class Convention:
 
 @dataclass
 class Forward:
-    """A forward op, as far as it is known.
+    """A primal op, as far as it is known.
 
-    A reverse walk knows all of it. The conversion of a backward kind has what its document gives: the
-    operands, or, where the rule can do with that, the result in the place of the one operand. A result that
-    is not there is emitted when it is first asked for.
+    A reverse walk knows all of it. The lowering of a backward primitive knows what the document gives: the
+    operands or, for rules that can use it instead of the only operand, the result. A missing result is
+    emitted when it is first read.
     """
 
     e: Operators
@@ -57,9 +57,9 @@ class Forward:
     emit: Callable[[], Sequence[Expr]] | None = None
     convention: Convention = Convention()
     wanted: Collection[int] | None = None
-    """The operands whose gradients are asked for; None for all. What is not wanted may be ZERO."""
+    """Indices of operands whose gradients are requested; None for all. Others may be ZERO."""
     read: Collection[int] | None = None
-    """The results that have a cotangent; None for all."""
+    """Indices of results that have a cotangent; None for all."""
 
     def wants(self, index: int) -> bool:
         return self.wanted is None or index in self.wanted
@@ -69,7 +69,7 @@ class Forward:
 
     @property
     def x(self) -> Expr:
-        """The first operand; an error where only the result was given."""
+        """The first operand; an assertion fails if only the result is known."""
         assert self.operands[0] is not None, "the rule needs the operand"
         return self.operands[0]
 
@@ -93,24 +93,24 @@ class Forward:
         return found
 
     def given(self, index: int) -> Expr | None:
-        """A result that is there already, None if the rule has to make it."""
+        """Return a result that already exists, or None if the rule has to emit it."""
         return self.results[index] if index < len(self.results) else None
 
     def operand(self, index: int) -> Expr | None:
-        """An operand, None if it is absent."""
+        """Return an operand, or None if it is absent."""
         return self.operands[index] if index < len(self.operands) else None
 
     def value(self, name: str, default: Any = None) -> Any:
-        """An attribute, or the default that the ONNX schema has for it."""
+        """Return an attribute or its ONNX default."""
         return self.attributes.get(name, default)
 
 
 Rule: TypeAlias = Callable[[Forward, Sequence[Expr], Operators], Sequence[Gradient]]
 
 Body: TypeAlias = Callable[[Forward, Operators], Sequence[Expr]]
-"""The results of an op, made of ops that have rules."""
+"""Decomposition: the results of an op, computed by ops that have rules."""
 
 
 def refusal(what: str, given: object = None, expected: object = None, hint: str = "") -> UnsupportedError:
-    """The error for a form of an op that its rule does not cover; the walk says which op it is."""
+    """Return the error for a variant that a rule does not cover; the walk adds the op's name."""
     return UnsupportedError(violation(what, given=given, expected=expected, hint=hint).diagnostic)

@@ -1,6 +1,6 @@
-"""The gradients of a convolution of which only run time knows how many channels there are: as ops of ONNX.
+"""Gradients of a convolution with a dynamic number of channels, as ONNX ops.
 
-Canonical gradients have weights of known sizes. Here only the sizes of the kernel are known.
+Canonical gradients need static weight sizes. Here only the kernel sizes are static.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from passes.vjp.common.slices import size_of, vector
 def by_image(
     values: Expr, weights: Expr, axes: Sequence[ConvAxis], residue: Sequence[int], groups: int
 ) -> Expr:
-    """The gradient with respect to the image, `residue` positions longer than what the windows reach."""
+    """Return the gradient with respect to the image, `residue` elements longer than the windows cover."""
     return values.apply(
         onnx.ConvTransposeOp,
         weights,
@@ -32,7 +32,7 @@ def by_image(
 
 
 def by_weights(image: Expr, values: Expr, like: Expr, axes: Sequence[ConvAxis], groups: int) -> Expr:
-    """One product per group, of the values of all windows and what each tap of the kernel reads for them."""
+    """Return the gradient with respect to the weights: a product per group of cotangents and taps."""
     e, taps = image.e, Taps.of(axes)
     reads = [_grouped(e(read), groups) for read in tap_reads(e.emit, image.value, values.value, taps)]
     rows = e(e.emit(onnx.ConcatOp([_taps_apart(read).value for read in reads], axis=2)))
@@ -42,7 +42,7 @@ def by_weights(image: Expr, values: Expr, like: Expr, axes: Sequence[ConvAxis], 
 
 
 def _grouped(value: Expr, groups: int) -> Expr:
-    """(N, G C, Y...) as (G, C, N Y)."""
+    """Reshape (N, G C, Y...) to (G, C, N Y)."""
     batch, channels, *spatial = (size_of(value, axis) for axis in range(value.rank))
     split = vector(value, [batch, groups, _divided(channels, groups), *spatial])
     apart = value.apply(onnx.ReshapeOp, split, allowzero=1)
@@ -51,12 +51,12 @@ def _grouped(value: Expr, groups: int) -> Expr:
 
 
 def _taps_apart(value: Expr) -> Expr:
-    """(G, C, P) as (G, C, 1, P)."""
+    """Reshape (G, C, P) to (G, C, 1, P)."""
     return value.apply(onnx.UnsqueezeOp, value.e.ints([2]))
 
 
 def _merged(value: Expr, axes: Sequence[Sequence[int]]) -> Expr:
-    """With neighbouring axes made one."""
+    """Merge groups of adjacent axes."""
     sizes = [_product([size_of(value, axis) for axis in group]) for group in axes]
     return value.apply(onnx.ReshapeOp, vector(value, sizes), allowzero=1)
 

@@ -1,6 +1,6 @@
-"""The gradients of a convolution of whose kernel only run time knows the sizes: as convolutions of ONNX.
+"""Gradients of a convolution with a dynamic kernel shape, as ONNX convolutions.
 
-All pads are vectors of the graph here, and data is padded before windows are laid over it.
+All pads are tensors here, and data is padded before the windowed op.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from passes.vjp.common.slices import size_of, vector
 
 @dataclass(frozen=True)
 class OpenKernel:
-    """Windows as large as the weights are at run time, from an image to what there is one of per window."""
+    """Convolution windows whose sizes are those of the weights at run time."""
 
     strides: Sequence[int]
     dilations: Sequence[int]
@@ -26,13 +26,13 @@ class OpenKernel:
     sides: Sides
 
     def applied(self, image: Expr, weights: Expr) -> Expr:
-        """The convolution itself."""
+        """Emit the convolution."""
         return self._padded(image).apply(
             onnx.ConvOp, weights, group=self.groups, strides=self.strides, dilations=self.dilations
         )
 
     def by_image(self, values: Expr, weights: Expr, like: Expr) -> Expr:
-        """The gradient with respect to the image: of all that windows reach, what has its sizes."""
+        """Return the gradient with respect to the image: the transposed convolution, cropped to `like`."""
         e, spatial = values.e, range(2, like.rank)
         given = {"group": self.groups, "strides": self.strides, "dilations": self.dilations}
         full = values.apply(onnx.ConvTransposeOp, weights, **given)
@@ -40,8 +40,8 @@ class OpenKernel:
         return e(e.emit(take_window(full.value, self.sides[0], sizes, spatial)))
 
     def by_weights(self, image: Expr, values: Expr, weights: Expr) -> Expr:
-        """The convolution of the image by the values, batches and channels exchanged; its windows are apart
-        as taps are, and its taps as windows are. Beyond the kernel lies what fits in by chance."""
+        """Convolve the image with the cotangents, batch and channel axes exchanged, strides and dilations
+        exchanged. Entries beyond the kernel size are cropped."""
         e, rank = image.e, image.rank
         swapped = [1, 0, *range(2, rank)]
         kernel = values.apply(onnx.TransposeOp, perm=swapped)
@@ -58,7 +58,7 @@ class OpenKernel:
         return image.e(padded(image.value, "NCX", self.sides, image.e.emit))
 
     def _groups_aside(self, image: Expr) -> Expr:
-        """(N, G C, X...) as (C, G N, X...)."""
+        """Reshape (N, G C, X...) to (C, G N, X...)."""
         if self.groups == 1:
             return image.apply(onnx.TransposeOp, perm=[1, 0, *range(2, image.rank)])
         batch, channels, *spatial = (size_of(image, axis) for axis in range(image.rank))
@@ -70,7 +70,7 @@ class OpenKernel:
 
 
 def extents(weights: Expr, dilations: Sequence[int]) -> Expr:
-    """How far the windows of a kernel reach."""
+    """Return the extent of the dilated kernel, d (K - 1) + 1 on each axis."""
     e = weights.e
     kernel = e(ShapeMath(e.emit).sizes(weights.value, range(2, weights.rank)))
     return (kernel - 1) * e.ints(dilations) + 1
@@ -82,21 +82,21 @@ def given_sides(pads: Sequence[int], e: Operators) -> Sides:
 
 
 def halves(total: Expr, word: str) -> Sides:
-    """A total, of which the larger half comes first unless the word is SAME_UPPER."""
+    """Split total padding; the larger half goes first unless `word` is SAME_UPPER."""
     math = ShapeMath(total.e.emit)
     begin = begin_of(total.value, word == "SAME_UPPER", math)
     return begin, math.sub(total.value, begin)
 
 
 def same_total(x: Expr, reach: Expr, strides: Sequence[int]) -> Expr:
-    """max(0, s (ceil(X / s) - 1) + Ke - X)."""
+    """Return SAME's total padding, max(0, s (ceil(X / s) - 1) + Ke - X)."""
     e = x.e
     size, steps = e(ShapeMath(e.emit).sizes(x.value, range(2, x.rank))), e.ints(strides)
     return at_least_0((size - 1) / steps * steps + reach - size)
 
 
 def spread_total(x: Expr, reach: Expr, strides: Sequence[int], more: Sequence[int], leave: Expr) -> Expr:
-    """What a transposed convolution makes of X positions beyond the sizes that are to be left."""
+    """Return how many elements a transposed convolution of X elements yields beyond the sizes `leave`."""
     e = x.e
     size = e(ShapeMath(e.emit).sizes(x.value, range(2, x.rank)))
     return at_least_0((size - 1) * e.ints(strides) + reach + e.ints(more) - leave)

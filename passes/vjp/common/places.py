@@ -1,4 +1,4 @@
-"""Back from elements that indices chose to the tensor that they were chosen from."""
+"""Adjoint of Gather: scatter-add elements back to the tensor that they were gathered from."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from passes.emit.expressions import Expr
 from passes.vjp.common.slices import padded, size_of, vector
 
 SMALL_MATRIX = 256
-"""Elements of a matrix of 0 and 1 up to which a product with it is less work than a Scatter."""
+"""Largest 0/1 matrix, in elements, whose product costs less than a Scatter."""
 
 
 def put_together(g: Expr, indices: Expr, axis: int, size: int | Expr) -> Expr:
-    """For y = Gather(x, indices, axis): the sum, at each place of x, of what was taken from there.
+    """Return the adjoint of y = Gather(x, indices, axis): each element of x gets the sum of its copies.
 
-    `g` has the axes of the indices in the place of `axis`; `size` is that of x along it.
+    `g` has the axes of `indices` at position `axis`; `size` is that of x along it.
     """
     known = constant_of(indices.value)
     if known is not None and isinstance(size, int) and known.size:
@@ -43,8 +43,8 @@ def _transposed(x: Expr, perm: Sequence[int]) -> Expr:
 
 
 def _by_known(g: Expr, indices: np.ndarray, axis: int, size: int) -> Expr | None:
-    """Neighbours are padded, a permutation is turned back, a few of the last axis are added up by a product
-    with a matrix of 0 and 1; None for other indices."""
+    """Return the adjoint for constant indices, or None: a Pad for consecutive ones, a Gather for a
+    permutation, a product with a 0/1 matrix for few indices on the last axis."""
     e, flat = g.e, indices.reshape(-1)
     if flat.size > 1 and indices.ndim != 1:
         return None
@@ -65,7 +65,7 @@ def _by_known(g: Expr, indices: np.ndarray, axis: int, size: int) -> Expr | None
 
 
 def with_batch(indices: Expr, sizes: Sequence[int | Expr]) -> Expr:
-    """Index tuples (..., k) with those of their leading axes before them: (..., len(sizes) + k)."""
+    """Prepend leading-axis indices to index tuples (..., k): (..., len(sizes) + k)."""
     e = indices.e
     dims: list[int | Expr] = [size_of(indices, i) for i in range(indices.rank - 1)]
     target = vector(indices, [*dims, 1])
@@ -77,7 +77,7 @@ def with_batch(indices: Expr, sizes: Sequence[int | Expr]) -> Expr:
 
 
 def counted(size: int | Expr, like: Expr) -> Expr:
-    """0, 1, ... up to a size: a constant, or counted at run time where that would be a large one."""
+    """Return 0, 1, ..., size - 1: a constant, or a Range if that would be large."""
     e = like.e
     if isinstance(size, int) and size <= FREE_CONSTANTS:
         return e(e.emit.constant(np.arange(size, dtype=np.int64)))
@@ -87,7 +87,7 @@ def counted(size: int | Expr, like: Expr) -> Expr:
 
 
 def numpy_of(value: Expr) -> np.dtype:
-    """The dtype of a value, as numpy has it."""
+    """Return the numpy dtype of a value."""
     dtype = of_mlir(value.dtype)
     assert dtype is not None
     return dtype.numpy

@@ -1,5 +1,5 @@
-"""Sums of products over labels as matrix products where there is one, which onnxruntime computes in less time
-than an Einsum; an Einsum of an empty batch ends its process."""
+"""Einsum as matrix products where possible: onnxruntime runs MatMul faster, and its Einsum crashes the
+process on an empty batch."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from passes.emit.expressions import Expr
 from passes.vjp.common.slices import size_of
 
 Term = str
-"""The labels of the axes of a value, one letter each."""
+"""Axis labels of a value, one letter each."""
 
 
 def product(values: Sequence[Expr], terms: Sequence[Term], result: Term) -> Expr:
-    """What `Einsum` gives of the values, two by two, each time those whose product has the fewest axes. All
-    labels of the result are among the terms."""
+    """Return the Einsum of the values, contracted pairwise: first the pair whose product has the fewest axes.
+    All labels of the result are among the terms."""
     if len(values) == 1:
         return _einsum(values, terms, result)
     left = list(zip(values, terms, strict=True))
@@ -30,7 +30,7 @@ def product(values: Sequence[Expr], terms: Sequence[Term], result: Term) -> Expr
 
 
 def _read_later(left: Sequence[tuple[Expr, Term]], i: int, j: int, result: Term) -> Term:
-    """The labels of two values that the others or the result have, too."""
+    """Return the labels of two values that the result or other values have, too."""
     others = [term for k, (_, term) in enumerate(left) if k not in (i, j)]
     read = {*result, *"".join(others)}
     return "".join(x for x in dict.fromkeys(left[i][1] + left[j][1]) if x in read)
@@ -68,7 +68,7 @@ def _of_two(a: Expr, left: Term, b: Expr, right: Term, result: Term) -> Expr:
 
 
 def _same_size(a: Expr, left: Term, b: Expr, right: Term, label: str) -> bool:
-    """Otherwise one may be 1, and repeated."""
+    """Return whether both sizes are known to be equal; otherwise one may be 1 and broadcast."""
     first, second = a.shape[left.index(label)], b.shape[right.index(label)]
     return first is not None and first == second
 
@@ -79,14 +79,14 @@ def _ordered(x: Expr, term: Term, wanted: Term) -> Expr:
 
 
 def _spread(x: Expr, term: Term, result: Term) -> Expr:
-    """With the axes of the result, of size 1 where the value has none."""
+    """Transpose and unsqueeze to the axes of the result; missing ones get size 1."""
     x = _ordered(x, term, "".join(label for label in result if label in term))
     missing = [axis for axis, label in enumerate(result) if label not in term]
     return x.apply(onnx.UnsqueezeOp, x.e.ints(missing)) if missing else x
 
 
 def _batched(a: Expr, rows: Term, b: Expr, columns: Term) -> Expr:
-    """A product of two stacks of matrices, of which one may be of vectors."""
+    """Multiply two stacks of matrices, one of which may be a stack of vectors."""
     e, gone = a.e, [axis for axis, labels in ((-2, rows), (-1, columns)) if not labels]
     a = a if rows else a.apply(onnx.UnsqueezeOp, e.ints([-2]))
     b = b if columns else b.apply(onnx.UnsqueezeOp, e.ints([-1]))
@@ -95,7 +95,7 @@ def _batched(a: Expr, rows: Term, b: Expr, columns: Term) -> Expr:
 
 
 def _flat(a: Expr, rows: int, b: Expr, summed: int) -> Expr:
-    """One product of two matrices, to which the axes of each side become one."""
+    """Multiply two matrices whose rows and columns are flattened axes."""
     sizes = [size_of(x, axis) for x, axes in ((a, range(rows)), (b, range(summed, b.rank))) for axis in axes]
     flat = a.apply(onnx.FlattenOp, axis=rows).apply(onnx.MatMulOp, b.apply(onnx.FlattenOp, axis=summed))
     e = a.e

@@ -1,5 +1,5 @@
-"""Functions that are NaN beyond their domain, where what reads them replaces NaN: there the cotangent is 0,
-and so is the gradient, where 0 times NaN is not. scikit-learn's PowerTransformer has them."""
+"""Functions that are NaN outside their domain, where readers replace NaN (as in scikit-learn's
+PowerTransformer): the cotangent is 0 there, and 0 * NaN must not reach the gradient."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from passes.emit.expressions import Expr, Operators
 from passes.vjp.common.forward import Forward, Gradient, Rule
 
 DEEPEST = 8
-"""How many ops stand between a function and what replaces its NaN."""
+"""Limit on the ops between a function and the op that replaces its NaN."""
 
 
 def beside_nan(rule: Rule, inside: float) -> Rule:
-    """The rule, of a number `inside` the domain where the result is NaN and that is replaced."""
+    """Wrap a rule to use the number `inside` the domain where a NaN result is replaced."""
 
     def guarded(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
         if not f.has_operand or not f.has_result or not _is_replaced(f.y.value, DEEPEST):
@@ -30,13 +30,13 @@ def beside_nan(rule: Rule, inside: float) -> Rule:
 
 
 def _is_replaced(value: SSAValue, left: int) -> bool:
-    """Whether all of the function that reads the value replaces NaN, or is NaN itself and is replaced."""
+    """Return whether every reader replaces NaN, or propagates it to ops that do."""
     readers = [use.operation for use in value.uses if use.operation.parent is not None]
     return bool(readers) and left > 0 and all(_replaces(reader, value, left) for reader in readers)
 
 
 def _replaces(op: Operation, value: SSAValue, left: int) -> bool:
-    """What compares, or reads the shape, passes no gradient on."""
+    """Return whether `op` stops NaN. Comparisons and Shape do: they pass no gradient on."""
     match op:
         case onnx.IsNaNOp() | onnx.IsInfOp() | onnx.EqualOp() | onnx.GreaterOp() | onnx.LessOp():
             return True

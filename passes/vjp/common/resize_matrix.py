@@ -1,8 +1,8 @@
-"""The matrix of an axis of a Resize, of any mode, made at run time of sizes and scales.
+"""Interpolation matrix of one Resize axis, for any mode, computed at run time from sizes and scales.
 
-Coordinates are computed in f64, but quotients by a scale that the model gives are rounded to f32 where the
-nearest position is taken, as runtimes do. Weights are a kernel of the distance between a coordinate and each
-position of the axis; what the kernel gives beyond the ends belongs to the elements at the ends.
+Coordinates are computed in f64; quotients by a scale given in the model are rounded to f32 for `nearest`, as
+runtimes do. Weights are a kernel of the distance between a coordinate and each index; weights beyond the ends
+are added to the end elements.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from passes.vjp.common.places import counted
 
 Number: TypeAlias = Expr | float
 Size: TypeAlias = int | Expr
-"""A number, or a vector of one element."""
+"""A static size, or a vector of one element."""
 
 
 @dataclass(frozen=True)
 class RunTimeAxis:
-    """From X to Y positions. `scale` and the ends of the region that a crop takes are numbers in f64.
+    """An axis resized from X to Y elements. `scale` and the ends of the crop region are numbers in f64.
 
-    `given` tells that the model has the scale, as a number in f32; else the sizes say it.
+    `given`: the model has the scale, as an f32 number; otherwise it follows from the sizes.
     """
 
     x: Size
@@ -40,7 +40,7 @@ class RunTimeAxis:
     given: bool = False
 
     def is_in_f32(self, attributes: Mapping[str, Any]) -> bool:
-        """Whether quotients by the scale are rounded to f32."""
+        """Return whether quotients by the scale are rounded to f32."""
         return self.given and attributes.get("mode", "nearest") == "nearest"
 
 
@@ -49,7 +49,7 @@ def as_number(size: Size) -> Number:
 
 
 def run_time_matrix(attributes: Mapping[str, Any], axis: RunTimeAxis, e: Operators) -> Expr:
-    """(Y, X) in f64: the share of each position in each of the result."""
+    """Return the (Y, X) matrix in f64 of interpolation weights."""
     like = e.ints([0])
     x, rows = as_number(axis.x), counted(axis.y, like).cast(f64)
     place = _coordinate(attributes, axis, rows, e)
@@ -99,7 +99,7 @@ def _coordinate(attributes: Mapping[str, Any], axis: RunTimeAxis, y: Expr, e: Op
 
 
 def _adjustment(axis: RunTimeAxis, in_f32: bool) -> Number:
-    """The size over what it would be if it were not rounded down."""
+    """Return the output size divided by the output size before rounding down."""
 
     def rounded(x: Number) -> Number:
         if not in_f32:
@@ -110,7 +110,7 @@ def _adjustment(axis: RunTimeAxis, in_f32: bool) -> Number:
 
 
 def _is_several(size: Number) -> Number:
-    """1 for a size above 1, else 0."""
+    """Return 1 for a size above 1, else 0."""
     return (size > 1).cast(f64) if isinstance(size, Expr) else float(size > 1)
 
 
@@ -138,7 +138,7 @@ def _rounded(place: Expr, mode: str, half: float) -> Expr:
 def _weights(
     attributes: Mapping[str, Any], axis: RunTimeAxis, place: Expr, columns: Expr, e: Operators
 ) -> Expr:
-    """A coordinate that is further out than the kernel reaches is all of the element at the end."""
+    """Return the kernel's weights; coordinates beyond its reach take the end element whole."""
     kernel, reach = _kernel(attributes)
     antialias = bool(attributes.get("antialias", 0))
     if attributes.get("exclude_outside", 0):
@@ -159,7 +159,7 @@ def _sum(matrix: Expr) -> Expr:
 
 
 def _near(axis: RunTimeAxis, antialias: bool, reach: int) -> Number:
-    """How far the kernel reaches, in whole positions."""
+    """Return the kernel radius, in whole elements."""
     if not antialias:
         return float(reach)
     if isinstance(axis.scale, Expr):
@@ -170,7 +170,7 @@ def _near(axis: RunTimeAxis, antialias: bool, reach: int) -> Number:
 def _spread(
     kernel: Callable[[Expr], Expr], reach: int, axis: RunTimeAxis, place: Expr, columns: Expr, antialias: bool
 ) -> tuple[Expr, tuple[Expr, Expr]]:
-    """What the kernel gives for the positions of the axis; and before and behind it, added up."""
+    """Return the weights within the axis, and their sums before and after it."""
     narrower: Number = 1.0
     if antialias:
         narrower = axis.scale.at_most(1) if isinstance(axis.scale, Expr) else min(axis.scale, 1.0)
@@ -186,7 +186,7 @@ def _spread(
 
 
 def _numbers_up_to(count: Number, like: Expr) -> Expr:
-    """0, 1, ... as a row."""
+    """Return 0, 1, ..., count - 1 as a row."""
     e = like.e
     if not isinstance(count, Expr):
         return e(e.emit.constant(np.arange(count)[None]))
@@ -196,7 +196,7 @@ def _numbers_up_to(count: Number, like: Expr) -> Expr:
 
 
 def _kernel(attributes: Mapping[str, Any]) -> tuple[Callable[[Expr], Expr], int]:
-    """Of the distance, and how far it reaches."""
+    """Return the kernel as a function of the distance, and its radius."""
     if attributes.get("mode") == "linear":
         return (lambda t: (1 - t).at_least(0)), 1
     if attributes.get("mode") != "cubic":

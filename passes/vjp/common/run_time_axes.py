@@ -1,4 +1,4 @@
-"""Axes, and what is taken along them, that only run time knows: by the places of elements, and by views."""
+"""Operations along axes that are known at run time only, by element indices and reshapes."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from passes.vjp.common.places import counted, put_together
 
 
 def reshaped(value: Expr, like: Expr) -> Expr:
-    """The elements of a value in the shape of another one, which may be empty."""
+    """Reshape `value` to the shape of `like`, which may be empty."""
     e, positive = value.e, [bounds.is_at_least(dim, 1) for dim in like.shape if isinstance(dim, int | Size)]
     allowzero = None if len(positive) == like.rank and all(positive) else 1
     return value.apply(onnx.ReshapeOp, e.shape(like), allowzero=allowzero).assumed(like.shape)
 
 
 def flat(x: Expr) -> Expr:
-    """The elements as a vector."""
+    """Flatten to a vector."""
     return x.apply(onnx.ReshapeOp, x.e.ints([-1]))
 
 
 def count_of(x: Expr) -> int | Expr:
-    """How many elements there are: a number, or a vector of one element."""
+    """Return the number of elements: static, or a vector of one element."""
     sizes = [size for size in x.shape if isinstance(size, int)]
     if len(sizes) == x.rank:
         return math.prod(sizes)
@@ -36,12 +36,12 @@ def count_of(x: Expr) -> int | Expr:
 
 
 def numbered(x: Expr) -> Expr:
-    """0, 1, ... in the shape of a tensor: the place of each element."""
+    """Return the flat index of each element, in the shape of `x`."""
     return reshaped(counted(count_of(x), x), x)
 
 
 def put_at(g: Expr, places: Expr, whole: Expr) -> Expr:
-    """Elements at their places, no two at one, in zeros of the shape of `whole`."""
+    """Scatter elements to distinct flat indices of zeros with the shape of `whole`."""
     count = count_of(whole)
     size = count if isinstance(count, Expr) else whole.e.ints([count])
     zeros = whole.e.scalar(0, g).apply(onnx.ExpandOp, size)
@@ -49,16 +49,15 @@ def put_at(g: Expr, places: Expr, whole: Expr) -> Expr:
 
 
 def added_at(g: Expr, places: Expr, whole: Expr) -> Expr:
-    """For each place of `whole`, the sum of the elements that were taken from there."""
+    """Scatter-add elements to flat indices of zeros with the shape of `whole`."""
     return reshaped(put_together(flat(g), flat(places), 0, count_of(whole)), whole)
 
 
 @dataclass(frozen=True)
 class AxisView:
-    """Tensors of one rank with an axis, of which only run time knows which, in the middle of three: what is
-    before it, the axis, and what is behind it; then the last `kept` axes as they are.
+    """Tensors viewed as (before, axis, after), for a run-time axis; the last `kept` axes stay separate.
 
-    `axis` is an integer of one element, counted from either end.
+    `axis` is an integer of one element; negative values count from the end.
     """
 
     axis: Expr
@@ -86,7 +85,7 @@ class AxisView:
 
 @dataclass(frozen=True)
 class ReducedAxes:
-    """The axes of x that a reduction goes over, as a vector that only run time knows."""
+    """The axes of a reduction of x, as a run-time vector."""
 
     x: Expr
     axes: Expr
@@ -97,7 +96,7 @@ class ReducedAxes:
         return self.x.apply(onnx.ShapeOp)
 
     def mask(self) -> Expr:
-        """For each axis whether it is reduced."""
+        """Return a mask of the reduced axes."""
         e = self.x.e
         ones = e.ints([1]).apply(onnx.ExpandOp, self.axes.apply(onnx.ShapeOp))
         mask = e.ints([0] * self.x.rank).apply(onnx.ScatterElementsOp, self.axes, ones).equals(e.ints([1]))
@@ -108,7 +107,7 @@ class ReducedAxes:
         return mask.apply(onnx.OrOp, none)
 
     def kept_shape(self) -> Expr:
-        """The sizes of the result with keepdims: 1 for each axis that is reduced."""
+        """Return the sizes of the result with keepdims: 1 for each reduced axis."""
         return self.mask().where(self.x.e.ints([1]), self._sizes)
 
     def steps(self) -> ReducedSteps:
@@ -120,28 +119,28 @@ class ReducedAxes:
 
 @dataclass(frozen=True)
 class ReducedSteps:
-    """A reduction axis by axis: each is moved to the end and seen as two, of which one has size 1, and of
-    which only the second is reduced.
+    """A reduction one axis at a time: each is moved last and split in two, one part of size 1; the second
+    part is reduced.
 
-    `pool` has, of each axis, the size after, the size before, and the number of elements that become one.
+    `pool` has, for each axis, the size after and before the reduction, and the number of reduced elements.
     """
 
     rank: int
     pool: SSAValue
 
     def split(self, x: Expr, axis: int) -> Expr:
-        """x, of which the axes before `axis` are reduced, with `axis` as the last two axes."""
+        """Return x, reduced along the axes before `axis`, with `axis` split into the last two."""
         others = [i if i < axis else self.rank + i for i in range(self.rank) if i != axis]
         moved = x.apply(onnx.TransposeOp, perm=self._perm(axis))
         return self._reshaped(moved, [*others, axis, 2 * self.rank + axis])
 
     def joined(self, x: Expr, axis: int) -> Expr:
-        """Back from `split`."""
+        """Undo `split`."""
         others = [i if i < axis else self.rank + i for i in range(self.rank) if i != axis]
         return self.back(self._reshaped(x, [*others, self.rank + axis]), axis)
 
     def back(self, x: Expr, axis: int) -> Expr:
-        """With the last axis in its place."""
+        """Move the last axis back to `axis`."""
         perm = self._perm(axis)
         return x.apply(onnx.TransposeOp, perm=[perm.index(i) for i in range(self.rank)])
 

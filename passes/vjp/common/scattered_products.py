@@ -1,7 +1,7 @@
-"""What each update of a Scatter that multiplies is multiplied by: the other updates that go to its place.
+"""Products of the other updates with the same index, for each update of a Scatter with `mul`.
 
-No division, and no count of zeros, so that zeros and derivatives of any order are right. It takes as many
-times the memory of the updates as there are updates that may meet.
+No division and no count of zeros: exact at zeros, and for higher derivatives. Takes n times the memory of the
+updates, n the number of updates that may collide.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from passes.vjp.common.slices import size_of, vector
 
 
 def others_along(updates: Expr, indices: Expr, axis: int, x: Expr) -> Expr:
-    """For ScatterElements into `x`, where only updates along the axis meet. In the shape of the updates."""
+    """Return those products for ScatterElements into `x`, where updates collide along `axis` only."""
     e, last = updates.e, updates.rank - 1
     perm = [*(i for i in range(updates.rank) if i != axis), axis]
     updates, places = (v.apply(onnx.TransposeOp, perm=perm) for v in (updates, _from_0(indices, x, axis)))
@@ -24,7 +24,7 @@ def others_along(updates: Expr, indices: Expr, axis: int, x: Expr) -> Expr:
 
 
 def others_of_tuples(updates: Expr, indices: Expr, x: Expr) -> Expr:
-    """For ScatterND into `x`, where any two slices may meet. In the shape of the updates."""
+    """Return those products for ScatterND into `x`, where any two slices may collide."""
     e = updates.e
     length = indices.rank - 1 + x.rank - updates.rank  # of an index tuple
     inner = [size_of(x, axis) for axis in range(length, x.rank)]
@@ -40,7 +40,7 @@ def others_of_tuples(updates: Expr, indices: Expr, x: Expr) -> Expr:
 
 
 def _numbers(indices: Expr, x: Expr, length: int) -> Expr:
-    """One number for each index tuple, equal for equal places: a vector."""
+    """Return a vector of flat indices, one for each index tuple."""
     e = indices.e
     number: Expr | None = None
     for axis in range(length):
@@ -52,7 +52,7 @@ def _numbers(indices: Expr, x: Expr, length: int) -> Expr:
 
 
 def _from_0(indices: Expr, x: Expr, axis: int) -> Expr:
-    """Places along an axis of x, of which negative ones are counted from its end."""
+    """Return indices along an axis of x, negative ones wrapped."""
     return (indices < 0).where(indices + _size(x, axis), indices)
 
 
@@ -62,7 +62,7 @@ def _size(x: Expr, axis: int) -> Expr:
 
 
 def _meet(places: Expr, count: int | Expr) -> Expr:
-    """Whether two places of the last axis, which has `count`, are equal, but for each with itself."""
+    """Return the matrix of equal indices on the last axis of length `count`, without its diagonal."""
     e = places.e
     number = counted(count, places)
     apart = number.apply(onnx.UnsqueezeOp, e.ints([1])).equals(number).apply(onnx.NotOp)

@@ -1,4 +1,4 @@
-"""Back from a part of a tensor to all of it: zeros around the part, and between its elements."""
+"""Adjoint of Slice: zeros around a part of a tensor and between its elements."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from passes.emit.expressions import Expr
 
 
 def padded(value: Expr, begin: Sequence[int | Expr], end: Sequence[int | Expr]) -> Expr:
-    """Zeros before and behind each axis; a negative number cuts. An entry that is not known is a vector of
-    one element."""
+    """Pad each axis with zeros; a negative number crops. A dynamic entry is a vector of one element."""
     entries = [*begin, *end]
     if all(entry == 0 for entry in entries if not isinstance(entry, Expr)) and not any(
         isinstance(entry, Expr) for entry in entries
@@ -23,7 +22,7 @@ def padded(value: Expr, begin: Sequence[int | Expr], end: Sequence[int | Expr]) 
 
 
 def vector(like: Expr, entries: Sequence[int | Expr]) -> Expr:
-    """Numbers, of which some are vectors of one element, as one vector."""
+    """Concatenate numbers and vectors of one element."""
     e = like.e
     known = [entry for entry in entries if not isinstance(entry, Expr)]
     if len(known) == len(entries):
@@ -33,7 +32,7 @@ def vector(like: Expr, entries: Sequence[int | Expr]) -> Expr:
 
 
 def size_of(value: Expr, axis: int) -> int | Expr:
-    """The size of an axis: a number, or a vector of one element."""
+    """Return the size of an axis: static, or a vector of one element."""
     dim = value.shape[axis]
     if isinstance(dim, int):
         return dim
@@ -42,32 +41,32 @@ def size_of(value: Expr, axis: int) -> int | Expr:
 
 @dataclass(frozen=True)
 class Taken:
-    """What a Slice takes of an axis: `start` is a number, or a vector of one element."""
+    """Parameters of a Slice on one axis: `start` is static, or a vector of one element."""
 
     axis: int
     start: int | Expr
     end: int | None
     step: int
     alone: bool = False
-    """At most one element is taken, whatever the step is."""
+    """At most one element is taken, for any step."""
 
     @property
     def apart(self) -> int:
-        """Places of the whole tensor from an element that is taken to the next."""
+        """Distance in the whole tensor between consecutive elements."""
         return 1 if self.alone else abs(self.step)
 
 
 NO_AXIS_AS_LONG = 10**9
-"""A step from which on a Slice takes one element: TensorFlow's exporter says so."""
+"""Steps from here on take one element, as TensorFlow's exporter writes it."""
 
 
 def is_alone(part: Dim, step: int) -> bool:
-    """Whether a Slice takes no more than one element of an axis."""
+    """Return whether a Slice takes at most one element of an axis."""
     return (isinstance(part, int) and part <= 1) or abs(step) >= NO_AXIS_AS_LONG
 
 
 def put_back(g: Expr, whole: Expr, taken: Sequence[Taken]) -> Expr:
-    """A part of a tensor at its places in zeros of the shape of `whole`."""
+    """Scatter a slice into zeros of the shape of `whole`."""
     begin: list[int | Expr] = [0] * g.rank
     end: list[int | Expr] = [0] * g.rank
     for one in taken:
@@ -78,7 +77,7 @@ def put_back(g: Expr, whole: Expr, taken: Sequence[Taken]) -> Expr:
 
 
 def _spread(g: Expr, one: Taken) -> Expr:
-    """In the order of the whole tensor, with step - 1 zeros behind each element of the axis."""
+    """Undo a negative step, and put step - 1 zeros after each element of the axis."""
     e, axis = g.e, one.axis
     if one.step < 0 and not one.alone:
         first, last, back = e.ints([-1]), e.ints([-TO_THE_END]), e.ints([-1])
@@ -100,8 +99,7 @@ def _spread(g: Expr, one: Taken) -> Expr:
 
 
 def _beside_zeros(apart: Expr, sizes: Expr) -> Expr:
-    """Behind numbers on a last axis of 1, zeros of these sizes. A Pad of single numbers takes up to ten times
-    as long."""
+    """Append zeros on a last axis of size 1. A Pad of single elements takes up to ten times as long."""
     zeros = apart.e.scalar(0, apart).apply(onnx.ExpandOp, sizes)
     return apart.e(apart.e.emit(onnx.ConcatOp([apart.value, zeros.value], axis=apart.rank - 1)))
 
@@ -111,7 +109,7 @@ def is_known(sizes: Sequence[int | Expr]) -> bool:
 
 
 def _around(spread: Expr, whole: Expr, one: Taken) -> tuple[int | Expr, int | Expr]:
-    """How many zeros come before the elements, and behind them and their zeros."""
+    """Return the numbers of zeros before and after the spread elements."""
     dim = whole.shape[one.axis]
     if isinstance(dim, int) and isinstance(one.start, int) and one.end is not None:
         return _known_around(dim, one)
@@ -128,7 +126,7 @@ def _known_around(dim: int, one: Taken) -> tuple[int, int]:
 
 
 def _provable(part: Dim, dim: Dim, one: Taken) -> tuple[int, int] | None:
-    """Where sizes are names: what is not taken has a size that does not depend on them."""
+    """Return the padding for symbolic sizes if it does not depend on them."""
     rest = subtract(dim, part)
     if one.step < 0 or one.apart != 1 or not isinstance(rest, int) or not isinstance(one.start, int):
         return None
@@ -138,7 +136,7 @@ def _provable(part: Dim, dim: Dim, one: Taken) -> tuple[int, int] | None:
 
 
 def _run_time_around(spread: Expr, whole: Expr, one: Taken) -> tuple[Expr, Expr]:
-    """By ONNX's clamping of the start. An axis of which nothing is taken is all zeros."""
+    """Compute the padding with ONNX's clamping of the start. An empty slice gives all zeros."""
     e = spread.e
     size, taken = (_as_vector(size_of(x, one.axis), spread) for x in (whole, spread))
     start = _as_vector(one.start, spread)

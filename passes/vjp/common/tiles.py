@@ -1,4 +1,4 @@
-"""Parts of one tensor side by side: what several Slices give back is one Concat, no sum of padded parts."""
+"""Sums of adjacent slices' gradients as one Concat, not a sum of padded parts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from passes.vjp.common.slices import padded
 
 @dataclass(frozen=True)
 class _Tile:
-    """A part that fills the positions [begin, end) of an axis of known size, and zeros around it."""
+    """A part at positions [begin, end) of an axis of static size, with zeros around it."""
 
     gradient: Expr
     part: Expr
@@ -24,8 +24,8 @@ class _Tile:
 
 
 def side_by_side(gradients: Sequence[Expr]) -> list[Expr]:
-    """The same sum, of fewer gradients: parts of which one begins where another ends are joined."""
-    runs: dict[tuple[int, int], list[_Tile]] = {}  # by the axis and the place where a run ends
+    """Return fewer gradients with the same sum: adjacent parts are concatenated."""
+    runs: dict[tuple[int, int], list[_Tile]] = {}  # by axis and end position
     found, tiles = list[Expr](), list[_Tile]()
     for gradient in gradients:
         tile = _tile(gradient)
@@ -44,7 +44,7 @@ def side_by_side(gradients: Sequence[Expr]) -> list[Expr]:
 
 
 def _tile(gradient: Expr) -> _Tile | None:
-    """A gradient as a part with zeros around it along one axis; None for another."""
+    """Return `gradient` as a part padded along one axis, or None."""
     made = gradient.value.owner
     if not isinstance(made, onnx.PadOp) or made.parent is not None or "mode" in made.onnx_attributes():
         return None

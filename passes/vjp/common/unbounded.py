@@ -1,7 +1,7 @@
-"""Where a mask meets a cotangent that may be infinite: at Acos(Clip(x, -1, 1)) or Sqrt(Relu(x)), say.
+"""Masked gradients whose cotangent may be infinite, as in Acos(Clip(x, -1, 1)) or Sqrt(Relu(x)).
 
-What Relu or Clip gives at a bound may be where the derivative of what reads it is infinite. A product with
-the mask would make NaN of it, so these masks choose instead.
+At a bound of Clip or Relu the reader's derivative may be infinite, and a product with the mask 0 would be
+NaN. Such masks use Where.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.values import constant_of
 
 MASKED = frozenset({"Clip", "HardSigmoid", "Max", "Min", "Relu", "Shrink", "ThresholdedRelu", "Where"})
-"""The ops whose gradients are masked, which give numbers of a kind where they mask."""
+"""Ops whose gradients are masked; their masked results may be at a domain edge."""
 
 _UNBOUNDED = {
     "Acos": 0,
@@ -28,18 +28,18 @@ _UNBOUNDED = {
     "ReduceLogSum": 0,
     "Sqrt": 0,
 }
-"""Ops with a derivative that is infinite at the edge of what they are defined for, and by which operand."""
+"""Ops with an infinite derivative at the edge of their domain -> index of the operand."""
 
 _PASSING = MASKED | {
     "Add", "Cast", "Concat", "Div", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity",
     "Mean", "Mul", "Neg", "Pow", "ReduceMean", "ReduceSum", "ReduceSumSquare", "Reshape", "Slice", "Split",
     "Squeeze", "Sub", "Sum", "Tile", "Transpose", "Unsqueeze",
 }  # fmt: skip
-"""Ops by which a number of the edge may come to such an op: 1 - c c is 0 at c = 1."""
+"""Ops that may carry a domain-edge value to such an op: 1 - c c is 0 at c = 1."""
 
 
 def unbounded_masks(ops: Sequence[Operation]) -> set[Operation]:
-    """The ops of `MASKED` whose cotangents may be infinite, as far as ops of the same block tell."""
+    """Return the ops of `MASKED` whose cotangents may be infinite, seen within one block."""
     reached, found = set[SSAValue](), set[Operation]()
     for op in reversed(ops):
         if not isinstance(op, OnnxOp):
@@ -56,7 +56,7 @@ def unbounded_masks(ops: Sequence[Operation]) -> set[Operation]:
 
 
 def _is_unbounded(op: OnnxOp) -> bool:
-    """Whether its own derivative is: that of a power is not where the exponent is 0, or 1 and more."""
+    """Return whether the op's derivative is unbounded; Pow's is not for exponents 0 or >= 1."""
     if op.onnx_name() != "Pow":
         return op.onnx_name() in _UNBOUNDED
     exponent = constant_of(op.operands[1])
@@ -64,7 +64,7 @@ def _is_unbounded(op: OnnxOp) -> bool:
 
 
 def _is_kept_away(op: OnnxOp) -> bool:
-    """Whether a positive number is added, as to a variance before its root is taken."""
+    """Return whether a positive constant is added, as to a variance before its root."""
     if op.onnx_name() != "Add":
         return False
     known = (constant_of(value) for value in op.operands)

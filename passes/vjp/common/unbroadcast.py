@@ -1,4 +1,4 @@
-"""From the shape to which an operand was broadcast back to its own."""
+"""Adjoint of broadcasting."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from passes.emit.expressions import Expr, Operators
 
 
 def unbroadcast(gradient: Expr, operand: Expr, e: Operators) -> Expr:
-    """The sum of a gradient over the axes along which its operand is repeated, in the operand's shape.
+    """Sum a gradient over its operand's broadcast axes, in the operand's shape.
 
-    The shape of the gradient is one to which that of the operand broadcasts. Which axes those are may depend
-    on sizes that only run time knows.
+    The shape of the gradient is one to which that of the operand broadcasts. The set of axes may depend on
+    dynamic sizes.
     """
     given, wanted = shape_of(gradient.value), shape_of(operand.value)
     own = (1,) * (len(given) - len(wanted)) + wanted
@@ -27,7 +27,7 @@ def unbroadcast(gradient: Expr, operand: Expr, e: Operators) -> Expr:
 
 
 def _summed(gradient: Expr, operand: Expr, own: Shape, differ: Sequence[int], e: Operators) -> Expr:
-    """The sum over the axes, of those that differ, on which the operand has size 1. No axis goes away."""
+    """Sum over those of the axes `differ` on which the operand has size 1, with keepdims."""
     if all(own[axis] == 1 for axis in differ):
         return gradient.summed(differ, keepdims=1)
     axes = _ones(operand, len(own), e)
@@ -35,12 +35,12 @@ def _summed(gradient: Expr, operand: Expr, own: Shape, differ: Sequence[int], e:
 
 
 def _is_same(size: Dim, dim: Dim) -> bool:
-    """Whether two sizes, of which the second broadcasts to the first, are known to be one."""
+    """Return whether `size` equals `dim`, which broadcasts to it, in every run."""
     return size is not None and (size == dim or is_cut_to(dim, size))
 
 
 def _ones(operand: Expr, rank: int, e: Operators) -> Expr:
-    """The axes, of `rank`, that are 1 or missing in the operand, as a vector."""
+    """Return the axes, of `rank`, that are 1 or missing in the operand, as a vector."""
     missing = rank - len(shape_of(operand.value))
     sizes = operand.apply(onnx.ShapeOp)
     if missing:

@@ -1,4 +1,4 @@
-"""The derivatives of If, Loop and Scan."""
+"""VJP rules of If, Loop, Scan and SequenceMap."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Pairs = Sequence[tuple[SSAValue, Expr]]
 
 
 def _if(f: RegionForward, g: Mapping[int, Expr], e: Operators) -> Pairs:
-    """The branch that was taken gives its gradients, zeros for what only the other one reads."""
+    """Return an If of the branches' gradients; values that only the other branch reads get zeros."""
     branches = [_Branch(f, region, g, e) for region in f.op.regions]
     wanted = [value for value in f.captured() if any(value in branch.found for branch in branches)]
     if not wanted:
@@ -42,7 +42,7 @@ def _if(f: RegionForward, g: Mapping[int, Expr], e: Operators) -> Pairs:
 
 
 class _Branch:
-    """The gradient of one branch by the values from around that it reads."""
+    """The gradient of one branch with respect to the values that it captures."""
 
     found: Gradients
 
@@ -110,7 +110,7 @@ def _scan(f: RegionForward, g: Mapping[int, Expr], e: Operators) -> Pairs:
 
 
 def _known(argument: BlockArgument, initial: SSAValue) -> TensorType:
-    """The type of a carried value, whose shape is the same in each step."""
+    """Return the type of a loop-carried value, whose shape is the same in each step."""
     given = [shape_of(value) for value in (argument, initial) if has_rank(value)]
     if not given or not compatible(given[0], given[-1]):
         raise refusal("rank of a carried value", given="unknown", expected="known")
@@ -121,7 +121,7 @@ def _known(argument: BlockArgument, initial: SSAValue) -> TensorType:
 
 
 def _loop(f: RegionForward, g: Mapping[int, Expr], e: Operators) -> Pairs:
-    """Backwards as many steps as it took, which a Scan does if there is any."""
+    """Return a Scan over the steps in reverse, or a Loop if shapes change; nothing if no step runs."""
     assert isinstance(f.op, onnx.LoopOp)
     (region,) = f.op.regions
     index, going, *arguments = region.block.args
@@ -164,7 +164,7 @@ def _loop(f: RegionForward, g: Mapping[int, Expr], e: Operators) -> Pairs:
 
 
 def _may_change(op: Operation, argument: BlockArgument) -> str:
-    """Whether it is a cotangent of what changes its sizes from step to step."""
+    """Return a reason if `argument` is the cotangent of a value of changing size, else ""."""
     return "a cotangent of one that changes" if CHANGING in op.attributes and is_open(argument) else ""
 
 
@@ -172,7 +172,7 @@ def _may_change(op: Operation, argument: BlockArgument) -> str:
 
 
 def _sequence_map(f: RegionForward, g: Mapping[int, Expr], e: Operators) -> Pairs:
-    """Element by element, beside the cotangents; what all elements read has the sum of theirs."""
+    """Map the body's gradient over elements and cotangents; captured values get the sum."""
     (region,), operands = f.op.regions, f.op.operands
     if SUM in f.op.attributes:
         return [(operand, g[0]) for operand in operands if operand in f.flows]
@@ -199,7 +199,7 @@ def _sequence_map(f: RegionForward, g: Mapping[int, Expr], e: Operators) -> Pair
 
 
 def _summed(sequence: Expr, like: SSAValue) -> Expr:
-    """The sum of the elements of a sequence."""
+    """Return the sum of the elements of a sequence."""
     e = sequence.e
     stack = sequence.apply(onnx.ConcatFromSequenceOp, axis=0, new_axis=1)
     stack = stack.assumed((None, *shape_of(like)))
@@ -207,13 +207,13 @@ def _summed(sequence: Expr, like: SSAValue) -> Expr:
 
 
 def _is_true(condition: SSAValue | None) -> bool:
-    """Whether a condition always holds; one that is absent does."""
+    """Return whether a condition always holds; an absent one does."""
     known = np.array(True) if condition is None else constant_of(condition)
     return known is not None and bool(known.all())
 
 
 def _if_any(steps: Steps, indices: Expr, e: Operators) -> Pairs:
-    """The gradients of no step are the cotangents as they are: a Scan takes one step at least."""
+    """Guard `reverse` against zero steps, which Scan does not support: cotangents then pass unchanged."""
     some, none = (Operators(strict_ieee=e.strict_ieee) for _ in range(2))
     found = reverse(steps, some)
     values = [*(one.initial for one, _ in found.carried), *(value for value, _ in found.others)]

@@ -1,8 +1,8 @@
-"""Ifs whose branches give a value different ranks, as exporters write a Squeeze of an axis of unknown size.
+"""Ifs whose branches yield different ranks, as exporters write a Squeeze of an axis of unknown size.
 
-What is computed of such a value has no rank that a derivative could be written for, while within a branch it
-has: the ops that read it move into the branches. Where these ops refuse the rank of one branch, a run that
-takes it fails, and the other branch is what there is.
+No derivative can be written for a value without a rank, but each branch has one: the dependent ops move into
+the branches. If they reject the rank of one branch, a run that takes it would fail, and only the other branch
+remains.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from passes.emit.captured import stem, uses_by
 from passes.emit.rewriting import fold, functions, simplify
 
 MOST = 20_000
-"""Ops that all branches may have together: each If doubles what follows it."""
+"""Limit on the ops of all branches together: each If duplicates the ops after it."""
 
 
 def settle_branches(module: ModuleOp, kept: Collection[SSAValue] = ()) -> bool:
-    """Move what reads a value of two ranks into the branches that give it; whether there is such.
+    """Move readers of a two-rank value into the branches; return whether the module changed.
 
-    What is read elsewhere, and `kept`, are results of the If then; those within a branch have no name.
-    Conditions that are known, as of a rank, choose a branch before: no run may be able to take the other.
+    Values read elsewhere, and `kept`, become results of the If; values in branches have no names. Constant
+    conditions, such as those on a rank, are folded first.
     """
     if not any(isinstance(op, IfOp) and _has_two_ranks(op) for op in module.walk()):
         return False
@@ -55,9 +55,8 @@ def settle_branches(module: ModuleOp, kept: Collection[SSAValue] = ()) -> bool:
 
 
 def _impossible(block: Block) -> tuple[IfOp, Region] | None:
-    """Types from the operands, and an If with a branch of which an op refuses them: no run may take that.
-
-    Raises GradcError for an op elsewhere."""
+    """Refine types; return the If and branch of an op that rejects its operands. Raises GradcError
+    elsewhere."""
     for op in block.ops:
         for one in _inside_out(op):
             try:
@@ -72,7 +71,7 @@ def _impossible(block: Block) -> tuple[IfOp, Region] | None:
 
 
 def _take_the_other(op: IfOp, impossible: Region) -> None:
-    """The ops of the branch that is left in the place of the If."""
+    """Inline the remaining branch in place of the If."""
     (other,) = (region for region in op.regions if region is not impossible)
     last = _last(other)
     made = list(last.operands)
@@ -87,7 +86,7 @@ def _take_the_other(op: IfOp, impossible: Region) -> None:
 
 
 def _next(block: Block, room: int) -> _Moved | None:
-    """The first If of a block that can be settled, with at most so many ops."""
+    """Return the first If of a block that can be normalized within `room` ops."""
     for op in block.ops:
         if not isinstance(op, IfOp) or not _has_two_ranks(op):
             continue
@@ -117,7 +116,7 @@ def _last(region: Region) -> YieldOp:
 
 
 def _dependents(found: IfOp) -> list[Operation]:
-    """The ops of its block that read it, or what these make, in order."""
+    """Return the ops of the block that depend on the If, in order."""
     made, dependents = set[SSAValue](found.results), list[Operation]()
     op = found.next_op
     while op is not None:
@@ -129,7 +128,7 @@ def _dependents(found: IfOp) -> list[Operation]:
 
 
 def _readers(found: IfOp, dependents: Sequence[Operation]) -> list[Operation]:
-    """Those of them that read what has no rank, and those that make what these read."""
+    """Return the dependents that read unranked values, and those that these depend on."""
     open_ = {result for op in (found, *dependents) for result in op.results if not has_rank(result)}
     wanted, readers = set[SSAValue](), list[Operation]()
     for op in reversed(dependents):
@@ -151,7 +150,7 @@ class _Branch:
 
 
 def _branch(region: Region, found: IfOp, readers: Sequence[Operation]) -> _Branch | None:
-    """A branch that goes on with the readers; None where these refuse what it gives."""
+    """Return a copy of a branch followed by the readers; None if they reject its results."""
     block, values = Block(), dict[SSAValue, SSAValue]()
     block.add_ops(op.clone(values) for op in region.block.ops if not isinstance(op, YieldOp))
     made = [values.get(value, value) for value in _last(region).operands]
@@ -172,8 +171,7 @@ def _branch(region: Region, found: IfOp, readers: Sequence[Operation]) -> _Branc
 
 
 def _try_decided(block: Block, copies: Sequence[Operation]) -> None:
-    """Raises GradcError if an op refuses its operands once the Ifs of the block are decided, such as by the
-    rank of what a branch gives. The block stays as it is."""
+    """Raise GradcError if an op of the block rejects its operands once Ifs are folded, as by a rank."""
     trial, values = Block(), dict[SSAValue, SSAValue]()
     for value in _read_from_around(block):
         _bring(value, trial, values)
@@ -191,7 +189,7 @@ def _try_decided(block: Block, copies: Sequence[Operation]) -> None:
 
 
 def _bring(value: SSAValue, trial: Block, values: dict[SSAValue, SSAValue]) -> None:
-    """A value from around into the trial: what it is computed of where it is no float, as conditions are."""
+    """Bring an outer value into the trial block: non-floats with their defining ops, as conditions need."""
     waiting = [value]
     while waiting:
         one, owner = waiting[-1], waiting[-1].owner
@@ -206,21 +204,20 @@ def _bring(value: SSAValue, trial: Block, values: dict[SSAValue, SSAValue]) -> N
 
 
 def _tells(value: SSAValue) -> bool:
-    """Whether a condition may be computed of it."""
+    """Return whether a condition may depend on the value."""
     is_tensor = isinstance(value.type, TensorType | UnrankedTensorType)
     return is_tensor and not isinstance(element_type_of(value), AnyFloat)
 
 
 def _read_from_around(block: Block) -> Sequence[SSAValue]:
-    """What the ops of a block read that it does not make, each once."""
+    """Return the values that a block captures, each once."""
     made = {result for op in block.ops for result in op.results}
     read = (use.operation.operands[use.index] for op in block.ops for use in uses_by(op))
     return list(dict.fromkeys(value for value in read if value not in made))
 
 
 def _refine_what_runs(op: Operation) -> None:
-    """Types from the operands, those within first. What a branch within refuses is no fault of a run that
-    takes the other one."""
+    """Refine types, inner ops first. Errors within branches are ignored: the other one may run."""
     for one in _inside_out(op):
         try:
             _refine_one(one)
@@ -245,7 +242,7 @@ def _refine_one(op: Operation) -> None:
 
 
 def _join_types(op: IfOp) -> None:
-    """What both branches say of results whose ranks are not known."""
+    """Set the types of unranked results on whose ranks both branches agree."""
     for result, *made in zip(op.results, *(_last(region).operands for region in op.regions), strict=True):
         if has_rank(result) or not all(map(has_rank, made)):
             continue
@@ -257,7 +254,7 @@ def _join_types(op: IfOp) -> None:
 
 @dataclass
 class _Moved:
-    """An If, what moves into its branches, what else of its block needs it, and the branches that result."""
+    """An If, the ops that move into its branches, the other dependents, and the new branches."""
 
     op: IfOp
     readers: Sequence[Operation]
@@ -269,7 +266,7 @@ class _Moved:
         return sum(len(branch.block.ops) for branch in self.branches)
 
     def write(self, kept: Collection[SSAValue]) -> None:
-        """The branches in place of the If and what reads it; of one branch its ops."""
+        """Replace the If and its readers by the new branches, or by the ops of the only one."""
         moved, block = {self.op, *self.readers}, self.op.parent
         assert block is not None
         results = [
@@ -292,7 +289,7 @@ class _Moved:
 
 
 def _move_behind(last: Operation, ops: Sequence[Operation]) -> None:
-    """ops that stand before the op `last` of their block, which does not need them, behind it."""
+    """Move those `ops` that precede `last`, which does not depend on them, behind it."""
     before, op = set[Operation](), last.prev_op
     while op is not None:
         before.add(op)
@@ -318,7 +315,7 @@ def _joined(
 ) -> Sequence[SSAValue]:
     for branch in branches:
         for op in (inner for copy in branch.copies for inner in copy.walk()):
-            op.attributes.pop(DECLARED, None)  # the model says it of one branch
+            op.attributes.pop(DECLARED, None)  # the declaration is of one branch only
         branch.block.add_op(YieldOp(*(branch.values[result] for result in results)))
     regions = [Region(branch.block) for branch in branches]
     types = [result.type for result in results]
@@ -332,7 +329,7 @@ def _joined(
 
 
 def _declared(result: SSAValue) -> Attribute:
-    """What the model says of a result without a rank."""
+    """Return the declared type of an unranked result."""
     assert isinstance(result.owner, Operation)
     said = result.owner.attributes.get(DECLARED)
     if not isinstance(said, ArrayAttr):

@@ -1,4 +1,4 @@
-"""The ranks of the elements of sequences of which only run time knows how long they are."""
+"""Rank inference for the elements of sequences of dynamic length."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dialects.support.shapes import has_rank, shape_of, tensor_type
 from passes.emit.type_inference import infer_types
 
 SEVERAL = -1
-"""The rank of elements that differ in it."""
+"""Marks elements of different ranks."""
 
 
 def settle_elements(module: ModuleOp) -> None:
-    """Give what is read of sequences the rank that all their elements have, and what follows from it."""
+    """Infer the rank that all elements of a sequence share, and the types that follow."""
     if not any(isinstance(value.type, SequenceType) for op in module.walk() for value in op.results):
         return
     ranks: dict[SSAValue, int] = {}
@@ -42,7 +42,7 @@ def _settled(module: ModuleOp, ranks: dict[SSAValue, int]) -> bool:
 
 
 def _elements(op: Operation, ranks: dict[SSAValue, int]) -> Iterator[tuple[SSAValue, int]]:
-    """Sequences, and ranks that elements of them have."""
+    """Yield sequences with a rank of some of their elements."""
     match op:
         case onnx.SplitToSequenceOp() if has_rank(op.operands[0]):
             single = len(op.operands) == 1 and not op.onnx_attributes().get("keepdims", 1)
@@ -72,7 +72,7 @@ def _elements(op: Operation, ranks: dict[SSAValue, int]) -> Iterator[tuple[SSAVa
 
 
 def _tensors(op: Operation, ranks: dict[SSAValue, int]) -> Iterator[tuple[SSAValue, int]]:
-    """Tensors that are elements of sequences, or are made of these."""
+    """Yield tensors read from sequences, or concatenated from them, with their ranks."""
     match op:
         case onnx.SequenceAtOp() if op.operands[0] in ranks:
             yield op.results[0], ranks[op.operands[0]]

@@ -1,8 +1,8 @@
-"""What a Loop carries and no step reads: behind the loop it is what the last step made.
+"""Loop-carried values that no step reads: after the loop they are results of the last step.
 
-Exporters carry so what a program first defines within its loop: what stands there before the first step may
-have another rank than what a step makes. A run without steps hands it on; where what
-reads the result refuses that rank, such a run fails, and the result has the rank of what a step makes.
+Exporters carry variables that a program first defines within its loop; the initial value may have another
+rank than the later ones, and is the result of a run without steps. If a reader rejects its rank, such a run
+fails, so the result has the later rank.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from dialects.support.interfaces import InfersTypes, refine_results
 from dialects.support.shapes import Shape, has_rank, shape_of
 
 MOST = 20
-"""Ops behind a loop that are asked whether they refuse a rank."""
+"""Limit on the ops after a loop that are tested for rejecting a rank."""
 
 
 def shape_of_last(op: LoopOp, index: int) -> Shape | None:
-    """The shape of the result of this index, if only a step can have made it; its sizes may be unknown."""
+    """Return the shape of result `index` if only a step can have made it; sizes may be None."""
     last = op.body.block.last_op
     assert last is not None
     argument, made = op.body.block.args[2 + index], last.operands[1 + index]
@@ -36,7 +36,7 @@ def shape_of_last(op: LoopOp, index: int) -> Shape | None:
 
 
 def _is_refused(result: SSAValue, other: SSAValue) -> bool:
-    """Whether what reads the result could not read the other value."""
+    """Return whether readers of the result would reject `other`."""
     trial, values = Block(), dict[SSAValue, SSAValue]()
     values[result] = trial.insert_arg(other.type, 0)
     try:
@@ -52,7 +52,7 @@ def _is_refused(result: SSAValue, other: SSAValue) -> bool:
 
 
 def _dependents(result: SSAValue) -> Iterator[Operation]:
-    """The ops behind its own that read it, or what these make, in order."""
+    """Yield the later ops of the block that depend on the result, in order."""
     assert isinstance(result.owner, Operation)
     made, op = {result}, result.owner.next_op
     while op is not None:

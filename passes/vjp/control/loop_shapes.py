@@ -1,4 +1,4 @@
-"""Which of the values that a loop carries keep their shapes from step to step."""
+"""Shape inference for loop-carried values: which of them keep their shapes in all steps."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from passes.vjp.control.last_values import shape_of_last
 from passes.vjp.control.raised_ranks import raise_ranks
 
 _FIRST = 10**8
-"""Beyond the numbers of the symbols that a module has."""
+"""First symbol number used here, above those of any module."""
 
 _STEP = 2 * _FIRST
-"""The first symbol of those of one step: sizes that differ in the branches of an If, or of a Slice."""
+"""First symbol number of sizes that are local to one step, such as those of an If or a Slice."""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What is known of a carried value in each step; `changes` says how its shape changes, if it does."""
+    """The type of a carried value in each step; `changes` describes how its shape changes, if it does."""
 
     type: Attribute
     changes: str = ""
@@ -39,9 +39,9 @@ def kept_types(
     initial: Sequence[SSAValue],
     following: Sequence[SSAValue],
 ) -> list[Kept]:
-    """By induction: with the shapes of the initial values a step makes values of these shapes again.
+    """Infer by induction the shapes that a step preserves, starting from the initial ones.
 
-    A size of which that is not proved is unknown, one of which the contrary is proved changes.
+    A size that is not proved to be preserved is None; one that is disproved changes.
     """
     found = _by_induction(block, arguments, initial, following)
     return [replace(one, type=without_symbols(one.type)) for one in found]
@@ -54,8 +54,8 @@ def shapes_in_each_step(
     following: Sequence[SSAValue],
     values: Sequence[SSAValue],
 ) -> list[Shape | None]:
-    """What values of the body are like in every step: a size that may differ from step to step is None, and
-    so is a shape of unknown rank."""
+    """Return shapes of body values that hold in every step; sizes that may vary are None, and so are shapes
+    of unknown rank."""
     if not values:
         return []
     kept = _by_induction(block, arguments, initial, following)
@@ -69,7 +69,7 @@ def _by_induction(
     initial: Sequence[SSAValue],
     following: Sequence[SSAValue],
 ) -> list[Kept]:
-    """With symbols for what is not known of the initial values."""
+    """Infer carried types, with symbols for dynamic initial sizes."""
     numbers = count(_FIRST)
     found = [
         Kept(_named(value, numbers) if has_rank(value) else argument.type)
@@ -86,7 +86,7 @@ def _by_induction(
 def _after(
     block: Block, kept: Mapping[BlockArgument, Kept], following: Sequence[SSAValue]
 ) -> list[Shape | None]:
-    """The shapes that one step makes of carried values; None where the rank is not known."""
+    """Return the shapes of carried values after one step; None for unknown ranks."""
     types = [kept[argument].type if argument in kept else argument.type for argument in block.args]
     trial = Block(arg_types=types)
     values: dict[SSAValue, SSAValue] = dict(zip(block.args, trial.args, strict=True))
@@ -96,7 +96,7 @@ def _after(
             continue
         new = op.clone(values)
         trial.add_op(new)
-        for inner in new.walk():  # the shapes of this step only: the next one may have others
+        for inner in new.walk():  # these shapes hold in this step only
             if isinstance(inner, LoopOp):
                 _settle(inner)
         refine_with_regions(new)
@@ -112,7 +112,7 @@ def _after(
 
 
 def _join_branches(op: IfOp, numbers: Iterator[int]) -> None:
-    """Give the results the sizes that the branches make: one that differs is none that has a name before."""
+    """Set the result sizes that the branches agree on; others get fresh symbols."""
     ends = [region.block.last_op for region in op.regions]
     for index, result in enumerate(op.results):
         made = [end.operands[index] for end in ends if end is not None]
@@ -129,7 +129,7 @@ def _joined(a: Dim, b: Dim, numbers: Iterator[int]) -> Dim:
 
 
 def _agreed(before: Kept, argument: BlockArgument, after: Shape | None) -> Kept:
-    """What holds of a value before and after a step."""
+    """Merge what is known of a value before and after a step."""
     if not isinstance(before.type, TensorType):
         return before
     shape = shape_of(before.type)
@@ -142,8 +142,8 @@ def _agreed(before: Kept, argument: BlockArgument, after: Shape | None) -> Kept:
 
 
 def _differ(a: Dim, b: Dim) -> bool:
-    """Whether two sizes differ for some values of the symbols. What is nothing but a name may be what a model
-    declares for the same size, but not where 1 is before a step, which is broadcast with it."""
+    """Return whether two sizes differ for some values of the symbols. A plain name may be declared for the
+    same size, unless the size is 1 before the step, which broadcasts."""
     if isinstance(a, int) and (isinstance(b, int) or a == 1):
         return b is not None and a != b
     return a is not None and a != b and isinstance(b, Size) and b.name is None
@@ -155,7 +155,7 @@ def _named(value: SSAValue, numbers: Iterator[int]) -> TensorType:
 
 
 def without_symbols(type_: Attribute) -> Attribute:
-    """The type without the symbols that stand for nothing outside."""
+    """Return the type without symbols that are local to this module."""
     if not isinstance(type_, TensorType):
         return type_
     dims = [None if _is_ours(dim) else dim for dim in shape_of(type_)]
@@ -168,12 +168,12 @@ def _is_ours(dim: Dim, first: int = _FIRST) -> bool:
 
 
 def _is_of_a_step(dim: Dim) -> bool:
-    """Whether each step has its own."""
+    """Return whether the size is local to one step."""
     return _is_ours(dim, _STEP)
 
 
 def settle_loops(module: ModuleOp) -> bool:
-    """Give what Loops carry the ranks that it keeps, where bodies declare none; whether there is such."""
+    """Set the ranks that Loops preserve where bodies declare none; return whether anything changed."""
     loops = [op for op in module.walk() if isinstance(op, LoopOp)]
     raised = [raise_ranks(op) for op in loops]
     settled = [_settle(op) for op in loops]

@@ -1,7 +1,7 @@
-"""The derivative of a Loop that carries values whose sizes change from step to step.
+"""VJP of a Loop with carried values of changing size, checkpointed in sequences.
 
-A tensor cannot have them of all steps, so a sequence does, which the loop carries as well. The gradient is a
-Loop, too: unlike a Scan it may carry cotangents whose sizes change.
+The original Loop carries the sequences. The gradient is a Loop, too: unlike a Scan it may carry cotangents of
+changing size.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from passes.vjp.control.sequences import added, is_sequence, zeros_like
 from passes.vjp.control.steps import Carried, Reversed, Stacked, Steps
 
 CHANGING = "gradc.changing"
-"""Marks a Loop that carries cotangents whose sizes change."""
+"""Attribute of a Loop that carries cotangents of changing size."""
 
 
 def changing(steps: Steps) -> bool:
-    """Whether a value through which a gradient may flow has no size that is the same in each step."""
+    """Return whether an active value is a sequence or has a size that changes from step to step."""
     changes = ((one.changes and not one.ends) or is_sequence(one.argument) for one in steps.varied())
     return any(changes) or any(map(is_sequence, steps.f.captured()))
 
 
 def reverse_by_sequences(steps: Steps, indices: Expr, e: Operators) -> Reversed:
-    """Write the Loop that goes through the steps from the last one to the first; `indices` has one element
-    for each step. Of no step it gives the cotangents as they are."""
+    """Emit the Loop over the steps in reverse; `indices` has one element per step. With no steps, the
+    cotangents pass unchanged."""
     return _Reverse(steps, indices, e).write()
 
 
@@ -91,7 +91,7 @@ class _Reverse:
         )
 
     def _inputs(self) -> dict[BlockArgument, tuple[BlockArgument, Stacked | Carried]]:
-        """What a step reads, as arguments until it is known which of them are needed."""
+        """Add the body's inputs as arguments, before it is known which are needed."""
         steps, writer = self.steps, self.writer
         found: dict[BlockArgument, tuple[BlockArgument, Stacked | Carried]] = {}
         for argument, of in steps.scanned.items():
@@ -101,7 +101,7 @@ class _Reverse:
         return found
 
     def _read(self, read: list[tuple[BlockArgument, Stacked | Carried]]) -> None:
-        """Put what was kept of a step in the place of the arguments, at the beginning of the region."""
+        """Replace the arguments by reads of the checkpoints, at the beginning of the region."""
         inner, block = self.writer.e, self.writer.block
         head = Operators(strict_ieee=inner.strict_ieee)
         place = head(self.count.value) - 1 - head(self.index)
@@ -125,7 +125,7 @@ class _Reverse:
         return e(e.emit(onnx.SequenceAtOp(kept, place.value))).assumed(_rank_of(of))
 
     def _final(self, one: Carried) -> Expr:
-        """The cotangent of what a value is after the last step."""
+        """Return the cotangent of a carried value after the last step."""
         if one.final is not None:
             return one.final
         index = [other.argument for other in self.steps.carried].index(one.argument)
@@ -133,14 +133,14 @@ class _Reverse:
 
 
 def _rank_of(one: Carried) -> Shape:
-    """The shape of a value in each step, of which unknown sizes may change."""
+    """Return the shape of a value in each step; None for sizes that may change."""
     if not isinstance(one.type, TensorType):
         raise refusal("shape of a carried value", given=one.changes, expected="one of known rank")
     return shape_of(one.type)
 
 
 def _keep_in_sequence(f: RegionForward, value: SSAValue, shape: Shape, e: Operators) -> SSAValue:
-    """A further value that a Loop carries: the sequence of what a value of its body is in each step."""
+    """Checkpoint a body value in a sequence that the Loop carries, and return the sequence."""
     loop, block = f.op, f.op.regions[0].block
     assert isinstance(loop, onnx.LoopOp)
     last = block.last_op
@@ -170,4 +170,4 @@ def _insert_before(op: Operation, new: Operation, e: Operators) -> None:
     if op.parent is not None:
         Rewriter.insert_op(new, InsertPoint.before(op))
         return
-    e.emit.ops.insert(e.emit.ops.index(op), new)  # of a region that is being written
+    e.emit.ops.insert(e.emit.ops.index(op), new)  # not inserted into its region yet

@@ -1,8 +1,7 @@
-"""Loops that begin with a number, or a tensor of few axes, to which a step adds one of more axes.
+"""Promote the rank of loop accumulators that start as a scalar or with fewer axes.
 
-`total = 0`, then `total = total + x` in each step: as exporters write it the total has more axes from the
-first step on. With axes of one element before it, it has as many in each step, and what reads it element by
-element computes the same.
+`total = 0`, then `total = total + x` in each step: the total has more axes from the first step on. Leading
+axes of size 1 give it one rank throughout, and elementwise readers compute the same.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from passes.emit.rewriting import Emitter
 
 
 def raise_ranks(op: onnx.LoopOp) -> bool:
-    """Whether a carried value got axes: where the model says that the result has as many, also of no step."""
+    """Promote carried values whose result is declared with the larger rank; return whether any changed."""
     raised = [_raise(op, index) for index in range(len(op.v_initial))]
     return any(raised)
 
@@ -58,7 +57,7 @@ def _raise(op: onnx.LoopOp, index: int) -> bool:
 
 
 def _declared_rank(op: onnx.LoopOp, index: int) -> int | None:
-    """That of a result as the model has it."""
+    """Return the rank of a result as the model declares it."""
     result, said = op.results[index], op.attributes.get(DECLARED)
     if has_rank(result):
         return len(shape_of(result))
@@ -67,8 +66,8 @@ def _declared_rank(op: onnx.LoopOp, index: int) -> int | None:
 
 
 def _with_more_axes(block: Block, argument: SSAValue, rank: int) -> Sequence[Operation] | None:
-    """The ops whose results have more axes where the argument has so many; None where one of them, or the
-    end of a step, would read that otherwise than element by element."""
+    """Return the ops whose results get `rank` axes with the argument; None if one of them, or the end of a
+    step, is not elementwise."""
     wider, changed = {argument}, list[Operation]()
     for op in block.ops:
         if wider.isdisjoint(op.operands):

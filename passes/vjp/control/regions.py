@@ -1,7 +1,7 @@
-"""What rules of ops with regions are told, and what they write: a region's gradient is a region, too.
+"""The interface of rules for ops with regions, and the writer of gradient regions.
 
-It begins with the ops of the region once more, since nobody outside sees what they make; those that no
-gradient needs are left out.
+A gradient region first recomputes the ops of the original one, since their values are local to it; unused
+ones are dropped.
 """
 
 from __future__ import annotations
@@ -40,15 +40,14 @@ from passes.vjp.common.run_time_axes import reshaped
 Gradients: TypeAlias = Mapping[SSAValue, Expr]
 Seeds: TypeAlias = Iterable[tuple[SSAValue, Expr]]
 WalkThrough: TypeAlias = Callable[[Operators, Sequence[Operation], Collection[SSAValue], Seeds], Gradients]
-"""The gradients of the seeded values of some ops by other values."""
+"""Walk of some ops: returns the gradients of the seeded values by other values."""
 
 
 @dataclass(frozen=True)
 class RegionForward:
-    """An op with regions.
+    """A primal op with regions.
 
-    `flows` are the values, operands or from around, through which a gradient may flow to what is asked for,
-    `walk` is a walk as the one that asks.
+    `flows`: the active operands and captured values. `walk`: the outer walk, for the ops of a region.
     """
 
     op: OnnxOp
@@ -56,7 +55,7 @@ class RegionForward:
     walk: WalkThrough
 
     def keep(self, value: SSAValue, shape: Shape, count: Dim) -> SSAValue:
-        """A further result of a Loop or Scan: what a value of its body is in each of its `count` steps."""
+        """Stack the values of a body value in all `count` steps as a new result of a Loop or Scan."""
         last = self.op.regions[0].block.last_op
         assert isinstance(last, YieldOp)
         Rewriter.replace_op(last, YieldOp(*last.operands, value))
@@ -70,12 +69,12 @@ class RegionForward:
         return result
 
     def captured(self) -> list[SSAValue]:
-        """Of the values from around that the regions read, those that a gradient may flow to, each once."""
+        """Return the active values that the regions capture, each once."""
         read = (use.operation.operands[use.index] for use in uses_by(self.op) if use.operation is not self.op)
         return [value for value in dict.fromkeys(read) if value in self.flows]
 
     def check_is_repeatable(self) -> None:
-        """Raise for regions that may make something else when they are executed once more."""
+        """Raise UnsupportedError for regions whose recomputation may give other values."""
         for op in (op for region in self.op.regions for op in ops_within(region)):
             if isinstance(op, NodeOp) or (isinstance(op, OnnxOp) and not op.is_deterministic()):
                 what = f"{op.name} within: the gradient executes it once more"
@@ -89,12 +88,12 @@ def is_open(value: SSAValue) -> bool:
 RegionRule: TypeAlias = Callable[
     [RegionForward, Mapping[int, Expr], Operators], Sequence[tuple[SSAValue, Expr]]
 ]
-"""rule(around, cotangents of the results that are read, e) -> gradients of values that the op reads."""
+"""rule(primal, cotangents of the used results, e) -> gradients of values that the op reads."""
 
 
 @dataclass
 class Writer:
-    """Writes a region: the ops of another one in terms of its own inputs, then what is made of them."""
+    """Builder of a region: the ops of another region with new inputs, then further ops."""
 
     around: RegionForward
     e: Operators
@@ -103,7 +102,7 @@ class Writer:
     values: dict[SSAValue, SSAValue] = field(default_factory=dict)
 
     def copy(self, block: Block, inputs: Mapping[SSAValue, SSAValue]) -> None:
-        """The ops of a region's block, in terms of other inputs."""
+        """Clone the ops of a region's block with other inputs."""
         self.values |= inputs
         self.ops = [op.clone(self.values) for op in block.ops if not isinstance(op, YieldOp)]
         for op in self.ops:
@@ -112,17 +111,18 @@ class Writer:
         self.e.emit.ops.extend(self.ops)
 
     def here(self, value: SSAValue) -> SSAValue:
-        """What stands for a value of the block that was copied."""
+        """Return the copy of a value of the original block."""
         return self.values.get(value, value)
 
     def pull(self, cotangents: Seeds, wanted: Collection[SSAValue]) -> Gradients:
-        """The gradients of values of the block, whose cotangents are given, by some that the copy reads."""
+        """Return the gradients of values of the original block, for given cotangents, by `wanted` inner
+        values."""
         pairs = [(self.here(value), self.e(cotangent.value)) for value, cotangent in cotangents]
         seeds = [(value, self._typed(cotangent, value)) for value, cotangent in pairs]
         return self.around.walk(self.e, self.ops, wanted, seeds)
 
     def _typed(self, cotangent: Expr, value: SSAValue) -> Expr:
-        """A cotangent with all that is known in the region of the shape of its value."""
+        """Return a cotangent with the shape that is known of its value in the region."""
         if not has_rank(value):
             return cotangent
         given = cotangent.value
@@ -136,12 +136,12 @@ class Writer:
         return self.block.insert_arg(type_, len(self.block.args))
 
     def region(self, outputs: Sequence[Expr]) -> Region:
-        """The region that yields these."""
+        """Return the region with these outputs."""
         return region_of(self.block, self.e, outputs, self.around.op)
 
 
 def drop_dead(e: Operators, outputs: Sequence[Expr]) -> None:
-    """Leave out the ops that `e` has collected of which these need nothing."""
+    """Remove the ops collected by `e` that `outputs` do not depend on."""
     wanted, kept = {output.value for output in outputs}, list[Operation]()
     for op in reversed(e.emit.ops):
         if wanted.isdisjoint(op.results) and is_trivially_dead(op):
@@ -152,7 +152,7 @@ def drop_dead(e: Operators, outputs: Sequence[Expr]) -> None:
 
 
 def region_of(block: Block, e: Operators, outputs: Sequence[Expr], source: Operation) -> Region:
-    """The region of a block whose ops `e` has collected, and that yields these; it comes from an op."""
+    """Return a region with the ops collected by `e` and these outputs; locations come from `source`."""
     last = YieldOp(*(output.value for output in outputs))
     kept: list[Operation] = [last]
     for op in reversed(e.emit.ops):

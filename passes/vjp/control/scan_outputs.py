@@ -1,9 +1,9 @@
-"""Loops that make a tensor longer in each step, or a sequence, as loops that give what each step adds.
+"""Rewrite loops that grow a tensor or sequence to loops with scan outputs.
 
-`ys = Concat(ys, y)` and `ys = SequenceInsert(ys, y)` carry a value whose shape changes, which no gradient can
-be handed backwards through. Where nothing else in the body reads `ys`, and `y` has one shape in all steps,
-the loop gives all `y` stacked, and what was carried is made of that behind it. Of a size that is not known,
-joining tells that it is the same in all steps, but along the axis that is joined.
+`ys = Concat(ys, y)` and `ys = SequenceInsert(ys, y)` carry a value of changing shape, which a reverse Scan
+cannot. If the body reads `ys` nowhere else and `y` has one shape in all steps, the loop returns all `y`
+stacked, and the carried value is built after it. Concatenation implies that unknown sizes agree, except on
+its axis.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from passes.vjp.control.loop_shapes import shapes_in_each_step, without_symbols
 
 
 def to_scan_outputs(module: ModuleOp) -> bool:
-    """Whether there was such a loop. All that reads a value reads what stands in its place."""
+    """Rewrite such loops and all uses of their results; return whether there were any."""
     for op in [op for op in module.walk() if isinstance(op, onnx.IfOp)]:
         _append_behind(op)
     loops = [op for op in module.walk() if isinstance(op, onnx.LoopOp)]
@@ -38,7 +38,7 @@ def to_scan_outputs(module: ModuleOp) -> bool:
 
 
 def _append_behind(op: onnx.IfOp) -> None:
-    """Where both branches append to one sequence, the If gives what they append; that is done behind it."""
+    """Move an append to one sequence, common to both branches, out of an If."""
     ends = [region.block.last_op for region in op.regions]
     for index, result in enumerate(op.results):
         adding = [end.operands[index].owner for end in ends if end is not None]
@@ -64,7 +64,7 @@ def _append_behind(op: onnx.IfOp) -> None:
 
 
 def _is_only_given(op: Operation) -> bool:
-    """Whether nothing but the end of a branch reads the result."""
+    """Return whether only the end of a branch reads the result."""
     return op.results[0].has_one_use()
 
 
@@ -74,7 +74,7 @@ def _block_of(value: SSAValue) -> Block | None:
 
 @dataclass(frozen=True)
 class _Accumulator:
-    """The carried value of an index: `adds` is what each step adds to it, as an op of the body does."""
+    """The carried value of an index; `op` of the body appends `adds` to it in each step."""
 
     index: int
     op: onnx.ConcatOp | onnx.SequenceInsertOp
@@ -96,7 +96,7 @@ def _stack(op: onnx.LoopOp) -> bool:
 
 
 def _is_steady(op: onnx.LoopOp, one: _Accumulator, shape: Shape | None) -> bool:
-    """Whether what is added has one shape in all steps; what is joined to others has theirs."""
+    """Return whether the appended value has one shape in all steps, as far as joins do not imply it."""
     if shape is None:
         return False
     axes = map(_axis_that_grows, [one.op, *(use.operation for use in op.results[one.index].uses)])
@@ -104,7 +104,7 @@ def _is_steady(op: onnx.LoopOp, one: _Accumulator, shape: Shape | None) -> bool:
 
 
 def _axis_that_grows(join: Operation) -> int | None:
-    """Along which what is joined may have several sizes."""
+    """Return the axis along which joined parts may differ in size, or None."""
     if isinstance(join, onnx.ConcatOp):
         return join.axis.value.data
     if not isinstance(join, onnx.ConcatFromSequenceOp) or (
@@ -115,7 +115,7 @@ def _axis_that_grows(join: Operation) -> int | None:
 
 
 def _accumulator(op: onnx.LoopOp, last: YieldOp, index: int) -> _Accumulator | None:
-    """The value if a step only adds something to its end."""
+    """Return the carried value if a step only appends to it, else None."""
     argument, made = op.body.block.args[2 + index], last.operands[1 + index]
     adding = made.owner
     if not argument.has_one_use() or not made.has_one_use() or not _reads(adding, argument):
@@ -135,7 +135,7 @@ def _reads(owner: Operation | Block, value: SSAValue) -> bool:
 
 
 def _is_joined(op: onnx.LoopOp, index: int) -> bool:
-    """Whether a sequence has known elements before the loop, and all that is read behind it is its join."""
+    """Return whether a sequence has known initial elements, and readers only concatenate it."""
     initial = op.v_initial[index].owner
     if not isinstance(initial, onnx.SequenceEmptyOp | onnx.SequenceConstructOp):
         return False
@@ -186,7 +186,7 @@ def _rewrite(
 
 
 def _join(op: onnx.LoopOp, one: _Accumulator, stack: OpResult, emit: Emitter) -> None:
-    """What was carried, of what it was before the loop and all that was added."""
+    """Emit the final value from the initial value and all appended ones."""
     result, initial = op.results[one.index], op.v_initial[one.index]
     if isinstance(one.op, onnx.ConcatOp):
         axis = one.op.axis.value.data % len(shape_of(initial))
@@ -199,7 +199,7 @@ def _join(op: onnx.LoopOp, one: _Accumulator, stack: OpResult, emit: Emitter) ->
         join = use.operation
         assert isinstance(join, onnx.ConcatFromSequenceOp)
         value = _joined(join, stack, elements, emit)
-        value = emit(onnx.IdentityOp(value)) if value is stack else value  # each join is a value of its own
+        value = emit(onnx.IdentityOp(value)) if value is stack else value  # each join has a separate name
         value.name_hint = join.results[0].name_hint
         join.results[0].replace_all_uses_with(value)
         Rewriter.erase_op(join)
@@ -221,7 +221,7 @@ def _joined(
 
 
 def _moved(stack: SSAValue, axis: int, emit: Emitter) -> SSAValue:
-    """With the steps along another axis than the first."""
+    """Move the axis of steps from the front to `axis`."""
     if axis == 0:
         return stack
     perm = [*range(1, axis + 1), 0, *range(axis + 1, len(shape_of(stack)))]
@@ -229,8 +229,8 @@ def _moved(stack: SSAValue, axis: int, emit: Emitter) -> SSAValue:
 
 
 def _flat(stack: SSAValue, axis: int, sizes: SSAValue, emit: Emitter) -> SSAValue:
-    """All that was added one behind the other along an axis; `sizes` has those of the other axes, which of no
-    step a runtime does not know."""
+    """Merge the axis of steps into `axis`; `sizes` has the other sizes, which a runtime cannot infer from
+    zero steps."""
     rank = len(shape_of(stack)) - 1
     counts = emit(onnx.ShapeOp(stack))
     steps, each = (emit(onnx.GatherOp(counts, emit.ints([i]), axis=0)) for i in (0, axis + 1))

@@ -1,6 +1,6 @@
-"""The derivatives of ops on sequences of which only run time knows how long they are.
+"""VJP rules of ops on sequences of dynamic length.
 
-The cotangent of a sequence is a sequence of the cotangents of its elements.
+The cotangent of a sequence is the sequence of its elements' cotangents.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from passes.vjp.reach.flows import FLOATS
 
 
 def is_sequence(value: SSAValue) -> bool:
-    """Whether it is a sequence of floats."""
+    """Return whether the value is a sequence of float tensors."""
     element = _element(value)
     dtype = None if element is None else of_mlir(element)
     return dtype is not None and dtype.name in FLOATS
@@ -35,14 +35,14 @@ def _element(value: SSAValue) -> Attribute | None:
 
 
 def zeros_like(e: Operators, value: SSAValue) -> Expr:
-    """A tensor of zeros, or a sequence of such."""
+    """Return a tensor of zeros, or a sequence of them."""
     if not is_sequence(value):
         return e.filled(0, e(value))
     return _each([e(value)], lambda inner, row: inner.filled(0, row[0]))
 
 
 def added(a: Expr, b: Expr) -> Expr:
-    """The sum of two tensors, or of the elements of two sequences."""
+    """Return the sum of two tensors, or the elementwise sum of two sequences."""
     if not is_sequence(a.value):
         return a + b
     total = _each([a, b], lambda inner, row: row[0] + row[1])
@@ -65,7 +65,7 @@ def _each(values: Sequence[Expr], made: Callable[[Operators, Sequence[Expr]], Ex
 
 
 def _counted(f: Forward, position: Expr | None) -> Expr | None:
-    """A position from the beginning."""
+    """Return a non-negative position."""
     if position is None:
         return None
     place = position.as_int64()
@@ -82,19 +82,19 @@ def _at(g: Expr, place: Expr | None, like: Expr) -> Expr:
 
 
 def _put(g: Expr, place: Expr | None, element: Expr) -> Expr:
-    """Where it is absent, at the end."""
+    """Insert an element; at the end if `place` is None."""
     e, given = g.e, None if place is None else place.value
     return e(e.emit(onnx.SequenceInsertOp(g.value, element.value, given, result_types=[g.value.type])))
 
 
 def _without(g: Expr, place: Expr | None) -> Expr:
-    """Where it is absent, without the last."""
+    """Erase an element; the last if `place` is None."""
     e, given = g.e, None if place is None else place.value
     return e(e.emit(onnx.SequenceEraseOp(g.value, given, result_types=[g.value.type])))
 
 
 def at(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """In the place of one of zeros."""
+    """VJP of SequenceAt: zeros with the cotangent at the position."""
     place = _counted(f, f.operand(1))
     return (_put(_without(zeros_like(e, f.x.value), place), place, g[0]), ZERO)
 
@@ -124,7 +124,7 @@ def split(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def concat(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """Cut where the elements end."""
+    """VJP of ConcatFromSequence: split at the boundaries of the elements."""
     axis = f.value("axis") % g[0].rank
     if f.value("new_axis", 0):
         return (g[0].apply(onnx.SplitToSequenceOp, None, axis=axis, keepdims=0),)

@@ -1,8 +1,8 @@
-"""The derivative of what is executed step by step: a Scan that goes through the steps backwards.
+"""VJP of Loop and Scan: a Scan over the steps in reverse.
 
-Its states are the cotangents of the carried values, and the sums of what each step gives to the values from
-around that the body reads. What a carried value was at the beginning of each step is a further result of the
-original op; a step of the gradient executes once more what it needs of the original step.
+Its states are the cotangents of the carried values, and running sums for the values that the body captures.
+The original op gets a new result for each carried value, its checkpoints at the beginning of all steps; a
+gradient step recomputes what it needs of the original step.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from passes.vjp.reach.flows import depending_on, may_carry
 
 @dataclass(frozen=True)
 class Stacked:
-    """A tensor of which each step has a slice: `axis` and `direction` are those of Scan."""
+    """A tensor with a slice for each step: `axis` and `direction` as in Scan."""
 
     value: SSAValue
     axis: int = 0
     direction: int = 0
 
     def type_of(self, value: SSAValue) -> Attribute:
-        """The type of a slice, whose value has a type, too."""
+        """Return the type of a slice, refining that of `value`."""
         if has_rank(value) or not has_rank(self.value):
             return value.type
         shape = list(shape_of(self.value))
@@ -42,11 +42,11 @@ class Stacked:
 
 @dataclass(frozen=True)
 class Carried:
-    """A value that is handed from step to step: an argument of the body, whose `type` holds in each step.
+    """A loop-carried value: an argument of the body, whose `type` holds in each step.
 
-    `final` is the cotangent of what it is after the last step, if there is one. `changes` says how its shape
-    changes: then it cannot be kept. One that `ends` is read by no step: it is what the last one made, and all
-    steps make it in one shape, whatever its shape was before the first.
+    `final` is the cotangent of its last value, if there is one. `changes` describes how its shape changes:
+    then it has no stacked checkpoints. One that `ends` is read by no step: its last value is a result of the
+    last step, of one shape in all steps, whatever the initial shape was.
     """
 
     argument: BlockArgument
@@ -62,7 +62,7 @@ class Carried:
         return self.following.type if self.ends else self.type
 
     def shape(self) -> Shape:
-        """Raises UnsupportedError for one that is not the same in each step."""
+        """Return the shape. Raises UnsupportedError unless it is the same in each step."""
         if self.changes:
             raise refusal("shape of a carried value", given=self.changes, expected="the same in each step")
         if not isinstance(self.type, TensorType):
@@ -76,8 +76,8 @@ class Carried:
 class Steps:
     """A Loop or a Scan.
 
-    `scanned` are the arguments of the body that are slices, `made` what the body makes that is stacked, with
-    its cotangent. `known` are arguments that are the same in each step.
+    `scanned`: arguments of the body that are slices. `made`: body values that are stacked, with their
+    cotangents. `known`: arguments that are the same in each step.
     """
 
     f: RegionForward
@@ -92,7 +92,7 @@ class Steps:
         return self.f.op.regions[0].block
 
     def varied(self) -> list[Carried]:
-        """The carried values through which a gradient may flow."""
+        """Return the active carried values."""
         flows = self.f.flows
         wrt: set[SSAValue] = {one.argument for one in self.carried if one.initial in flows}
         wrt |= {argument for argument, of in self.scanned.items() if of.value in flows}
@@ -111,14 +111,14 @@ Pair = tuple[SSAValue, Expr]
 
 @dataclass(frozen=True)
 class Reversed:
-    """The gradients of what the steps read: of the carried values, then of others."""
+    """Gradients of the carried values, then of other values that the steps read."""
 
     carried: Sequence[tuple[Carried, Expr]]
     others: Sequence[Pair]
 
 
 def reverse(steps: Steps, e: Operators) -> Reversed:
-    """Write the Scan that goes through the steps from the last one to the first."""
+    """Emit the Scan over the steps in reverse."""
     return _Reverse(steps, e).write()
 
 
@@ -129,7 +129,7 @@ class _Reverse:
         self.varied = steps.varied()
         for one in self.varied:
             if not one.ends:
-                one.shape()  # which it may not have
+                one.shape()  # raises if the shape changes
         self.cotangents = [self.writer.input(one.cotangent_type) for one in self.varied]
         self.inputs: dict[SSAValue, BlockArgument] = {}
         self.inputs |= {
@@ -146,7 +146,7 @@ class _Reverse:
         ]
 
     def _pull(self, cotangents: Sequence[BlockArgument]) -> Gradients:
-        """The gradients of one step."""
+        """Return the gradients of one step."""
         steps, writer = self.steps, self.writer
         known = {
             argument: writer.e.emit.constant(np.full([1] * len(shape_of(argument)), value))
@@ -193,7 +193,7 @@ class _Reverse:
         )
 
     def _region(self) -> Region:
-        """Cotangents and sums, then what each step gives for its slices."""
+        """Return the body: cotangents and sums, then the gradients of the slices."""
         e, count = self.writer.e, len(self.varied)
         before = [
             cotangent if one.ends else self.inputs[one.argument]
@@ -210,8 +210,7 @@ class _Reverse:
         )
 
     def _slices(self, block: Block) -> list[Stacked]:
-        """What the body reads of each step; of the rest one, if there is no other, since the steps are as
-        many as its slices."""
+        """Return the stacked values that the body reads; at least one, since it sets the trip count."""
         steps = self.steps
         sources: list[tuple[BlockArgument, Stacked | Carried]] = [
             *((self.inputs[argument], of) for argument, of in steps.scanned.items()),

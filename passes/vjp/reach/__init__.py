@@ -1,1 +1,1 @@
-"""Which values a gradient reaches, and what is said of the others."""
+"""Activity analysis: active values, and diagnostics for inactive ones."""

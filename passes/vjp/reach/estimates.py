@@ -1,4 +1,4 @@
-"""Sums z + (q - z) that are marked as straight-through estimates, and where their cotangents go."""
+"""Sums z + (q - z) marked as straight-through estimates, and the target of their cotangents."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from xdsl.ir import Operation, SSAValue
 from dialects.onnx import ops as onnx
 
 ESTIMATE = "gradc.estimate"
-"""Marks such a sum: which of the two takes its cotangent, `ROUNDED` for q or `PASSED` for z."""
+"""Attribute of such a sum: the cotangent goes to q (`ROUNDED`) or to z (`PASSED`)."""
 
 ROUNDED, PASSED = StringAttr("rounded"), StringAttr("passed")
 
 
 def taking_cotangent(op: Operation) -> SSAValue | None:
-    """The value to which the whole cotangent of a marked op goes; None of any other op."""
+    """Return the value that gets the whole cotangent of a marked op; None for other ops."""
     if ESTIMATE not in op.attributes:
         return None
     found = rounded_and_passed(op)
@@ -23,7 +23,7 @@ def taking_cotangent(op: Operation) -> SSAValue | None:
 
 
 def rounded_and_passed(op: Operation) -> tuple[SSAValue, SSAValue] | None:
-    """The q and z by which an op is z + (q - z), z - (z - q) or (q + z) - z."""
+    """Match z + (q - z), z - (z - q) or (q + z) - z; return q and z."""
     if isinstance(op, onnx.AddOp):
         left, right = map(_repeated, op.operands)
         return _of_sum(left, right) or _of_sum(right, left)
@@ -45,7 +45,7 @@ def _of_sum(z: SSAValue, other: SSAValue) -> tuple[SSAValue, SSAValue] | None:
 
 
 def _repeated(value: SSAValue) -> SSAValue:
-    """What an Identity repeats."""
+    """Return the source of a chain of Identity ops."""
     while isinstance(value.owner, onnx.IdentityOp):
         value = value.owner.operands[0]
     return value

@@ -1,8 +1,8 @@
 """Straight-through estimators as exporters write them: z + (q - z), where q is z rounded or looked up.
 
-In a framework the difference is detached, so that a gradient goes to z and none to q. No file says so: in it
-the two ways to z cancel, and what made q passes nothing on. Such sums are marked before a walk: the cotangent
-goes to q alone, which is exact and lets what stops it be told; on request to z alone.
+Frameworks detach the difference: the gradient goes to z only. The file does not record that, so that the two
+paths to z cancel. Marked sums pass the cotangent to q alone, which is exact and lets diagnostics name the
+blocking op; on request to z alone.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def unmark_estimates(module: ModuleOp) -> None:
 
 
 def make_estimates(cuts: Iterable[Operation], ops: Sequence[Operation]) -> bool:
-    """Whether one of the ops at which gradients stop makes the q of a sum that takes its cotangent."""
+    """Return whether an op that blocks gradients makes the q of a sum that takes its cotangent."""
     made = set(cuts)
     rounded = [op for op in ops if op.attributes.get(ESTIMATE) == ROUNDED]
     pairs = [pair for op in rounded if (pair := rounded_and_passed(op)) is not None]
@@ -41,8 +41,8 @@ def make_estimates(cuts: Iterable[Operation], ops: Sequence[Operation]) -> bool:
 
 
 def _is_rounded(q: SSAValue, z: SSAValue) -> bool:
-    """Whether q comes from z, or from what z comes from, by ops that have no derivative: in part, where they
-    round or tell places, as by a step that is measured; else only."""
+    """Return whether q depends on z, or on a source of z, through non-differentiable ops: through at least
+    one rounding or index op if there are other paths, such as a measured step; else through these only."""
     if q is z or not (shapes.has_rank(q) and shapes.has_rank(z)):
         return False
     if not shapes.compatible(shapes.shape_of(q), shapes.shape_of(z)):
@@ -58,7 +58,7 @@ def _rounds(made: Operation | Block) -> bool:
 
 
 def _behind(end: SSAValue, read: Callable[[Operation], Iterable[SSAValue]]) -> set[SSAValue]:
-    """The values of which one is made, itself included, without constants."""
+    """Return the non-constant values that `end` depends on, itself included."""
     found, waiting = {end}, [end]
     while waiting:
         op = waiting.pop().owner
@@ -74,5 +74,5 @@ def _read(op: Operation) -> list[SSAValue]:
 
 
 def _carrying(op: Operation) -> list[SSAValue]:
-    """The operands through which a gradient may flow."""
+    """Return the operands through which a gradient may flow."""
     return [] if has_no_gradient(op) else list(filter(may_carry, _read(op)))

@@ -1,4 +1,4 @@
-"""Names of tensors of floats that may be meant where what is named is none."""
+"""Suggestions of float tensors for a request that names a value of another type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from passes.vjp.reach.flows import is_float
 
 
 def next_floats(what: str, value: SSAValue) -> str:
-    """Those behind a `wrt` that is none, or before an `of`."""
+    """Return a hint: the first floats computed from a non-float `wrt`, or the last before an `of`."""
     if what == "of":
         found = _floats_before(value)
         return f"the last floats before it are {several(found)}" if found else ""
@@ -25,7 +25,7 @@ def next_floats(what: str, value: SSAValue) -> str:
 
 
 def what_tells_the_rank(value: SSAValue) -> str:
-    """What would tell the rank of a value of which none is known."""
+    """Return a hint: the inputs or nodes whose shapes would determine the rank of `value`."""
     waiting, inputs, nodes = [value], dict[str, None](), dict[str, None]()
     for one in waiting:
         if isinstance(one, BlockArgument):
@@ -44,7 +44,7 @@ def _is_open(value: SSAValue) -> bool:
 
 
 def _floats_before(value: SSAValue) -> list[str]:
-    """Which tensors of floats come last before a value that is none."""
+    """Return the names of the last float tensors that a non-float value depends on."""
     waiting, found = [value], list[str]()
     for one in waiting:
         for read in one.owner.operands if isinstance(one.owner, Operation) else ():
@@ -56,18 +56,18 @@ def _floats_before(value: SSAValue) -> list[str]:
 
 
 def floats_behind_inputs(values: Mapping[str, SSAValue]) -> str:
-    """What can be named where no input is a tensor of floats."""
+    """Return a hint naming float tensors computed from the inputs if no input is one."""
     inputs = [value for value in values.values() if isinstance(value, BlockArgument)]
     found = list(dict.fromkeys(name for value in inputs for name in _next_floats(value)))
     return f" among its inputs; the next floats behind them are {several(found)}" if found else ""
 
 
 _SIZES = (onnx.ShapeOp, onnx.SizeOp)
-"""Ops that read no number of a tensor."""
+"""Ops that read no elements of a tensor."""
 
 
 def _next_floats(value: SSAValue) -> list[str]:
-    """Which tensors of floats come first behind a value that is none."""
+    """Return the names of the first float tensors computed from a non-float value."""
     waiting, seen = [value], {value}
     found: list[str] = []
     for one in waiting:

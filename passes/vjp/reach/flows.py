@@ -1,4 +1,4 @@
-"""Through which values a gradient may flow."""
+"""Active values: those through which a gradient may flow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FLOATS = ("f16", "bf16", "f32", "f64")
 
 
 def is_float(value: SSAValue) -> bool:
-    """Whether a value is a tensor that can have a gradient."""
+    """Return whether `value` is a float tensor of known rank."""
     if not shapes.has_rank(value):
         return False
     dtype = of_mlir(element_type_of(value))
@@ -30,8 +30,8 @@ def is_float(value: SSAValue) -> bool:
 
 
 def may_carry(value: SSAValue) -> bool:
-    """Whether a gradient may flow through a value: floats of any rank, in a container or not, and what has
-    no known type. One that no rule knows is refused where it is met, not left out of a sum."""
+    """Return whether a gradient may flow through a value: floats of any rank, in containers too, and values
+    of unknown type. The walk refuses an op without a rule; it never drops its part of a sum."""
     type_ = value.type
     while isinstance(type_, SequenceType | OptionalType):
         type_ = type_.element
@@ -42,7 +42,7 @@ def may_carry(value: SSAValue) -> bool:
 
 
 def read_by(op: Operation) -> Iterable[SSAValue]:
-    """The values that go into an op, also those that its regions read."""
+    """Return the operands of an op, including those captured by its regions."""
     if not op.regions:
         if (estimated := taking_cotangent(op)) is not None:
             return [estimated]
@@ -56,7 +56,7 @@ def has_no_gradient(op: Operation) -> bool:
 
 
 def depending_on(ops: Sequence[Operation], wrt: Collection[SSAValue]) -> set[SSAValue]:
-    """The values through which a gradient may flow to `wrt`, these included."""
+    """Return the values through which a gradient may flow to `wrt`, these included."""
     found = set(wrt)
     for op in ops:
         if has_no_gradient(op) or found.isdisjoint(read_by(op)):
@@ -66,5 +66,5 @@ def depending_on(ops: Sequence[Operation], wrt: Collection[SSAValue]) -> set[SSA
 
 
 def is_size(op: Operation) -> bool:
-    """Whether an op looks at the shape of what it reads, not at its elements."""
+    """Return whether an op reads the shape of its operand, not its elements."""
     return isinstance(op, OnnxOp) and op.onnx_name() in traits.SIZES

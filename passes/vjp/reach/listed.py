@@ -1,4 +1,4 @@
-"""The ops without a derivative, each with its reason: nobody forgot them; and those that want a rule yet."""
+"""Non-differentiable ops with their reasons, and ops whose rule is not implemented."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ _BY_REASON = {
 REASONS: Mapping[str, str] = MappingProxyType(
     {name: reason for reason, names in _BY_REASON.items() for name in names}
 )
-"""ONNX op -> why its derivative is 0 wherever it has one."""
+"""ONNX op -> the reason why its derivative is 0 wherever it exists."""
 
 PARTLY: Mapping[str, str] = MappingProxyType({"DynamicQuantizeLinear": STEPS})
-"""ONNX op -> why some of its results have a derivative of 0, though others have another."""
+"""ONNX op -> the reason why some of its results, not all, have derivative 0."""
 
 _SEQUENCES = "of a sequence or an optional only run time knows what stands in it, or where"
 
@@ -83,7 +83,7 @@ OF_OTHER_DOMAINS: Mapping[str, str] = MappingProxyType(
         "com.microsoft.Tokenizer": TEXT,
     }
 )
-"""Op of another domain -> why its derivative is 0 wherever it has one."""
+"""Op of another domain -> the reason why its derivative is 0 wherever it exists."""
 
 REFUSED: Mapping[str, str] = MappingProxyType(
     {
@@ -94,17 +94,17 @@ REFUSED: Mapping[str, str] = MappingProxyType(
         ),
     }
 )
-"""ONNX op -> why it has a derivative, and none here."""
+"""ONNX op -> the reason why its derivative exists but is not supported."""
 
 OWED: frozenset[str] = frozenset()
-"""The ops for which a rule is still to be written."""
+"""Ops whose rule is not implemented."""
 
 
 NO_TYPE = "no type is known of what"
-"""How refusals begin that follow from ops of other domains, of whose results nothing is known."""
+"""Start of errors caused by unknown result types of ops of other domains."""
 
 RULED = "gradc.ruled"
-"""Marks an op of which a user says what its derivative is: none is zero by rule."""
+"""Attribute of an op with a user-defined rule, which is never zero by definition."""
 
 
 def mark_ruled(module: ModuleOp, rules: Collection[str]) -> None:
@@ -119,25 +119,25 @@ def unmark_ruled(module: ModuleOp) -> None:
 
 
 def title_of(op: Operation) -> str | None:
-    """The op type, with the domain before it where that is not ONNX's own; None of what is no ONNX op."""
+    """Return the op type, qualified by a non-standard domain; None for non-ONNX ops."""
     if isinstance(op, NodeOp):
         return op.title
     return op.onnx_name() if isinstance(op, OnnxOp) else None
 
 
 def stops_partly(op: Operation) -> bool:
-    """Whether gradients flow through some results of an op only."""
+    """Return whether gradients flow through some results of an op only."""
     return RULED not in op.attributes and isinstance(op, OnnxOp) and op.onnx_name() in PARTLY
 
 
 def reason_to_stop(op: Operation) -> str:
-    """Why a gradient stops at an op that is on its way."""
+    """Return why a gradient stops at an active op."""
     partly = PARTLY.get(op.onnx_name()) if isinstance(op, OnnxOp) else None
     return zero_reason(op) or partly or "no gradient flows through what it reads"
 
 
 def zero_reason(op: Operation) -> str | None:
-    """Why no gradient flows through an op; None if one may."""
+    """Return why no gradient flows through an op; None if one may."""
     if RULED in op.attributes:
         return None
     if STILL in op.attributes:

@@ -1,4 +1,4 @@
-"""What is said of values that no gradient reaches, or only some of it, and why."""
+"""Diagnostics for values whose gradient is zero or misses some paths."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from passes.vjp.reach.zeros import zeros_beside, zeros_between
 from passes.vjp.rules.quantize import QUANTIZING
 
 _ON_CODES = (onnx.ConvIntegerOp, onnx.MatMulIntegerOp, onnx.QLinearConvOp, onnx.QLinearMatMulOp)
-"""Ops through which a gradient passes as if their codes were floats, where that is asked for."""
+"""Ops that pass gradients as if their integer operands were floats, on request."""
 
 
 def no_gradient(
     name: str, value: SSAValue, of: Mapping[str, SSAValue], ops: Sequence[Operation]
 ) -> GradcError:
-    """Why there is no gradient: nothing depends on the value, or only by what has none."""
+    """Return the error for a missing gradient: no dependence, or only through zero derivatives."""
     targets = " and ".join(of)
     cuts = zeros_between(value, of.values(), ops)
     hint = advice("allow_unused", "gives zeros", True)
@@ -47,7 +47,7 @@ def no_gradient(
 def without_gradients(
     values: Mapping[str, SSAValue], of: Mapping[str, SSAValue], ops: Sequence[Operation]
 ) -> list[Diagnostic]:
-    """A remark on values that a pattern matched and that have no gradient."""
+    """Return a remark on values without gradient that a pattern matched."""
     if not values:
         return []
     targets = " and ".join(of)
@@ -66,7 +66,7 @@ def without_gradients(
 def partly_zero(
     wrt: Iterable[SSAValue], of: Mapping[str, SSAValue], ops: Sequence[Operation]
 ) -> list[Diagnostic]:
-    """A remark on ways from a value to what is differentiated that carry no gradient, beside others."""
+    """Return a remark on paths from `wrt` to `of` that carry no gradient, if others do."""
     cuts = zeros_beside(wrt, of.values(), ops)
     if not cuts:
         return []
@@ -75,14 +75,14 @@ def partly_zero(
 
 
 def _remedy(cuts: Sequence[Operation], ops: Sequence[Operation]) -> str:
-    """Of what is rounded."""
+    """Return a hint on straight-through estimates if rounding blocks the gradient."""
     if not any(isinstance(op, (*QUANTIZING, *_ON_CODES)) for op in cuts) and not make_estimates(cuts, ops):
         return ""
     return advice("straight_through", "passes it on as if nothing were rounded", True)
 
 
 def _with_reasons(ops: Sequence[Operation]) -> str:
-    """The ops, those of a kind together, each kind with its reason."""
+    """List the ops, grouped by type, each type with its reason."""
     by_kind: dict[str, list[Operation]] = {}
     for op in ops:
         by_kind.setdefault(kind_of(op), []).append(op)

@@ -1,4 +1,4 @@
-"""Where a value goes on, and its gradient does not: through what is constant between jumps, or integers."""
+"""Ops that pass a value on but not its gradient: piecewise-constant and integer ops."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from passes.vjp.rules.quantize import is_passed_over
 
 @dataclass
 class _Ways:
-    """What depends on some values, and the ops at which gradients stop though values go on."""
+    """Values that depend on `starts`, and the ops on the way that stop gradients."""
 
     starts: Collection[SSAValue]
     reached: set[SSAValue] = field(default_factory=set)
@@ -45,7 +45,7 @@ class _Ways:
 def zeros_between(
     start: SSAValue, ends: Iterable[SSAValue], ops: Sequence[Operation]
 ) -> list[Operation] | None:
-    """The ops by which `ends` depend on `start`, but no gradient flows; None if they do not depend on it."""
+    """Return the ops that block the gradient from `ends` to `start`; None if they are independent."""
     ways = _Ways([start]).follow(ops)
     return None if ways.reached.isdisjoint(ends) else ways.cuts or ways.around
 
@@ -53,8 +53,8 @@ def zeros_between(
 def zeros_beside(
     starts: Iterable[SSAValue], ends: Iterable[SSAValue], ops: Sequence[Operation]
 ) -> list[Operation]:
-    """The ops on the way from `starts` to `ends` at which gradients stop. Truth values are none of them: they
-    choose between ways, and those carry the gradient."""
+    """Return the ops between `starts` and `ends` that block gradients. Booleans do not count: they select
+    between paths that carry the gradient."""
     ways, needed = _Ways(set(starts)).follow(ops), set(ends)
     for op in reversed(ops):
         if not is_size(op) and not needed.isdisjoint(op.results):

@@ -1,1 +1,1 @@
-"""The derivatives of ops, a file for each family."""
+"""VJP rules and decompositions, by family of ops."""

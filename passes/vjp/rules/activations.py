@@ -1,4 +1,4 @@
-"""The functions that gates apply, as values and as slopes."""
+"""Activation functions of recurrent gates, with their derivatives."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SLOPES: Mapping[str, Callable[[Expr, float, float], Expr | float]] = MappingPro
 
 @dataclass(frozen=True)
 class Applied:
-    """A function of x, clipped to [-bound, bound] before where a bound is given."""
+    """An activation of x, clipped first to [-bound, bound] if there is a bound."""
 
     activation: Activation
     x: Expr
@@ -39,7 +39,7 @@ class Applied:
         return activated(self.inner, self.activation)
 
     def slope(self, factor: Expr | None = None) -> Expr:
-        """The derivative times a factor, in the shape of x."""
+        """Return the derivative times a factor, in the shape of x."""
         e = self.x.e
         one = e.scalar(1, self.x) if factor is None else factor
         found = self._slope(one)

@@ -1,4 +1,4 @@
-"""The angle of a point, which exporters write as Atan(y / x): at x = 0 the two derivatives are 0 and inf."""
+"""VJP of an angle, exported as Atan(y / x), whose factors at x = 0 are 0 and inf."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from passes.vjp.common.forward import Forward, Gradient
 
 
 def quotient_of_angle(op: Operation) -> onnx.DivOp | onnx.ReciprocalOp | None:
-    """The quotient in the same block of which an op is the Atan."""
+    """Return the quotient in the same block whose Atan `op` is, or None."""
     made = op.operands[0].owner if isinstance(op, onnx.AtanOp) else None
     if not isinstance(made, onnx.DivOp | onnx.ReciprocalOp):
         return None
@@ -20,9 +20,8 @@ def quotient_of_angle(op: Operation) -> onnx.DivOp | onnx.ReciprocalOp | None:
 
 
 def angle(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """By y and x, or by x alone: x / (x^2 + y^2) and -y / (x^2 + y^2), 0 at the origin.
-
-    Both are divided by the greater magnitude first, so that no square overflows or rounds to 0."""
+    """Return g x / (x^2 + y^2) and -g y / (x^2 + y^2), for y and x or for x alone; 0 at the origin. Both are
+    first divided by max(|x|, |y|), so that no square overflows or rounds to 0."""
     *above, x = [operand for operand in f.operands if operand is not None]
     y = above[0] if above else e.filled(1, x)
     size = x.abs().at_least(y.abs())

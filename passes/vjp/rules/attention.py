@@ -1,4 +1,4 @@
-"""Attention, RotaryEmbedding and SwiGLU, made of ops that have rules."""
+"""Decompositions of Attention, RotaryEmbedding and SwiGLU."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _transposed(x: Expr, *perm: int) -> Expr:
 
 
 def _by_heads(x: Expr, heads: int) -> Expr:
-    """(B, length, heads * size) as (B, length, heads, size)."""
+    """Reshape (B, length, heads * size) to (B, length, heads, size)."""
     hidden = size_of(x, 2)
     size = hidden // heads if isinstance(hidden, int) else hidden.apply(onnx.DivOp, x.e.ints([heads]))
     return x.apply(onnx.ReshapeOp, vector(x, [size_of(x, 0), size_of(x, 1), heads, size]), allowzero=1)
@@ -38,7 +38,7 @@ def _by_heads(x: Expr, heads: int) -> Expr:
 
 
 def attention(f: Forward, e: Operators) -> Sequence[Expr]:
-    """softmax(Q K^T scale + bias) V; a query that may look at no key gives zeros, and takes none back."""
+    """softmax(Q K^T scale + bias) V; a fully masked query gives zeros and has no gradient."""
     q, k, v = f.x, f.operand(1), f.operand(2)
     assert k is not None
     assert v is not None
@@ -80,7 +80,7 @@ def _scale(f: Forward, q: Expr) -> Expr | float:
 
 
 def _repeated(x: Expr, keys: Expr, q: Expr) -> Expr:
-    """Each head of keys or values for all heads of queries that share it."""
+    """Repeat each head of keys or values for the query heads that share it."""
     if q.shape[1] == keys.shape[1] is not None:
         return x
     e, sizes = x.e, [size_of(x, axis) for axis in range(4)]
@@ -95,7 +95,7 @@ def _repeated(x: Expr, keys: Expr, q: Expr) -> Expr:
 
 
 def _biased(f: Forward, scores: Expr, keys: Expr) -> tuple[Expr, Expr | None]:
-    """The scores, -inf where a query may not look; and if there may be such, which queries look nowhere."""
+    """Return the scores, -inf where masked, and a mask of fully masked queries if there may be any."""
     e, mask = scores.e, _mask(f, keys)
     may, is_safe = _may_look(f, scores)
     if mask is not None and mask.dtype == i1:
@@ -111,7 +111,7 @@ def _biased(f: Forward, scores: Expr, keys: Expr) -> tuple[Expr, Expr | None]:
 
 
 def _mask(f: Forward, keys: Expr) -> Expr | None:
-    """The mask for all keys: none may look at those behind its end."""
+    """Return the mask padded to all keys; keys beyond its end are masked."""
     mask = f.operand(3)
     if mask is None or mask.shape[-1] == keys.shape[2] is not None:
         return mask
@@ -125,7 +125,7 @@ def _mask(f: Forward, keys: Expr) -> Expr | None:
 
 
 def _may_look(f: Forward, scores: Expr) -> tuple[Expr | None, bool]:
-    """Which keys a query may look at, by their places; and whether each may look at one at least."""
+    """Return the mask by positions, or None, and whether it leaves each query at least one key."""
     e, past, lengths = scores.e, f.operand(4), f.operand(6)
     sides = [f.value(f"{side}_window_size", -1) for side in ("left", "right")]
     causal, windows = bool(f.value("is_causal", 0)), any(side >= 0 for side in sides)
@@ -149,7 +149,7 @@ def _may_look(f: Forward, scores: Expr) -> tuple[Expr | None, bool]:
 
 
 def _softmax(scores: Expr, hidden: Expr | None, precision: object) -> Expr:
-    """Along the last axis; zeros in hidden rows, of which a softmax would make NaN, also for its gradient."""
+    """Softmax over the last axis; zeros in fully masked rows, where it and its gradient would be NaN."""
     dtype = scores.dtype
     scores = scores if hidden is None else hidden.where(scores.e.scalar(0, scores), scores)
     wide = scores if precision is None else scores.apply(onnx.CastOp, to=precision)
@@ -161,7 +161,7 @@ def _softmax(scores: Expr, hidden: Expr | None, precision: object) -> Expr:
 
 
 def rotary_embedding(f: Forward, e: Operators) -> Sequence[Expr]:
-    """Pairs of numbers turned by angles, which a position has."""
+    """Rotate pairs of elements by the angles of their positions."""
     x, cos, sin, places = f.x, f.operand(1), f.operand(2), f.operand(3)
     assert cos is not None
     assert sin is not None
@@ -180,7 +180,7 @@ def rotary_embedding(f: Forward, e: Operators) -> Sequence[Expr]:
 
 
 def _cut(x: Expr, start: int | Expr, end: int | Expr) -> Expr:
-    """Along the last axis of four."""
+    """Slice the last of four axes."""
     return x.apply(onnx.SliceOp, vector(x, [start]), vector(x, [end]), x.e.ints([3]))
 
 
@@ -195,7 +195,7 @@ def _turned_halves(part: Expr, cos: Expr, sin: Expr, half: int | Expr) -> Expr:
 
 
 def _turned_apart(part: Expr, cos: Expr, sin: Expr, half: int | Expr) -> Expr:
-    """Of neighbours, not of halves."""
+    """Rotate pairs of adjacent elements."""
     e, sizes = part.e, [size_of(part, axis) for axis in range(4)]
     pairs = part.apply(onnx.ReshapeOp, vector(part, [*sizes[:3], half, 2]), allowzero=1)
     columns = e.emit.all(onnx.SplitOp(pairs.value, e.ints([1, 1]).value, axis=4, results=2))

@@ -1,4 +1,4 @@
-"""The derivative of Col2Im: an image as the columns of its blocks."""
+"""VJP of Col2Im: im2col."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from passes.vjp.rules.shape import reshaped
 
 
 def col2im(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """The columns of the cotangent: for each tap of the block, what each position of the block has there."""
+    """VJP of Col2Im: the im2col of the cotangent."""
     image, block = f.operand(1), f.operand(2)
     assert image is not None
     assert block is not None
@@ -29,7 +29,7 @@ def col2im(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def columns_of(x: Expr, block: Expr, strides: Sequence[int], dilations: Sequence[int]) -> Expr:
-    """(N, C, X...) as (N, C, K..., P...): the elements at each tap of a block, at each of its positions."""
+    """im2col: (N, C, X...) to (N, C, K..., P...), for taps K and block positions P."""
     e, n = x.e, x.rank - 2
     known = constant_of(block.value)
     for i, (stride, dilation) in enumerate(zip(strides, dilations, strict=True)):

@@ -1,4 +1,4 @@
-"""Ops of onnxruntime's own domain that no ops of ONNX stand for: rules of some, why others have none."""
+"""Rules of com.microsoft ops without a decomposition, and reasons why others have none."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ DOMAIN = "com.microsoft"
 
 
 def inverse(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """- Y^T g Y^T, of the inverse that the op gives."""
+    """VJP of Y = X^-1: -Y^T g Y^T."""
     *batch, row, column = range(f.x.rank)
     turned = f.y.apply(onnx.TransposeOp, perm=[*batch, column, row])
     return [-turned.apply(onnx.MatMulOp, g[0]).apply(onnx.MatMulOp, turned)]
 
 
 RULES: Mapping[str, Rule] = MappingProxyType({f"{DOMAIN}.Inverse": inverse})
-"""Op with its domain -> its rule; the op itself stays in the gradient."""
+"""Qualified op -> its rule; the op itself stays in the gradient."""
 
 REFUSED: Mapping[str, str] = MappingProxyType(
     {
@@ -39,4 +39,4 @@ REFUSED: Mapping[str, str] = MappingProxyType(
         }.items()
     }
 )
-"""Op with its domain -> why it has a derivative, and none here."""
+"""Qualified op -> the reason why its derivative exists but is not supported."""

@@ -1,7 +1,7 @@
-"""The derivatives of convolutions, by their canonical gradients, and those of these.
+"""VJP rules of convolutions and of their canonical gradients.
 
-A convolution is linear in its data and in its weights, and so is each of its gradients in what it reads:
-all of them are made of the convolution, of its two gradients, and of nothing else.
+A convolution is linear in its data and its weights, and so is each of its gradients: all are expressed by the
+convolution and its two gradients.
 """
 
 from __future__ import annotations
@@ -25,22 +25,23 @@ from passes.vjp.common.forward import ZERO, Forward, Gradient, Rule, refusal
 from passes.vjp.common.open_kernels import OpenKernel
 
 MakesGradient = Callable[[Sequence[ConvAxis], Sequence[int]], Expr]
-"""The gradient with respect to an image, for the axes of the windows and the rest behind the last one."""
+"""Emits the gradient with respect to an image, for window axes and trailing residues."""
 
 
 @dataclass(frozen=True)
 class Convolution:
-    """The windows of a convolution from an image to what there is one of per window, and its groups.
+    """The windows and groups of a convolution from an image to one output per window.
 
-    A transposed convolution has the image as its result. `sides` are pads that only run time knows, in place
-    of those of the axes."""
+    For a transposed convolution the image is the result. `sides` are run-time pads that replace those of the
+    axes.
+    """
 
     axes: Sequence[ConvAxis]
     groups: int
     sides: Sides | None = None
 
     def applied(self, image: Expr, weights: Expr) -> Expr:
-        """The convolution itself."""
+        """Emit the convolution."""
         known = static(weights.shape[2:]) is not None
         return self._padded(image).apply(
             onnx.ConvOp,
@@ -57,7 +58,7 @@ class Convolution:
         return image if self.sides is None else e(padded(image.value, "NCX", self.sides, e.emit))
 
     def by_image(self, values: Expr, weights: Expr, like: Expr) -> Expr:
-        """The gradient with respect to the image, which has the sizes of another tensor."""
+        """Return the gradient with respect to the image, which has the sizes of `like`."""
         if 0 in weights.shape:
             return values.e.filled(0, like)
 
@@ -70,7 +71,7 @@ class Convolution:
         return self.over_image(values, like, made)
 
     def over_image(self, values: Expr, like: Expr, made: MakesGradient) -> Expr:
-        """What is made for the axes and the rests of an image of the sizes of another tensor."""
+        """Call `made` with window axes and residues for an image with the sizes of `like`, and crop."""
         emit, sizes = values.e.emit, like.shape[2:]
         known = [
             axis.window.residue(size, *axis.pads) if isinstance(size, int) else 0
@@ -90,7 +91,7 @@ class Convolution:
         return values.e(emit(take_window(found.value, begin, size, ends)))
 
     def _taken(self, values: Expr, like: Expr, made: MakesGradient) -> Expr:
-        """The same over pads that only run time knows: of the gradient over all that windows reach."""
+        """Do the same for run-time pads: crop the gradient over the whole reach of the windows."""
         assert self.sides is not None
         emit, spatial = values.e.emit, range(2, like.rank)
         whole = [ConvAxis(axis.window, 0, 0) for axis in self.axes]
@@ -99,7 +100,7 @@ class Convolution:
         return values.e(emit(take_window(full.value, self.sides[0], sizes, spatial)))
 
     def by_weights(self, image: Expr, values: Expr, weights: Expr) -> Expr:
-        """The gradient with respect to the weights, which say how many channels there are."""
+        """Return the gradient with respect to the weights, whose shape fixes the channels."""
         if 0 in weights.shape:
             return image.e.filled(0, weights)
         channels = static(weights.shape)
@@ -113,15 +114,14 @@ class Convolution:
 
 
 def _of_channels(value: Expr, channels: int) -> Expr:
-    """The value, of a type that says its channels."""
+    """Return the value with a static channel size in its type."""
     if isinstance(value.shape[1], int):
         return value
     return value.apply(onnx.ReshapeOp, value.e.ints([0, channels, *[0] * (value.rank - 2)]))
 
 
 def _least(axis: ConvAxis) -> ConvAxis:
-    """With as little padding at the end that whatever residue there is, the end is near: less than a stride
-    is to be added or cut off."""
+    """Reduce the end padding, so that for any residue less than a stride must be added or cropped."""
     return ConvAxis(axis.window, axis.pad_begin, max(axis.pad_end - (axis.window.stride - 1), 0))
 
 
@@ -133,7 +133,7 @@ def conv(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def conv_transpose(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """What the windows lie over is the result here."""
+    """VJP of ConvTranspose, whose result is the image of the windows."""
     convolution, weights = _transposed(f), _weights(f)
     data = convolution.applied(g[0], weights) if f.wants(0) else ZERO
     by_weights = convolution.by_weights(g[0], f.x, weights) if f.wants(1) else ZERO
@@ -153,7 +153,7 @@ def _weights(f: Forward) -> Expr:
 
 
 def _kernel(f: Forward) -> tuple[int, ...] | None:
-    """The sizes of the kernel, None where run time knows them."""
+    """Return the kernel sizes; None if they are dynamic."""
     known = static(_weights(f).shape[2:]) or f.value("kernel_shape")
     return None if known is None else tuple(known)
 
@@ -176,8 +176,7 @@ def _open(f: Forward) -> OpenKernel:
 
 
 def placed(f: Forward, kernel: Sequence[int]) -> tuple[list[ConvAxis], Sides | None]:
-    """The windows of a kernel over the first operand; and their pads where these depend on sizes that only
-    run time knows."""
+    """Return the windows over the first operand, and their pads if these depend on dynamic sizes."""
     axes, word = _axes(f, kernel), f.value("auto_pad", "NOTSET")
     if not word.startswith("SAME"):
         return axes, None
@@ -210,7 +209,7 @@ def _transposed(f: Forward) -> Convolution | OpenKernel:
 def _open_transposed(
     f: Forward, kernel: Sequence[int] | None, beyond: Sequence[int]
 ) -> Convolution | OpenKernel:
-    """With pads that only run time knows."""
+    """Return a transposed convolution with run-time pads."""
     strides, dilations, pads = _given(f, len(beyond))
     word, leave, e = f.value("auto_pad", "NOTSET"), f.value("output_shape"), f.e
     reach, sides = open_kernels.extents(_weights(f), dilations), open_kernels.given_sides(pads, e)
@@ -226,7 +225,7 @@ def _open_transposed(
 
 
 def _leaving(f: Forward, kernel: Sequence[int], beyond: Sequence[int]) -> list[ConvAxis] | None:
-    """With the pads that leave the sizes of `output_shape`, None where run time knows them."""
+    """Return axes with the pads that give `output_shape`; None for dynamic sizes."""
     axes, sizes = _axes(f, kernel), static(f.x.shape[2:])
     wanted = f.value("output_shape")[-len(axes) :]
     if sizes is None:
@@ -243,7 +242,7 @@ def _leaving(f: Forward, kernel: Sequence[int], beyond: Sequence[int]) -> list[C
 
 
 def _same_spread(axis: ConvAxis, added: int, word: str) -> ConvAxis:
-    """The pads with which X positions become s X, or less if only negative ones would do."""
+    """Return the pads that map X elements to s X, or to fewer if that needed negative pads."""
     window = axis.window
     return ConvAxis(window, *_halves(max(0, window.extent + added - window.stride), word))
 
@@ -260,32 +259,32 @@ def _axes(f: Forward, kernel: Sequence[int]) -> list[ConvAxis]:
 
 
 def _given(f: Forward, n: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Strides, dilations, and the pads that are given; 0 where `auto_pad` is a word."""
+    """Return strides, dilations and explicit pads; pads are 0 if `auto_pad` is set."""
     ones, zeros = (1,) * n, (0,) * 2 * n
     pads = tuple(f.value("pads") or zeros) if f.value("auto_pad", "NOTSET") == "NOTSET" else zeros
     strides, dilations = (tuple(f.value(name) or ones) for name in ("strides", "dilations"))
     return strides, dilations, pads
 
 
-# The canonical gradients
+# Canonical gradients
 
 
 def backward_data(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """With respect to diff_dst it is the convolution."""
+    """The gradient with respect to diff_dst is the convolution."""
     convolution, weights = _canonical(f), _weights(f)
     values = convolution.applied(g[0], weights) if f.wants(0) else ZERO
     return (values, convolution.by_weights(g[0], f.x, weights) if f.wants(1) else ZERO)
 
 
 def transpose_backward_data(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """It is a convolution of diff_dst."""
+    """The op is a convolution of diff_dst."""
     convolution, weights = _canonical(f), _weights(f)
     image = convolution.by_image(g[0], weights, f.x) if f.wants(0) else ZERO
     return (image, convolution.by_weights(f.x, g[0], weights) if f.wants(1) else ZERO)
 
 
 def backward_weights(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """The cotangent is a tensor of weights: with it, the gradient by src is that of a convolution."""
+    """The cotangent has the shape of the weights: the gradient of src is that of a convolution."""
     diff_dst = f.operand(1)
     assert diff_dst is not None
     lists = (f.value(name) for name in ("kernel", "strides", "dilations", "pads_begin", "pads_end"))
@@ -295,7 +294,7 @@ def backward_weights(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gr
 
 
 def window_taken(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """Back to its place: zeros around it, and off with what lay beyond the data."""
+    """Pad the window with zeros to its original position; parts outside the data are cropped."""
     begin, size = f.operand(1), f.operand(2)
     assert begin is not None
     assert size is not None
@@ -313,7 +312,7 @@ def _canonical(f: Forward) -> Convolution:
 
 
 def in_any_layout(rule: Rule, *, laid_out: int, laid_out_result: bool) -> Rule:
-    """The rule, which knows NCX only, of an op whose first operands, and maybe its result, have a layout."""
+    """Wrap an NCX rule for an op whose first operands, and maybe result, have a layout."""
 
     def moved(x: Expr, source: str, target: str) -> Expr:
         return x.apply(onnx.TransposeOp, perm=layouts.permutation(source, target, x.rank - 2))

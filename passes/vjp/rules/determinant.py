@@ -1,4 +1,4 @@
-"""The derivative of determinants by cofactors, which singular matrices have, too."""
+"""VJP of Det by cofactors, which exist for singular matrices, too."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from passes.vjp.common.forward import Forward, Gradient, Rule, refusal
 from passes.vjp.common.places import numpy_of
 
 MOST = 8
-"""Rows of the largest matrix: each element has a minor, so that n^4 elements are gathered."""
+"""Largest matrix size n: the minors gather n^4 elements."""
 
 
 def det(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """The cofactor of each element: the determinant of what its row and its column leave, and a sign."""
+    """VJP of Det: each element's cofactor, its signed minor."""
     x, size = f.x, _size(f.x)
     cotangent = g[0].apply(onnx.UnsqueezeOp, e.ints([x.rank - 2, x.rank - 1]))
     if size == 0:
@@ -39,7 +39,7 @@ def _size(x: Expr) -> int:
 
 
 def _minors(x: Expr, size: int) -> Expr:
-    """Of matrices of two rows and more, the minor of each element in its place."""
+    """Return the minor of each element of n x n matrices, n >= 2."""
     e = x.e
     flat = x.apply(onnx.ReshapeOp, e.ints([*[0] * (x.rank - 2), size * size]))
     others = [[other for other in range(size) if other != one] for one in range(size)]

@@ -1,4 +1,4 @@
-"""The derivative of a Pad that repeats elements: what the border holds goes back to where it came from."""
+"""VJP of Pad with reflect, edge and wrap: the border's cotangents are added to their source elements."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def folded(
     end: Sequence[int | Expr],
     mode: str,
 ) -> Expr:
-    """The gradient of the operand `whole` of a Pad, axis by axis, in the modes reflect, edge and wrap."""
+    """Return the gradient of the operand `whole` of a Pad, axis by axis."""
     if mode not in ("reflect", "edge", "wrap"):
         raise refusal("mode", given=mode)
     for axis, first, last in zip(axes, begin, end, strict=True):
@@ -53,12 +53,12 @@ def _along(g: Expr, whole: Expr, axis: int, first: int | Expr, last: int | Expr,
 
 
 def _reach(count: int, mode: str) -> int:
-    """How far into the axis, from its end, the places reach from which a border of so many came."""
+    """Return how many elements from the end of the axis may be sources of a border of `count`."""
     return {"edge": min(count, 1), "reflect": count + (count > 0), "wrap": count}[mode]
 
 
 def _in_bands(g: Expr, axis: int, size: int, first: int, last: int, mode: str) -> Expr:
-    """Sums for the places that a border came from, which do not meet, between what is taken as it is."""
+    """Sum disjoint source bands with their borders, and concatenate them with the rest."""
     borders: list[tuple[Expr, int, bool]] = []
     if first:
         borders.append((_cut(g, axis, 0, first), first, mode == "wrap"))
@@ -90,13 +90,13 @@ def _cut(x: Expr, axis: int, start: int, end: int) -> Expr:
 
 
 def _places(count: int, size: int, mode: str, *, at_end: bool) -> tuple[int, int]:
-    """The places, at one end of the axis, that a border of so many came from."""
+    """Return the range of source indices of a border of `count` elements."""
     skipped, count = int(mode == "reflect"), 1 if mode == "edge" else count
     return (size - skipped - count, size - skipped) if at_end else (skipped, skipped + count)
 
 
 def _turned(border: Expr, axis: int, mode: str) -> Expr:
-    """A border in the order, and with the sums, of the places that it came from."""
+    """Return a border in the order of its sources, summed for `edge`."""
     e = border.e
     if mode == "edge":
         return border.apply(onnx.ReduceSumOp, e.ints([axis]), keepdims=1)
@@ -107,7 +107,7 @@ def _turned(border: Expr, axis: int, mode: str) -> Expr:
 
 
 def _border(border: Expr, whole: Expr, axis: int, count: int, mode: str, *, at_end: bool) -> Expr:
-    """A border of `count` positions, in zeros of the size of the whole, where its elements came from."""
+    """Return a border added to its source positions in zeros of the size of `whole`."""
     size, skipped = size_of(whole, axis), int(mode == "reflect")
     count = 1 if mode == "edge" else count
     lies_at_end = at_end if mode != "wrap" else not at_end
@@ -118,7 +118,7 @@ def _border(border: Expr, whole: Expr, axis: int, count: int, mode: str, *, at_e
 
 
 def _by_indices(g: Expr, whole: Expr, axis: int, first: int | Expr, last: int | Expr, mode: str) -> Expr:
-    """For borders of any width: the same Pad of the indices tells where each element came from."""
+    """Handle borders of any width: the same Pad, applied to indices, gives the source of each element."""
     size = size_of(whole, axis)
     origins = counted(size, g).apply(onnx.PadOp, vector(g, [first, last]), mode=mode)
     return put_together(g, origins, axis, size)

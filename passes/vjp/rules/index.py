@@ -1,4 +1,4 @@
-"""The derivatives of what picks and places elements by indices that are data."""
+"""VJP rules of ops that gather and scatter elements by index tensors."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ def scatter_nd(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient
 
 @dataclass(frozen=True)
 class _Scatter:
-    """One of the two ways to say where updates go.
+    """Read and write operations of ScatterElements or ScatterND.
 
-    `taken(x, indices)` reads there, `put(x, indices, updates, how)` writes there, `others(updates, indices)`
-    is for each update the product of the others that go to its place.
+    `taken(x, indices)` gathers, `put(x, indices, updates, how)` scatters, `others(updates, indices)` returns
+    for each update the product of the others with the same index.
     """
 
     taken: Callable[[Expr, Expr], Expr]
@@ -81,8 +81,8 @@ class _Scatter:
 
 
 def _scattered(f: Forward, g: Expr, scatter: _Scatter) -> Sequence[Gradient]:
-    """Updates are added, multiplied, put in, of which two at one place are undefined, or compared, where
-    equal ones share the cotangent."""
+    """VJP of a scatter for each reduction. `none` is undefined for repeated indices; equal candidates of
+    `max` and `min` share the cotangent."""
     e, indices, updates, how = f.e, _indices(f), f.operand(2), f.value("reduction", "none")
     assert updates is not None
     taken, put = scatter.taken, scatter.put
@@ -106,12 +106,12 @@ def _scattered(f: Forward, g: Expr, scatter: _Scatter) -> Sequence[Gradient]:
 
 
 def tensor_scatter(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """What was there before is 0 where the update went."""
+    """VJP of TensorScatter: overwritten elements of the past get 0."""
     update, starts = f.operand(1), f.operand(2)
     assert update is not None
     axis = axis_of(f.value("axis", -2), f.x.rank)
     places = counted(size_of(update, axis), update).apply(onnx.UnsqueezeOp, e.ints([0]))
-    if starts is not None:  # ONNX's inference takes a sum with a vector for one of two lists of sizes
+    if starts is not None:  # ONNX's inference mistakes a sum with a vector for a sum of shapes
         places = starts.as_int64().apply(onnx.UnsqueezeOp, e.ints([1])) + places
     if f.value("mode", "linear") == "circular":
         places = places.apply(onnx.ModOp, vector(f.x, [size_of(f.x, axis)]))
@@ -123,7 +123,7 @@ def tensor_scatter(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Grad
 
 
 def top_k(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """No two elements of the result came from one place."""
+    """VJP of TopK: a scatter without collisions."""
     places, axis = f.results[1], f.value("axis", -1)
     assert places is not None
     return (e.filled(0, f.x).apply(onnx.ScatterElementsOp, places, g[0], axis=axis), ZERO)
@@ -140,7 +140,7 @@ def compress(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def one_hot(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """Of the two values; the places have no derivative."""
+    """VJP of OneHot with respect to the two values."""
     depth, values = f.operand(1), f.operand(2)
     assert depth is not None
     assert values is not None
@@ -152,7 +152,7 @@ def one_hot(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def unique(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """The first of equal elements stands for them."""
+    """VJP of Unique: the first of equal elements takes the cotangent."""
     places, axis = f.results[1], f.value("axis")
     assert places is not None
     if axis is not None:
@@ -162,12 +162,12 @@ def unique(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def _count(x: Expr) -> Expr:
-    """The number of elements, as a vector of one."""
+    """Return the number of elements as a vector of one."""
     return x.apply(onnx.SizeOp).apply(onnx.UnsqueezeOp, x.e.ints([0]))
 
 
 def _pair(first: Expr, second: Expr) -> Expr:
-    """Two scalars as a vector."""
+    """Concatenate two scalars."""
     e = first.e
     parts = [scalar.apply(onnx.UnsqueezeOp, e.ints([0])).value for scalar in (first, second)]
     return e(e.emit(onnx.ConcatOp(parts, axis=0)))

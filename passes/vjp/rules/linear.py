@@ -1,4 +1,4 @@
-"""The derivatives of products."""
+"""VJP rules of matrix products."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from passes.vjp.common.slices import size_of
 
 
 def matmul(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """g B^T and A^T g; a vector is a matrix of one row or column."""
+    """VJP of MatMul: g B^T and A^T g; a vector is a matrix of one row or column."""
     a, b = f.operands[0], f.operands[1]
     assert a is not None
     assert b is not None
@@ -39,7 +39,7 @@ def matmul(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def _of_right(rows: Expr, cotangent: Expr, columns: Expr) -> Expr:
-    """A^T g: for one matrix, a single product of all rows of a batch."""
+    """Return A^T g; for an unbatched right operand, as one product of all rows of the batch."""
     if columns.rank == 2 and rows.rank > 2:
         flat, g = (x.apply(onnx.FlattenOp, axis=x.rank - 1) for x in (rows, cotangent))
         return flat.apply(onnx.GemmOp, g, transA=1)
@@ -51,7 +51,7 @@ def _times(a: Expr, b: Expr) -> Expr:
 
 
 def _transposed(x: Expr) -> Expr:
-    """With the last two axes exchanged."""
+    """Swap the last two axes."""
     *batch, row, column = range(x.rank)
     return x.apply(onnx.TransposeOp, perm=[*batch, column, row])
 
@@ -65,7 +65,7 @@ def _squeezed(x: Expr, axis: int) -> Expr:
 
 
 def gemm(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """Products with other flags: nothing is transposed."""
+    """VJP of Gemm: products with other flags, without a Transpose."""
     a, b = f.operands[0], f.operands[1]
     assert a is not None
     assert b is not None
@@ -85,7 +85,7 @@ def gemm(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def einsum(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """For each operand, the product of the cotangent and the other operands."""
+    """VJP of Einsum: for each operand, the Einsum of the cotangent and the other operands."""
     operands = [operand for operand in f.operands if operand is not None]
     equation = f.value("equation")
     terms, result = einsum_terms(equation, [operand.rank for operand in operands])
@@ -99,7 +99,7 @@ def einsum(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def _letters(terms: Sequence[Sequence[str]]) -> Mapping[str, str]:
-    """A letter for each label: those of an ellipsis are numbers."""
+    """Return a letter for each label; labels of an ellipsis are numbers."""
     labels = sorted({label for term in terms for label in term})
     free = iter(letter for letter in ascii_letters if letter not in labels)
     return {label: next(free) if label.isdigit() else label for label in labels}
@@ -113,8 +113,8 @@ def _of_operand(
     g: Expr,
     letters: Mapping[str, str],
 ) -> Expr:
-    """What only this operand has was summed up alone: the gradient is the same all along it. Of labels that
-    it has twice, elements were taken from the diagonal."""
+    """Return the gradient of one operand. It is broadcast along labels that no other term has, and masked to
+    the diagonal for repeated labels."""
     e, operand, own = g.e, operands[index], terms[index]
     others = [i for i in range(len(operands)) if i != index]
     read = [result, *(terms[i] for i in others)]
@@ -131,12 +131,12 @@ def _of_operand(
 
 
 def _covers(given: Shape, wanted: Shape) -> bool:
-    """Whether a shape is known to have, on each axis, the size that is wanted, or any where that is 1."""
+    """Return whether all axes whose wanted size is not 1 are known to have that size."""
     return all(y == 1 or (x is not None and x == y) for x, y in zip(given, wanted, strict=True))
 
 
 def _diagonal(x: Expr, first: int, second: int) -> Expr:
-    """Where the indices of two axes are equal; the other axes are ones."""
+    """Return the mask of equal indices on two axes; the other axes have size 1."""
     e = x.e
     row, column = (counted(size_of(x, axis), x) for axis in (first, second))
     row, column = (

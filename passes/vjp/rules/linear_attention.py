@@ -1,4 +1,4 @@
-"""LinearAttention and CausalConvWithState, made of ops that have rules."""
+"""Decompositions of LinearAttention and CausalConvWithState."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from passes.vjp.rules.quantize import wide
 
 
 def linear_attention(f: Forward, e: Operators) -> Sequence[Expr]:
-    """A Scan over the tokens, whose state is the sum of the outer products of keys and values so far.
+    """A Scan over tokens with the running sum of key-value outer products as state.
 
-    Query heads that share a head of keys are rows of one product.
+    Query heads that share a key head are rows of one product.
     """
     q, k, v, past, decay, beta = (f.operand(i) for i in range(6))
     last = f.results[1]
@@ -53,7 +53,7 @@ def linear_attention(f: Forward, e: Operators) -> Sequence[Expr]:
 
 
 def _tokens(x: Expr, *groups: int) -> Expr:
-    """(B, T, heads * size) as (T, B, *groups, size)."""
+    """Reshape (B, T, heads * size) to (T, B, *groups, size)."""
     hidden, count = size_of(x, 2), prod(groups)
     size = hidden // count if isinstance(hidden, int) else hidden.apply(onnx.DivOp, x.e.ints([count]))
     apart = x.apply(onnx.ReshapeOp, vector(x, [size_of(x, 0), size_of(x, 1), *groups, size]), allowzero=1)
@@ -61,7 +61,7 @@ def _tokens(x: Expr, *groups: int) -> Expr:
 
 
 def _transposed(x: Expr) -> Expr:
-    """With the last two axes in the other order."""
+    """Swap the last two axes."""
     return x.apply(onnx.TransposeOp, perm=[*range(x.rank - 2), x.rank - 1, x.rank - 2])
 
 
@@ -73,7 +73,7 @@ def _scale(f: Forward, q: Expr) -> Expr | float:
 
 
 def causal_conv(f: Forward, e: Operators) -> Sequence[Expr]:
-    """A convolution of each channel with what came before it, which is the state."""
+    """A depthwise convolution over past elements, which are the state."""
     x, w, bias, past = (f.operand(i) for i in range(4))
     assert x is not None
     assert w is not None
@@ -88,7 +88,7 @@ def causal_conv(f: Forward, e: Operators) -> Sequence[Expr]:
     if f.value("activation", "none") != "none":
         y = y * y.sigmoid()
     if taps == 1:
-        return [y]  # the state has no element
+        return [y]  # the state is empty
     state = whole.apply(onnx.SliceOp, e.ints([1 - taps]), e.ints([TO_THE_END]), e.ints([2]))
     return [y, state]
 

@@ -1,4 +1,4 @@
-"""The derivatives of losses of labels that are data."""
+"""VJP rules of classification losses; labels have no gradient."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def negative_log_likelihood(f: Forward, g: Sequence[Expr], e: Operators) -> Sequ
 
 
 def softmax_cross_entropy(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """By the logarithms, the second result, whose own cotangent is added to that by the loss."""
+    """VJP by the log-probabilities, whose cotangent as second result is added."""
     logarithms = f.results[1]
     assert logarithms is not None
     by_weights = _of_weights(f, logarithms, g[0]) if f.wants(2) and f.is_read(0) else ZERO
@@ -33,13 +33,13 @@ def softmax_cross_entropy(f: Forward, g: Sequence[Expr], e: Operators) -> Sequen
 
 
 def _of_logarithms(f: Forward, g: Expr) -> Expr:
-    """The negative weight of each label at its place; for the mean, as a share of all weights."""
+    """Return the gradient by log-probabilities: minus the label's weight, normalized for the mean."""
     weighted = _weighted(f, _labelled(f, g))
     return -(_share(f, g, weighted) * weighted)
 
 
 def _of_weights(f: Forward, logarithms: Expr, g: Expr) -> Expr:
-    """Of each class the negative logarithms at its labels; for the mean, beyond the mean itself."""
+    """Return the gradient by class weights: minus the labels' log-probabilities, relative to a mean loss."""
     labelled = _labelled(f, g)
     above = logarithms + f.y if f.value("reduction", "mean") == "mean" else logarithms
     parts = _share(f, g, _weighted(f, labelled)) * labelled * above
@@ -58,7 +58,7 @@ def _share(f: Forward, g: Expr, weighted: Expr) -> Expr:
 
 
 def _labelled(f: Forward, g: Expr) -> Expr:
-    """(N, C, ...): 1 at the place of a label, 0 elsewhere and where the label is to be ignored."""
+    """Return the one-hot labels (N, C, ...), zeros for ignored ones."""
     e, labels, ignored = f.e, f.operand(1), f.value("ignore_index")
     assert labels is not None
     size = size_of(f.x, 1)
@@ -66,7 +66,7 @@ def _labelled(f: Forward, g: Expr) -> Expr:
     numbers = [e.scalar(i, g).cast(f32 if g.dtype == f64 else g.dtype) for i in (0, 1)]
     entries = [number.apply(onnx.UnsqueezeOp, e.ints([0])).value for number in numbers]
     values = e(e.emit(onnx.ConcatOp(entries, axis=0)))
-    places = labels.cast(i64)  # one of 32 bits has no kernel beside a depth of 64, and no f64 has one
+    places = labels.cast(i64)  # onnxruntime has no kernel for i32 labels with an i64 depth, nor for f64
     found = places.apply(onnx.OneHotOp, depth, values, axis=1).assumed(f.x.shape).cast(g.dtype)
     if ignored is None:
         return found

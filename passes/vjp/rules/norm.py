@@ -1,8 +1,8 @@
-"""The derivatives of normalisations.
+"""VJP rules of normalizations.
 
-With c the cotangent times the scale, n = (x - mean) r the normalised operand and r = 1 / sqrt(variance +
-epsilon), the gradient of what is brought to mean 0 and variance 1 is r (c - mean(c) - n mean(c n)): the means
-are over what is normalised together. Half types are computed in f32.
+With c the cotangent times the scale, n = (x - mean) r the normalized operand and r = 1 / sqrt(variance +
+epsilon), the gradient of x is r (c - mean(c) - n mean(c n)); the means are over the normalized axes. Half
+types are computed in f32.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from passes.emit.shape_math import ShapeMath
 from passes.vjp.common.forward import ZERO, Forward, Gradient, Rule
 
 MOST_TERMS = 2**20
-"""Statistics of more terms are in stages: what images have is right in one."""
+"""Statistics over more terms are computed in stages; those of images need one."""
 
 CHANNEL_AXIS = "channel_axis"
-"""An attribute that no ONNX op has: where the channels lie, for a source whose data are NXC. ONNX has 1."""
+"""Internal attribute: the channel axis of NXC sources; ONNX's is 1."""
 
 
-# What all normalisations share
+# Shared helpers
 
 
 def wide(x: Expr) -> Expr:
@@ -55,7 +55,7 @@ def inverse_deviation(variance: Expr, epsilon: float) -> Expr:
 
 
 def count(x: Expr, axes: Sequence[int]) -> Expr | float:
-    """How many elements are along some axes: a number, or a scalar where only run time knows it."""
+    """Return the number of elements along some axes: static, or a scalar."""
     sizes = [shape_of(x.value)[axis] for axis in axes]
     known = [size for size in sizes if isinstance(size, int)]
     if len(known) == len(sizes):
@@ -69,8 +69,7 @@ def count(x: Expr, axes: Sequence[int]) -> Expr | float:
 
 @dataclass(frozen=True)
 class Normalized:
-    """A centred or plain operand times r; `axes` are those over which it was normalised together.
-    `less_mean`: whether the operand's mean was taken away, and the cotangent's has to be."""
+    """A centered or plain operand times r, normalized over `axes`; `less_mean` if its mean was subtracted."""
 
     value: Expr
     r: Expr
@@ -78,7 +77,7 @@ class Normalized:
     less_mean: bool = True
 
     def gradient(self, cotangent: Expr) -> Expr:
-        """With respect to the operand."""
+        """Return the gradient with respect to the operand."""
         along = mean_of(cotangent * self.value, self.axes)
         rest = cotangent - mean_of(cotangent, self.axes) if self.less_mean else cotangent
         return self.r * (rest - self.value * along)
@@ -91,7 +90,7 @@ def normalized(x: Expr, axes: Sequence[int], epsilon: float) -> Normalized:
 
 
 def _scale(f: Forward, like: Expr) -> Expr | None:
-    """None for ones."""
+    """Return the scale, or None for ones."""
     scale = f.operand(1)
     return None if scale is None or is_one(scale.value) else scale.cast(like.dtype)
 
@@ -105,7 +104,7 @@ def _last_axes(f: Forward) -> range:
 
 
 def layer_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """By the op's own statistics where they are there; each has a cotangent of its own."""
+    """VJP of LayerNormalization from its own statistics, which may have cotangents, too."""
     x, cotangent, axes = wide(f.x), wide(g[0]), _last_axes(f)
     n, scale = _layer(f, x, axes), _scale(f, x)
     dx = n.gradient(cotangent if scale is None else cotangent * scale)
@@ -132,7 +131,7 @@ def _is_centred(f: Forward) -> bool:
 
 
 def unmark_centred(module: ModuleOp) -> None:
-    """What is differentiated once more has other readers."""
+    """Remove the marks: a later differentiation finds other readers."""
     for op in module.walk():
         op.attributes.pop(CENTRED, None)
 
@@ -147,7 +146,7 @@ def rms_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[G
 
 
 def _affine(f: Forward, *gradients: Expr) -> list[Gradient]:
-    """Those of scale and shift, in their dtypes, for as many as there are."""
+    """Return the gradients of scale and shift in their dtypes, for those that are present."""
     found: list[Gradient] = []
     for index, gradient in enumerate(gradients, 1):
         operand = f.operand(index)
@@ -159,7 +158,7 @@ def _affine(f: Forward, *gradients: Expr) -> list[Gradient]:
 
 
 def per_channel(vector: Expr, axis: int, rank: int) -> Expr:
-    """A vector in the shape that broadcasts along an axis."""
+    """Unsqueeze a vector to broadcast along an axis."""
     behind = range(1, rank - axis)
     return vector.apply(onnx.UnsqueezeOp, vector.e.ints(behind)) if behind else vector
 
@@ -196,8 +195,7 @@ def batch_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence
 
 
 def _batch_training(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """results[3] and [4], which ONNX's op does not have, are mean and variance of the batch where a source
-    saved them."""
+    """VJP of training mode; results[3] and [4], absent in ONNX, are saved batch mean and variance."""
     x, cotangent, axes = wide(f.x), wide(g[0]), _others(f)
     axis, rank = _channel_axis(f), len(shape_of(f.x.value))
     mean, variance = f.given(3), f.given(4)
@@ -230,7 +228,7 @@ def _parameter(f: Forward, index: int, like: Expr) -> Expr | None:
 
 
 def _in_dtypes(f: Forward, gradients: Sequence[Gradient]) -> list[Gradient]:
-    """Each in the dtype of its operand; ZERO for one that is not there."""
+    """Cast each gradient to its operand's dtype; ZERO for an absent operand."""
     found: list[Gradient] = []
     for index, gradient in enumerate(gradients):
         operand = f.operand(index)
@@ -242,7 +240,7 @@ def _in_dtypes(f: Forward, gradients: Sequence[Gradient]) -> list[Gradient]:
 
 
 def instance_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """Each channel of each sample by itself."""
+    """VJP of InstanceNormalization, over each channel of each sample."""
     x, cotangent = wide(f.x), wide(g[0])
     rank = len(shape_of(x.value))
     scale = _parameter(f, 1, x)
@@ -254,7 +252,7 @@ def instance_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Seque
 
 
 def group_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """The channels of a group together, those of each sample by themselves."""
+    """VJP of GroupNormalization, over the channels of a group in each sample."""
     x, cotangent, axis = wide(f.x), wide(g[0]), _channel_axis(f)
     rank, groups = len(shape_of(x.value)), f.value("num_groups")
     scale = _parameter(f, 1, x)
@@ -269,12 +267,12 @@ def group_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence
 
 
 def grouped_axes(axis: int, rank: int) -> list[int]:
-    """Of a tensor whose channel axis was split into groups and the rest: those of one group and sample."""
+    """Return the axes of one group and sample, after the channel axis was split."""
     return [i for i in range(1, rank + 1) if i != axis]
 
 
 def split_channels(x: Expr, axis: int, groups: int) -> Expr:
-    """The channel axis as two, the group and the place in it."""
+    """Split the channel axis into groups and channels per group."""
     math_, rank = ShapeMath(x.e.emit), len(shape_of(x.value))
     before = math_.sizes(x.value, range(axis))
     behind = math_.sizes(x.value, range(axis + 1, rank))
@@ -285,7 +283,7 @@ def split_channels(x: Expr, axis: int, groups: int) -> Expr:
 
 
 def join_channels(split: Expr, like: Expr) -> Expr:
-    """Back to the shape from which the channels were split."""
+    """Undo `split_channels`."""
     sizes = ShapeMath(like.e.emit).sizes(like.value, range(len(shape_of(like.value))))
     return split.apply(onnx.ReshapeOp, like.e(sizes))
 
@@ -299,4 +297,4 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "RMSNormalization": rms_normalization,
     }
 )
-"""ONNX op -> its rule. Those of scale and shift over the last axes are not summed up: who asks does."""
+"""ONNX op -> its rule. Gradients of a broadcast scale and shift are not summed: the caller does."""

@@ -1,7 +1,7 @@
-"""The derivatives of the ops that work element by element.
+"""VJP rules of elementwise ops.
 
-Results are preferred to operands where they serve, and no exponential is taken of what may overflow.
-Formulas: the calculus of each op as its ONNX schema defines it; kinks as Convention says.
+Rules prefer results to operands, and avoid exponentials that may overflow. Formulas are derivatives of the
+ONNX schema definitions; kinks follow Convention.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from passes.vjp.common.forward import ZERO, Forward, Gradient, Rule
 from passes.vjp.common.replaced_nan import beside_nan
 
 SATURATION = 30.0
-"""Beyond this, tanh and erf of an argument are 1 in every dtype, and their derivatives 0."""
+"""Beyond this argument, tanh and erf are 1 in every dtype, and their derivatives 0."""
 
 SELU_ALPHA, SELU_GAMMA = 1.67326319217681884765625, 1.05070102214813232421875
 
 
 def by_slope(slope: Callable[[Forward], Expr]) -> Rule:
-    """The rule of an op of one operand: the cotangent times the derivative."""
+    """Return the rule of a unary op: the cotangent times the derivative."""
     return lambda f, g, e: (g[0] * slope(f),)
 
 
@@ -48,8 +48,7 @@ def sigmoid(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def _product_by_result(f: Forward, cotangent: Expr, e: Operators) -> Expr | None:
-    """y times a cotangent c a, as y has where the only thing made of it is a y: c times that, a product less.
-    None for other cotangents."""
+    """Return y times a cotangent c a as c times the existing product a y, or None."""
     given = cotangent.value.owner if isinstance(cotangent, Expr) else None  # pyright: ignore[reportUnnecessaryIsInstance]
     if e.strict_ieee or not isinstance(given, onnx.MulOp) or given.parent is not None:
         return None
@@ -64,7 +63,7 @@ def _product_by_result(f: Forward, cotangent: Expr, e: Operators) -> Expr | None
 
 
 def relu(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """Result and operand are positive together."""
+    """VJP of Relu; result and operand are positive together."""
     value = f.y if f.has_result or not f.has_operand else f.x
     return (e.keep(g[0], value > 0),)
 
@@ -84,12 +83,12 @@ def clip(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def _below(f: Forward, low: Expr, high: Expr | None) -> Expr:
-    """Where the lower bound is the result."""
+    """Return where the lower bound is the result."""
     return f.x < low if high is None else (f.x < low) & (low <= high)
 
 
 def _above(f: Forward, low: Expr | None, high: Expr) -> Expr:
-    """Where the upper bound is the result: also where it is below the lower one."""
+    """Return where the upper bound is the result; it wins if the bounds cross."""
     above = f.x > high
     return above if low is None else above.apply(onnx.OrOp, low > high)
 
@@ -99,18 +98,18 @@ def leaky_relu(f: Forward) -> Expr:
 
 
 MOST_CANCELLED = 4.0
-"""Up to this ratio, a + (b - a) is b but for two roundings."""
+"""Up to this ratio b : a, a + (b - a) is b but for two roundings."""
 
 
 def _step(positive: Expr, below: float, above: float) -> Expr:
-    """`above` where a mask is 1, `below` where it is 0."""
+    """Return `above` where a mask is 1, `below` where it is 0."""
     if abs(below) <= MOST_CANCELLED * abs(above):
         return positive * (above - below) + below
     return positive * above + (1 - positive) * below
 
 
 def elu(f: Forward) -> Expr:
-    """By the result where it tells, else without an exponential of positive numbers."""
+    """Return the derivative, from the result if possible; Exp never gets positive numbers."""
     return _elu(f, f.value("alpha", 1.0), 1.0)
 
 
@@ -120,7 +119,7 @@ def selu(f: Forward) -> Expr:
 
 
 def _elu(f: Forward, alpha: float, above: float) -> Expr:
-    """`above` for positive operands, y + alpha for others. Factors below 0 give the result other signs."""
+    """Return `above` for positive operands, else y + alpha. Negative factors change the result's sign."""
     by_operand = not f.has_result or alpha < 0 or above < 0
     if f.has_operand and by_operand:
         below, positive = _negative_part(f.x).exp() * alpha, f.x > 0
@@ -139,7 +138,7 @@ def celu(f: Forward) -> Expr:
 
 
 def _negative_part(x: Expr) -> Expr:
-    """The smaller of x and 0, whose derivative at 0 is 0, where Min would share it."""
+    """Return min(x, 0) with derivative 0 at 0, where Min would give 1/2."""
     return -(-x).apply(onnx.ReluOp)
 
 
@@ -158,12 +157,13 @@ def hard_sigmoid(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradie
 
 
 def hard_swish(f: Forward) -> Expr:
-    """The factor is outside the mask, where a convolution may take it and the sum."""
+    """Return the derivative; the factor is outside the mask, so that a convolution can absorb it and the
+    sum."""
     return hard_swish_gate(f) + f.e.keep(f.x, f.x.abs() < 3) * (1 / 6)
 
 
 def hard_swish_gate(f: Forward) -> Expr:
-    """The attributes of HardSigmoid are numbers of f32."""
+    """Return clip(x / 6 + 1/2, 0, 1); HardSigmoid's attributes are f32."""
     x = f.x
     if x.dtype == f64:
         return (x * (1 / 6) + 0.5).apply(onnx.HardSigmoidOp, alpha=1.0, beta=0.0)
@@ -171,7 +171,7 @@ def hard_swish_gate(f: Forward) -> Expr:
 
 
 def mish(f: Forward) -> Expr:
-    """With t = tanh(softplus x): t + x sigmoid(x) (1 - t^2)."""
+    """t + x sigmoid(x) (1 - t^2), t = tanh(softplus x)."""
     t = mish_gate(f)
     return t + f.x * f.x.sigmoid() * (1 - t.square())
 
@@ -181,7 +181,7 @@ def mish_gate(f: Forward) -> Expr:
 
 
 def mish_tanh(x: Expr) -> Expr:
-    """tanh(log(1 + exp x)) = n / (n + 2), n = u (u + 2), u = exp x, without an overflow."""
+    """tanh(log(1 + exp x)) = n / (n + 2), n = u (u + 2), u = exp x, without overflow."""
     u = x.at_most(SATURATION).exp()
     n = u * (u + 2)
     return n / (n + 2)
@@ -198,8 +198,7 @@ def gelu(f: Forward) -> Expr:
 
 
 def gelu_gate(f: Forward) -> Expr:
-    """The normal distribution's part below x; of `tanh`, with u its argument, (1 + tanh u) / 2, which is the
-    sigmoid of 2 u."""
+    """The normal distribution function; for `tanh`, (1 + tanh u) / 2 = sigmoid(2 u), u its argument."""
     x = f.x.clipped(-SATURATION, SATURATION)
     if f.value("approximate", "none") != "tanh":
         return (x * math.sqrt(0.5)).erf() * 0.5 + 0.5
@@ -210,11 +209,11 @@ def gelu_gate(f: Forward) -> Expr:
 GATES: Mapping[type[Operation], Callable[[Forward], Expr]] = MappingProxyType(
     {onnx.GeluOp: gelu_gate, onnx.HardSwishOp: hard_swish_gate, onnx.MishOp: mish_gate}
 )
-"""What x is multiplied by to give the result, and the derivative needs, too."""
+"""Ops y = x gate -> the gate, which the derivative needs, too."""
 
 
 def swish(f: Forward) -> Expr:
-    """y = x s, s the sigmoid of alpha x: s + alpha y (1 - s)."""
+    """y = x s, s = sigmoid(alpha x): s + alpha y (1 - s)."""
     alpha = f.value("alpha", 1.0)
     s = (f.x * alpha).sigmoid()
     return s + f.x * s * (1 - s) * alpha
@@ -233,7 +232,7 @@ def cast(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def logarithm(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """Of 0, where what reads the result replaces -inf by a bound, the cotangent is 0: so is the gradient."""
+    """VJP of Log; 0 at x = 0 if the reader replaces -inf by a bound, so that the cotangent is 0 there."""
     x = f.x
     if f.has_result and _is_bounded_below(f.y.value):
         x = x.equals(0).where(e.filled(1, x), x)
@@ -241,13 +240,13 @@ def logarithm(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]
 
 
 def _is_bounded_below(value: SSAValue) -> bool:
-    """Whether all of the function that reads it takes a finite constant in the place of what is below."""
+    """Return whether all readers replace smaller values by a finite constant."""
     readers = [use.operation for use in value.uses if use.operation.parent is not None]
     return bool(readers) and all(_bounds_below(reader, value) for reader in readers)
 
 
 def _bounds_below(op: Operation, value: SSAValue) -> bool:
-    """What compares passes no gradient on: a file that is itself a gradient has such readers."""
+    """Return whether the op bounds `value` from below; comparisons do, as they pass no gradient on."""
     match op:
         case onnx.EqualOp() | onnx.GreaterOp() | onnx.LessOp():
             return True
@@ -281,27 +280,27 @@ def multiply(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def divide(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """-g y / b: g a / b^2 would overflow sooner."""
+    """-g y / b for b; g a / b^2 would overflow sooner."""
     _, b = _two(f)
     first = g[0] / b
     return (first, -(first * f.y))
 
 
 def modulo(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """y = a - b q, q the quotient as it was rounded."""
+    """y = a - b q, q the rounded quotient, which is constant between jumps."""
     a, b = _two(f)
     return (g[0], g[0] * (f.y - a) / b)
 
 
 def square_root(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """1 / (2 y); 0 at 0 of a norm."""
+    """1 / (2 y); 0 at 0 for a norm."""
     if not f.has_operand or not is_flat_at_zero(f.x.value):
         return (g[0] * 0.5 / f.y,)
     return (g[0] * or_zero(0.5 / guarded(f.y), f.y),)
 
 
 def power(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """x^p: p x^(p - 1), 0 for p = 0; y log x, 0 at x = 0."""
+    """x^p: p x^(p - 1) for x, 0 for p = 0; y log x for p, 0 at x = 0."""
     x, p = _two(f)
     exponent: Gradient = ZERO
     if f.wants(1):
@@ -311,10 +310,8 @@ def power(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def _slope_of_power(f: Forward, x: Expr, p: Expr) -> Expr:
-    """Without a Pow where the exponent is known and there is a way: a kernel has quick forms of 2 and 3 only.
-
-    What is 0 times an inf is not asked for.
-    """
+    """Return p x^(p - 1) without a term 0 * inf, and without a Pow for known exponents where possible:
+    kernels are fast for 2 and 3 only."""
     known = constant_of(p.value)
     exponent = float(known.reshape(())) if known is not None and known.size == 1 else None
     if exponent is not None and 0 < exponent < 1 and is_flat_at_zero(x.value):
@@ -334,7 +331,7 @@ def _slope_of_power(f: Forward, x: Expr, p: Expr) -> Expr:
 
 
 def _small_power(x: Expr, exponent: float) -> Expr | None:
-    """x to a power from 1/2 to 4 by products and a square root, which is NaN for -inf."""
+    """Return x^p for p from 1/2 to 4 by products and Sqrt, which is NaN for -inf; else None."""
     if not 0 < exponent <= 4 or (2 * exponent) % 1 or (x.e.strict_ieee and exponent % 1):
         return None
     factors = [x.square()] * int(exponent // 2) if exponent >= 2 else []
@@ -343,7 +340,7 @@ def _small_power(x: Expr, exponent: float) -> Expr | None:
 
 
 def extremum(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """Max and Min: operands that are equal to the result share the cotangent."""
+    """VJP of Max and Min: operands equal to the result share the cotangent."""
     operands = [operand for operand in f.operands if operand is not None]
     if len(operands) == 1:
         return (g[0],)
@@ -364,7 +361,7 @@ def where(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def prelu(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """g where x > 0, else g slope; g x where x is not positive, which a Clip says at 0, too."""
+    """g where x > 0, else g slope; for the slope, g min(x, 0) by a Clip."""
     x, slope = _two(f)
     if e.strict_ieee:
         positive = x > 0

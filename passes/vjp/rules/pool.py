@@ -1,7 +1,7 @@
-"""The derivatives of pools.
+"""VJP rules of pools.
 
-The gradient of a mean goes to all places of its window, and is linear: its own derivative is the mean.
-That of a maximum goes to the first place of each window that has it, in row-major order.
+The gradient of a mean goes to all elements of its window and is linear; its own derivative is the mean. That
+of a maximum goes to the first maximum of each window, in row-major order.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from passes.vjp.rules.conv import Convolution, in_any_layout, placed
 
 
 def max_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """To the first largest of each window; several windows may have one."""
+    """VJP of MaxPool: scatter to the first maximum of each window; windows may share one."""
     axes, sides = placed(f, f.value("kernel_shape"))
     return (by_first_largest(f.x, g[0], axes, sides),)
 
@@ -40,7 +40,7 @@ def max_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 def by_first_largest(
     x: Expr, g: Expr, axes: Sequence[ConvAxis], sides: Sides | None, layout: str = "NCX"
 ) -> Expr:
-    """The gradient of a maximum over windows; `sides` are pads that only run time knows."""
+    """Return the gradient of a maximum over windows; `sides` are run-time pads."""
     e, windows = x.e, [axis.window for axis in axes]
     begin = [0 if sides else axis.pad_begin for axis in axes]
     data = x.value
@@ -54,7 +54,7 @@ def by_first_largest(
 
 
 def max_pool_gradient(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """With respect to diff_dst it is what stands at the places of the maxima."""
+    """The gradient of diff_dst gathers the cotangent at the maxima."""
     diff_dst = f.operand(1)
     assert diff_dst is not None
     rows = zip(f.value("kernel"), f.value("strides"), f.value("dilations"), strict=True)
@@ -64,7 +64,7 @@ def max_pool_gradient(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[G
 
 
 def global_max_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """One window of all positions."""
+    """VJP of GlobalMaxPool: one window over all elements."""
     x = f.x
     rows = x.apply(onnx.FlattenOp, axis=2)
     places = rows.apply(onnx.ArgMaxOp, axis=1, keepdims=1)
@@ -87,13 +87,13 @@ def global_average_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence
 
 
 def average_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """Each window gives every position that it has a share; what it divides by may be less than its taps."""
+    """VJP of AveragePool: each window's share to all its elements; a divisor may be below the tap count."""
     axes, sides = placed(f, f.value("kernel_shape"))
     return (_mean_backward(f, _weighted(f, g[0], axes, sides, e), axes, sides, e),)
 
 
 def _mean_backward(f: Forward, y: Expr, axes: Sequence[ConvAxis], sides: Sides | None, e: Operators) -> Expr:
-    """The gradient of a mean over all taps of each window."""
+    """Return the gradient of a mean over all taps of each window."""
 
     def made(fitting: Sequence[ConvAxis], residue: Sequence[int]) -> Expr:
         return e(e.emit(avg_pool_backward(y.value, fitting, residue, "NCX")))
@@ -102,7 +102,7 @@ def _mean_backward(f: Forward, y: Expr, axes: Sequence[ConvAxis], sides: Sides |
 
 
 def avg_pool_gradient(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """Linear in diff_dst: with respect to that it is the mean, of zeros where there is padding."""
+    """The op is linear; the gradient of diff_dst is the mean, with zeros in the padding."""
     lists = ("kernel", "strides", "dilations", "pads_begin", "pads_end")
     kernel, strides, dilations, begin, end = (f.value(name) for name in lists)
     steps = dilations if any(step > 1 for step in dilations) else None
@@ -111,7 +111,7 @@ def avg_pool_gradient(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[G
 
 
 def lp_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """With y^p the sum of |x|^p: sign(x) |x|^(p - 1) times the sum of g / y^(p - 1)."""
+    """y^p = sum |x|^p: sign(x) |x|^(p - 1) times the sum of g / y^(p - 1)."""
     axes, sides = placed(f, f.value("kernel_shape"))
     taps = math.prod(axis.window.kernel for axis in axes)
     return (_steep(f) * _mean_backward(f, _over_norm(f, g[0]) * taps, axes, sides, e),)
@@ -133,7 +133,7 @@ def _steep(f: Forward) -> Expr:
 
 
 def _over_norm(f: Forward, g: Expr) -> Expr:
-    """0 stands for no direction, so that a norm of 0 divides by 1."""
+    """Return g / y^(p - 1); a norm of 0 divides by 1."""
     y, p = f.y, f.value("p", 2)
     safe = y.equals(0).where(f.e.filled(1, y), y)
     match p:
@@ -146,10 +146,10 @@ def _over_norm(f: Forward, g: Expr) -> Expr:
 
 
 def max_unpool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """To each element what is at its place, which counts through the whole result.
+    """VJP of MaxUnpool: a gather at flat indices of the result.
 
-    With `output_shape` places count through what pads and strides give (ONNX's reference) or through the
-    result (onnxruntime): the op itself is asked."""
+    With `output_shape`, runtimes and ONNX's reference index differently: the op itself locates its elements.
+    """
     places = f.operand(1)
     assert places is not None
     if f.operand(2) is not None:
@@ -159,12 +159,11 @@ def max_unpool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient
 
 
 _DIGIT = 2**23
-"""f32 is exact up to twice as far."""
+"""f32 is exact to twice this number."""
 
 
 def _from_where_it_went(f: Forward, g: Expr, e: Operators) -> Expr:
-    """Of the numbers of the elements, from 1, the op makes the number of what is at each place, 0 for none.
-    They are handed over as digits that f32 holds."""
+    """Unpool the element numbers, from 1, as digits that f32 represents, to find each source (0: none)."""
     line, one = e.ints([-1]), e.ints([1])
     zero, unit = (e(e.emit.constant(np.array(value, np.int64))) for value in (0, 1))
     count = f.x.apply(onnx.SizeOp)
@@ -183,14 +182,14 @@ def _from_where_it_went(f: Forward, g: Expr, e: Operators) -> Expr:
 
 
 def _unpooled(f: Forward, numbers: Expr) -> Expr:
-    """The op on other numbers than its data, below 2^24."""
+    """Apply the op to integers below 2^24 instead of its data."""
     shaped = numbers.cast(f32).apply(onnx.ReshapeOp, f.e.shape(f.x), allowzero=1).assumed(f.x.shape)
     return shaped.apply(onnx.MaxUnpoolOp, f.operand(1), f.operand(2), **f.attributes).as_int64()
 
 
 def _fitting(f: Forward, g: Expr, axes: Sequence[ConvAxis]) -> list[ConvAxis]:
-    """With pads at the end that reach as far as the windows: `ceil_mode` may add one. Of sizes that only run
-    time knows it is the window that is cut out which says where the end is."""
+    """Return axes with end pads up to the last window, which `ceil_mode` may extend; for dynamic sizes,
+    cropping does it."""
     found: list[ConvAxis] = []
     for axis, x, y in zip(axes, f.x.shape[2:], g.shape[2:], strict=True):
         pad_end = axis.pad_end
@@ -201,7 +200,7 @@ def _fitting(f: Forward, g: Expr, axes: Sequence[ConvAxis]) -> list[ConvAxis]:
 
 
 def _weighted(f: Forward, g: Expr, axes: Sequence[ConvAxis], sides: Sides | None, e: Operators) -> Expr:
-    """The cotangents times the taps of their windows over the positions that these divide by."""
+    """Scale the cotangents by taps / divisor of their windows."""
     known = np.ones(1)
     for index, axis in enumerate(axes):
         if sides is not None:
@@ -224,7 +223,7 @@ def _scaled(g: Expr, factors: np.ndarray) -> Expr:
 
 
 def _count(f: Forward, axis: ConvAxis, index: int, g: Expr) -> np.ndarray | None:
-    """How many positions each window has along an axis, None where run time knows."""
+    """Return the divisor of each window along an axis; None for dynamic sizes."""
     window, x, y = axis.window, f.x.shape[2 + index], g.shape[2 + index]
     ceil, includes = bool(f.value("ceil_mode", 0)), bool(f.value("count_include_pad", 0))
     if not ceil and (includes or not any(axis.pads)):
@@ -244,7 +243,7 @@ def _column(index: int, g: Expr) -> list[int]:
 def _run_time_count(
     f: Forward, axis: ConvAxis, begin: int | Expr, end: int | Expr, index: int, g: Expr, e: Operators
 ) -> Expr:
-    """For each window, how many of its taps lie in the data, and in the pads where these count."""
+    """Return for each window the number of its taps in the data, or in counted padding, too."""
     window, sizes = axis.window, ShapeMath(e.emit)
     zero, one = (e(e.emit.constant(np.array(value, np.int64))) for value in (0, 1))
     count = e(sizes.sizes(g.value, [2 + index])).apply(onnx.SqueezeOp, e.ints([0]))
@@ -266,7 +265,7 @@ def _run_time_count(
 
 
 def _taps_within(window: Window, starts: Expr, low: Expr, high: Expr) -> Expr:
-    """Which taps of each window are in a range."""
+    """Return a mask of the taps of each window in a range."""
     e = starts.e
     taps = e.ints([k * window.dilation for k in range(window.kernel)])
     places = starts.apply(onnx.UnsqueezeOp, e.ints([1])) + taps
@@ -274,7 +273,7 @@ def _taps_within(window: Window, starts: Expr, low: Expr, high: Expr) -> Expr:
 
 
 def _computed_taps_within(window: Window, starts: Expr, low: Expr, high: Expr) -> Expr:
-    """How many they are, as `Window.taps_within` has it: for taps that are too many to be looked at."""
+    """Return their number by `Window.taps_within`'s formula, for too many taps to list."""
     d, most = window.dilation, window.kernel
     before, behind = (((edge - starts).at_least(0) + (d - 1)) / d for edge in (low, high))
     return behind.at_most(most) - before.at_most(most)

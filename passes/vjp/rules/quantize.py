@@ -1,10 +1,10 @@
-"""The derivatives of quantisation: by scales as the ops have them, and on request straight through pairs.
+"""VJP rules of quantization: with respect to scales, and on request straight through pairs.
 
-QuantizeLinear is constant between jumps, so nothing flows through DequantizeLinear(QuantizeLinear(x)) to x.
-On request such a pair is marked, and the cotangent passes straight through, as if only the bounds of the type
-were there: 0 where the rounded number is outside of them, as in torch's fake_quantize. For the derivative
-by DequantizeLinear's scale the codes are numbers that do not move. A range that DynamicQuantizeLinear
-measures stands still then, as torch's observers do: if nothing were rounded, no scale would count.
+QuantizeLinear is piecewise constant, so DequantizeLinear(QuantizeLinear(x)) passes no gradient to x. On
+request such a pair is marked, and the cotangent passes through it, 0 where the rounded number is outside the
+type's bounds, as in torch's fake_quantize. For the gradient of DequantizeLinear's scale the codes are
+constants. A range measured by DynamicQuantizeLinear is a constant then, as for torch's observers: without
+rounding no scale matters.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from passes.vjp.common.forward import Body, Forward
 from passes.vjp.common.slices import size_of, vector
 
 STRAIGHT = "gradc.straight_through"
-"""Marks a DequantizeLinear through which a gradient flows to what was quantised; and what quantised it, if
-nobody else reads that."""
+"""Marks a DequantizeLinear that passes gradients to the unquantized value; and the quantizing op if it has no
+other readers."""
 
 STILL = "gradc.still"
-"""Marks a DynamicQuantizeLinear that a gradient passes straight through: what it measures has none."""
+"""Marks a DynamicQuantizeLinear with a straight-through gradient: its range has none."""
 
 QUANTIZING = (onnx.QuantizeLinearOp, onnx.DynamicQuantizeLinearOp)
 CODES = 255.0
 
 
 def mark_pairs(module: ModuleOp) -> None:
-    """Let gradients pass each DequantizeLinear of what stands beside it quantised."""
+    """Mark each DequantizeLinear of a value quantized in the same block."""
     for op in module.walk():
         if not isinstance(op, QUANTIZING):
             continue
@@ -62,7 +62,7 @@ def unmark_pairs(module: ModuleOp) -> None:
 
 
 def quantizing(op: Operation) -> OnnxOp | None:
-    """What quantised the operand of a marked op; None of any other."""
+    """Return the op that quantized the operand of a marked op; None for other ops."""
     if STRAIGHT not in op.attributes or isinstance(op, QUANTIZING):
         return None
     made = op.operands[0].owner
@@ -71,7 +71,7 @@ def quantizing(op: Operation) -> OnnxOp | None:
 
 
 def is_passed_over(op: Operation) -> bool:
-    """Whether only marked ops read what an op quantised, so that it stops no gradient."""
+    """Return whether only marked ops read the quantized value, so that the op blocks no gradient."""
     return STRAIGHT in op.attributes and isinstance(op, QUANTIZING)
 
 
@@ -79,8 +79,8 @@ def is_passed_over(op: Operation) -> bool:
 
 
 def dequantize(f: Forward, e: Operators) -> Sequence[Expr]:
-    """(x - zero point) * scale; the integers of half types are numbers of f32 until they are scaled. All is
-    brought to one type first: little else is there for integers of four bits."""
+    """(x - zero point) * scale; codes of half types are computed in f32. All operands are cast to one type
+    first: few kernels take 4-bit integers."""
     scale, zero = f.operand(1), f.operand(2)
     assert scale is not None
     dtype = wide(scale.dtype)
@@ -91,14 +91,14 @@ def dequantize(f: Forward, e: Operators) -> Sequence[Expr]:
 
 
 def dynamic_quantize(f: Forward, e: Operators) -> Sequence[Expr]:
-    """The scale is the length of the range of x and 0; codes and zero point have no derivative."""
+    """The scale is range(x, 0) / 255; codes and zero point have no derivative."""
     high = f.x.apply(onnx.ReduceMaxOp, keepdims=0).at_least(0)
     low = f.x.apply(onnx.ReduceMinOp, keepdims=0).at_most(0)
     return [f.y, (high - low) / CODES, f.y]
 
 
 def spread(given: Expr, x: Expr, attributes: Mapping[str, object]) -> Expr:
-    """A scale or zero point so that it broadcasts to x: one number, one along an axis, or one a block."""
+    """Broadcast a scale or zero point to x: per tensor, per axis or per block."""
     e, axis, block = x.e, attributes.get("axis", 1), attributes.get("block_size", 0)
     assert isinstance(axis, int)
     assert isinstance(block, int)
@@ -124,7 +124,7 @@ def spread(given: Expr, x: Expr, attributes: Mapping[str, object]) -> Expr:
 
 
 def wide(dtype: Attribute) -> Attribute:
-    """The type in which floats are computed with: f32 for half types."""
+    """Return the type that floats are computed in: f32 for half types."""
     known = of_mlir(dtype)
     return f32 if known is None or known.name in HALVES else dtype
 
@@ -133,7 +133,7 @@ def wide(dtype: Attribute) -> Attribute:
 
 
 def passed_straight(made: OnnxOp, op: OnnxOp, g: Expr, e: Operators) -> Expr:
-    """The cotangent of what `made` quantised, of that of the marked op's result."""
+    """Return the cotangent of the value that `made` quantized, from that of the marked op's result."""
     x, scale = e(made.operands[0]), e(scale_of(made))
     passed = e.keep(g.cast(x.dtype), _is_inside(made, x, scale, e))
     if _spreads_alike(made, op):
@@ -151,7 +151,7 @@ def zero_of(op: OnnxOp) -> SSAValue | None:
 
 
 def _is_inside(made: OnnxOp, x: Expr, scale: Expr, e: Operators) -> Expr:
-    """Where the number that was rounded, or for types of floats is to be, is one within the type's bounds."""
+    """Return where the number to be rounded (or rounded, for integers) is within the type's bounds."""
     attributes, zero = made.onnx_attributes(), zero_of(made)
     dtype = of_mlir(element_type_of(made.results[0]))
     assert dtype is not None
@@ -165,7 +165,7 @@ def _is_inside(made: OnnxOp, x: Expr, scale: Expr, e: Operators) -> Expr:
 
 
 def _spreads_alike(one: OnnxOp, other: OnnxOp) -> bool:
-    """Whether two ops have the same scale for each element."""
+    """Return whether two ops have the same scale for each element."""
     if any(
         one.onnx_attributes().get(name) != other.onnx_attributes().get(name)
         for name in ("axis", "block_size")

@@ -1,4 +1,4 @@
-"""The derivatives of what is divided by a measure of its surroundings: along axes, or of channels nearby."""
+"""VJP rules of LRN, LpNormalization and MeanVarianceNormalization."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from passes.vjp.common.slices import padded
 
 
 def _not_zero(x: Expr) -> Expr:
-    """The value, and 1 where it is 0: a divisor whose derivatives are numbers, too."""
+    """Replace zeros by 1, for a divisor with finite derivatives."""
     return x.equals(0).where(x.e.filled(1, x), x)
 
 
 def lp_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """y = x / |x|: (g - y sum(g y)) / |x|, for the sum of magnitudes with the sign in the place of y; 0 where
-    the norm is."""
+    """y = x / |x|: (g - y sum(g y)) / |x|, with sign(x) for y if p = 1; 0 where the norm is 0."""
     axes, first = e.ints([f.value("axis", -1)]), f.value("p", 2) == 1
     norm = f.x.apply(onnx.ReduceL1Op if first else onnx.ReduceL2Op, axes, keepdims=1)
     dot = (g[0] * f.y).apply(onnx.ReduceSumOp, axes, keepdims=1)
@@ -29,8 +28,7 @@ def lp_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gr
 
 
 def mean_variance_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """With c the operand less its mean, s its deviation and d = s + 1e-9, y is c / d, and the derivative
-    (g - mean g - c mean(g y) / s) / d."""
+    """y = c / d, c = x - mean(x), d = s + 1e-9, s the deviation: (g - mean g - c mean(g y) / s) / d."""
     axes = e.ints(axes_of(f.value("axes", [0, 2, 3]), f.x.rank))
 
     def mean(x: Expr) -> Expr:
@@ -43,7 +41,7 @@ def mean_variance_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> 
 
 
 def local_response(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """y = x s^-b, s a sum over channels nearby: g s^-b - 2 a b / n x (the mirrored sum of g y / s)."""
+    """y = x s^-b, s the sum over n channels: g s^-b - 2 a b / n x (the mirrored sum of g y / s)."""
     size, alpha, beta = f.value("size"), f.value("alpha", 1e-4), f.value("beta", 0.75)
     before, after = (size - 1) // 2, size // 2
     scale = alpha / size
@@ -53,7 +51,7 @@ def local_response(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Grad
 
 
 def _nearby(x: Expr, before: int, after: int) -> Expr:
-    """The sum over so many channels before each, it, and after it."""
+    """Sum over the `before` previous channels, each channel itself, and the `after` next ones."""
     e, count = x.e, before + after + 1
     zeros = ([n if axis == 1 else 0 for axis in range(x.rank)] for n in (before, after))
     wide = padded(x, *zeros)

@@ -1,11 +1,10 @@
-"""The derivatives of LSTM, GRU and RNN.
+"""VJP rules of LSTM, GRU and RNN.
 
-The fused op stays and gives the hidden states. Of these, one product over all steps gives what every gate
-is applied to, so that only a cell state is a recurrence again, of elementwise work. Backward, what a step
-hands to the one before is linear in what it is handed: a Scan multiplies by factors that are computed for
-all steps at once, and by the recurrent weights. The gradients of all weights are one product each.
-
-A step behind the end of its sequence hands on what it is handed: its factors are 0, or 1.
+The fused op stays; its hidden states give the gates' arguments of all steps in one product, so that only an
+LSTM's cell state is recomputed step by step, elementwise. Backward, a step is linear in the cotangents of its
+states: a Scan multiplies them by factors, computed for all steps at once, and by the recurrent weights. The
+gradient of each weight is one product. Beyond the end of a sequence a step passes cotangents unchanged: its
+factors are 0, or 1.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from passes.vjp.rules.recurrent_steps import (
     total,
 )
 
-# The three
+# Cells
 
 
 def rnn(s: Steps) -> Gradients:
@@ -62,7 +61,7 @@ def gru(s: Steps) -> Gradients:
 
 
 def _gru_linear(s: Steps) -> Gradients:
-    """The reset gate multiplies a product with the hidden state."""
+    """VJP of a GRU whose reset gate multiplies a product with the hidden state."""
     size, before = size_of(s.r, 1), s.before
     x_z, x_r, x_n = parts_of(s.product(s.x, s.w, s.bias[0]), [size] * 3)
     h_z, h_r, h_n = parts_of(s.product(before, s.r, s.bias[1]), [size] * 3)
@@ -82,7 +81,7 @@ def _gru_linear(s: Steps) -> Gradients:
 
 
 def _gru_reset(s: Steps) -> Gradients:
-    """The reset gate multiplies the hidden state before its product."""
+    """VJP of a GRU whose reset gate multiplies the hidden state before the product."""
     size, before = size_of(s.r, 1), s.before
     twice = size * 2
     r_gates, r_new = parts_of(s.r, [twice, size], 0)
@@ -133,7 +132,7 @@ def lstm(s: Steps) -> Gradients:
 
 @dataclass(frozen=True)
 class _Cell:
-    """What the gates of an LSTM add up of input and hidden state; the cell state comes with the peepholes."""
+    """Preactivations of an LSTM's gates in all steps, without peepholes."""
 
     s: Steps
     i: Expr
@@ -146,13 +145,13 @@ class _Cell:
         return bool(self.s.attributes.get("input_forget", 0))
 
     def peephole(self, which: int) -> Expr | None:
-        """The weights from the cell state to the input, output or forget gate."""
+        """Return the weights from the cell state to the input, output or forget gate, if present."""
         if self.s.peepholes is None:
             return None
         return parts_of(self.s.peepholes, [size_of(self.s.r, 1)] * 3, 0)[which]
 
     def states(self) -> Expr:
-        """The cell state after each step: the one recurrence that is computed anew."""
+        """Recompute the cell state after each step, by a Scan."""
         s, new = self.s, self.s.apply(1, self.new).y
         skip = [] if s.counts is None else [s.counts]
         if s.peepholes is None:
@@ -184,7 +183,7 @@ class _Cell:
         forget = None if self.is_coupled else self._gate(self.f, 2, cells)
         s, open_ = self.s, self._gate(self.i, 0, cells)
         out, new = self._gate(self.o, 1, states), s.apply(1, self.new)
-        # ONNX's clip is before the gates alone
+        # ONNX clips the gates' arguments only
         return _Gates(self, open_, out, forget, new, Applied(s.direction.activations[2], states, None))
 
 
@@ -198,8 +197,8 @@ class _Gates:
     h: Applied
 
     def factors(self, cells: Expr, states: Expr) -> tuple[Expr, Expr, Expr]:
-        """From the cotangents of the states to those of the gates; from that of the cell state to that of the
-        one before; from that of the hidden state to that of the cell state."""
+        """Return the factors from states to gates, from the cell state to the previous one, and from the
+        hidden state to the cell state."""
         i, o = self.i.slope(self.new.y if self.f else self.new.y - cells), self.o.slope(self.h.y)
         f = self.f.slope(cells) if self.f else self.cell.s.e.filled(0, i)
         through_c, through_h = self.f.y if self.f else 1 - self.i.y, self.h.slope(self.o.y)
@@ -246,7 +245,7 @@ def _stacked(each: Exprs) -> Expr:
 
 
 def _counts(f: Forward, e: Operators) -> tuple[Expr | None, Expr | None]:
-    """Which steps come before the end of their sequence, and which sequences have any."""
+    """Return the mask of steps within their sequence, and the mask of nonempty sequences."""
     lengths = f.operand(LENGTHS)
     if lengths is None:
         return None, None
@@ -293,7 +292,7 @@ def _steps(
 
 
 def _at(value: Expr, index: int, axis: int) -> Expr:
-    """The part of one direction."""
+    """Return the part of one direction."""
     e = value.e
     if value.shape[axis] == 1:
         return value.apply(onnx.SqueezeOp, e.ints([axis]))
@@ -303,7 +302,7 @@ def _at(value: Expr, index: int, axis: int) -> Expr:
 def _by_batch(
     op: str, cell: Callable[[Steps], Gradients], f: Forward, g: Sequence[Expr], e: Operators
 ) -> Sequence[Gradient]:
-    """In the other layout, whose first axis is the batch."""
+    """VJP for the batch-first layout."""
     moved = (X, FIRST_H, FIRST_C)
 
     def turned(value: Expr) -> Expr:

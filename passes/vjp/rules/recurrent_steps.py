@@ -1,4 +1,4 @@
-"""The steps of one direction of an LSTM, GRU or RNN, all at once, and what their derivatives share."""
+"""Shared parts of the VJP rules of LSTM, GRU and RNN: one direction, all steps at once."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from passes.vjp.common.slices import is_known, size_of, vector
 from passes.vjp.rules.activations import Applied
 
 X, W, R, B, LENGTHS, FIRST_H, FIRST_C, PEEPHOLES = range(8)
-"""The operands; those of GRU and RNN end with the first state."""
+"""Operand indices; GRU and RNN end with the first state."""
 
 Gradients: TypeAlias = Mapping[int, Expr]
-"""By operand, of one direction."""
+"""Operand index -> gradient, for one direction."""
 
 
 @dataclass(frozen=True)
 class Steps:
-    """One direction of an op, whose steps are the first axis of what is said of each.
+    """One direction of an op; the first axis of its tensors is the step.
 
-    `counts` is true up to the end of each sequence, None where all are as long; `g` is the cotangent of the
-    states after each step, `last` those of the last states, None where nobody reads them.
+    `counts`: mask of steps within their sequence, None if all lengths are equal. `g`: cotangent of the states
+    after each step; `last`: those of the last states; None if unused.
     """
 
     e: Operators
@@ -45,14 +45,14 @@ class Steps:
 
     @property
     def before(self) -> Expr:
-        """The hidden state that each step starts with."""
+        """The hidden state at the beginning of each step."""
         states = self.y
         if self.counts is not None and self.direction.backward:
-            states = self.counts.where(states, self.firsts[0])  # behind the end they are zeros
+            states = self.counts.where(states, self.firsts[0])  # zeros beyond the end
         return self.shifted(states, self.firsts[0])
 
     def shifted(self, states: Expr, first: Expr) -> Expr:
-        """States after each step as those before it."""
+        """Return the states before each step, from those after it."""
         e, back = self.e, self.direction.backward
         first = first.apply(onnx.UnsqueezeOp, e.ints([0]))
         start, end = ([1], [TO_THE_END]) if back else ([0], [-1])
@@ -60,7 +60,7 @@ class Steps:
         return joined([others, first] if back else [first, others], 0).assumed(states.shape)
 
     def product(self, rows: Expr, weights: Expr, bias: Expr | None = None) -> Expr:
-        """rows weights^T + bias, one product for all steps."""
+        """Return rows weights^T + bias for all steps in one product."""
         flat = flattened(rows).apply(onnx.GemmOp, weights, bias, transB=1)
         sizes = [*(size_of(rows, axis) for axis in (0, 1)), size_of(weights, 0)]
         found = flat.apply(onnx.ReshapeOp, vector(flat, sizes), allowzero=None if is_known(sizes) else 1)
@@ -70,16 +70,16 @@ class Steps:
         return Applied(self.direction.activations[which], x, self.attributes.get("clip"))
 
     def counted(self, factor: Expr, behind: float = 0) -> Expr:
-        """A factor, or a number behind the end of a sequence."""
+        """Return `factor`, or `behind` beyond the end of a sequence."""
         return factor if self.counts is None else self.counts.where(factor, behind)
 
     def backward(
         self, step: Callable[[Operators, Expr, Exprs, Exprs], tuple[Exprs, Exprs]], factors: Exprs
     ) -> tuple[list[Expr], list[Expr]]:
-        """The cotangents of the first states, and what each step keeps.
+        """Return the cotangents of the initial states, and the stacked results of `step`.
 
-        `step` is told the cotangent of the hidden state, those of all states, and the factors of the step;
-        that of the hidden state is mended behind the end of a sequence.
+        `step` gets the cotangent of the hidden state, those of all states, and the factors of the step.
+        Beyond the end of a sequence, that of the hidden state passes unchanged.
         """
         e = self.e
         begin = [
@@ -99,7 +99,7 @@ class Steps:
         return scan(e, begin, [*factors, *given], whole, backward=not self.direction.backward)
 
     def of_weights(self, of_x: Expr, of_h: Expr) -> dict[int, Expr]:
-        """By x and its weights and biases, of the cotangents of what the gates add up."""
+        """Return the gradients of x, W and B from the cotangents of the gates' arguments."""
         both = [total(of_x), total(of_h)] if of_x is not of_h else [total(of_x)] * 2
         return {X: of_x.apply(onnx.MatMulOp, self.w), W: outer(of_x, self.x), B: joined(both, 0)}
 
@@ -113,7 +113,7 @@ def flattened(steps: Expr) -> Expr:
 
 
 def outer(a: Expr, b: Expr) -> Expr:
-    """The sum over all steps of a^T b."""
+    """Return the sum over all steps of a^T b."""
     return flattened(a).apply(onnx.GemmOp, flattened(b), transA=1)
 
 

@@ -1,4 +1,4 @@
-"""The derivatives of reductions and of sums along an axis."""
+"""VJP rules of reductions, CumSum and CumProd."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from passes.vjp.common.run_time_axes import AxisView, ReducedAxes, reshaped
 from passes.vjp.common.slices import is_known, size_of, vector
 
 FEW = 4
-"""Up to so many factors a product is differentiated by turns, which are fewer ops than halves."""
+"""Up to so many factors, products use rotations, which are fewer ops than halving."""
 
 
 def axes_in(f: Forward) -> Sequence[int] | None:
-    """The axes that are reduced; None where only run time knows them."""
+    """Return the reduced axes; None if they are dynamic."""
     given, rank = f.operand(1), f.x.rank
     if given is None or given.shape == (0,):
         return [] if f.value("noop_with_empty_axes", 0) else range(rank)
@@ -32,7 +32,7 @@ def axes_in(f: Forward) -> Sequence[int] | None:
 
 
 def kept(value: Expr, f: Forward) -> Expr:
-    """A result or its cotangent with the reduced axes as ones, so that it broadcasts to the operand."""
+    """Restore the reduced axes of a result or its cotangent with size 1."""
     axes, rank = axes_in(f), f.x.rank
     if f.value("keepdims", 1) or value.rank == rank:
         return value
@@ -52,18 +52,18 @@ def _reduced(f: Forward) -> ReducedAxes:
 
 
 def repeated(value: Expr, f: Forward) -> Expr:
-    """A value in the shape of the operand."""
+    """Broadcast a result to the operand's shape."""
     return kept(value, f).apply(onnx.ExpandOp, f.e.shape(f.x)).assumed(f.x.shape)
 
 
 def summed(value: Expr, f: Forward) -> Expr:
-    """The sum over the reduced axes, which stay as ones."""
+    """Sum over the reduced axes, with keepdims."""
     noop = f.value("noop_with_empty_axes", 0)
     return value.apply(onnx.ReduceSumOp, f.operand(1), keepdims=1, noop_with_empty_axes=noop)
 
 
 def by_repeating(cotangent: Callable[[Forward, Expr], Expr]) -> Rule:
-    """The rule of a reduction for which every element counts alike."""
+    """Return the rule of a reduction whose derivative is the same for all elements."""
 
     def rule(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
         return (repeated(cotangent(f, g[0]), f), ZERO)
@@ -72,7 +72,7 @@ def by_repeating(cotangent: Callable[[Forward, Expr], Expr]) -> Rule:
 
 
 def by_factor(factor: Callable[[Forward], Expr]) -> Rule:
-    """The rule of a reduction for which an element counts as it is large."""
+    """Return the rule of a reduction with an elementwise factor."""
 
     def rule(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
         return (kept(g[0], f) * factor(f), ZERO)
@@ -90,7 +90,7 @@ def _mean(f: Forward, g: Expr) -> Expr:
 
 
 def _count(f: Forward, axes: Sequence[int] | None) -> Expr:
-    """The number of elements that are one of the result, as an integer that is no less than 1."""
+    """Return the number of elements reduced to one, at least 1, as an integer scalar."""
     sizes = f.x.apply(onnx.ShapeOp)
     if axes is None:
         taken = _reduced(f).mask().where(sizes, f.e.ints([1]))
@@ -110,7 +110,7 @@ def extremum(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def product(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """The product of all other elements, also where some are 0."""
+    """VJP of ReduceProd: the product of the other elements, exact at zeros."""
     axes = axes_in(f)
     if axes is None:
         return (kept(g[0], f) * _others_axis_by_axis(f).assumed(f.x.shape), ZERO)
@@ -132,7 +132,7 @@ def product(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def _as_rows(x: Expr, count: int) -> Expr:
-    """The last `count` axes as one. A batch may be empty."""
+    """Merge the last `count` axes. The batch may be empty."""
     e, rest = x.e, x.rank - count
     sizes = [size_of(x, axis) for axis in range(x.rank)]
     known = math.prod(size for size in sizes[rest:] if isinstance(size, int))
@@ -145,8 +145,8 @@ def _as_rows(x: Expr, count: int) -> Expr:
 
 
 def _others_axis_by_axis(f: Forward) -> Expr:
-    """For each element the product of the others that are in one result, where only run time knows of which
-    axes: those along one axis, times those that the product along it is multiplied by."""
+    """Return the products of the other elements for run-time axes: those along one axis, times the factors of
+    the product along it."""
     e, steps = f.e, _reduced(f).steps()
     factors: list[Expr] = []
     x = f.x
@@ -161,8 +161,7 @@ def _others_axis_by_axis(f: Forward) -> Expr:
 
 
 def _others_by_turns(x: Expr, axis: int, count: int) -> Expr:
-    """`_others` of a few along an axis: the product of x turned by 1, 2, ... places. A turn is a permutation,
-    whose derivative is the turn back."""
+    """`_others` for few elements along an axis: the product of rotations of x by 1, 2, ... elements."""
     turned: Expr | None = None
     for places in range(1, count):
         part = x.apply(onnx.GatherOp, x.e.ints(np.roll(range(count), -places).tolist()), axis=axis)
@@ -172,10 +171,9 @@ def _others_by_turns(x: Expr, axis: int, count: int) -> Expr:
 
 
 def _others(x: Expr, count: int) -> Expr:
-    """For each of the `count` elements of the last axis, the product of the others.
+    """Return, for each of the `count` elements of the last axis, the product of the others.
 
-    By halves: a half is multiplied by the other, then with what the product of both is multiplied by. No
-    division, so that zeros, and derivatives of any order, are right.
+    Recursively: each half times the other, then the outer factors. No division: exact at zeros, to any order.
     """
     levels, sizes = [x], [count]
     while sizes[-1] > 2:
@@ -201,13 +199,13 @@ def _others(x: Expr, count: int) -> Expr:
 
 
 def _cut(x: Expr, start: int, end: int) -> Expr:
-    """Of the last axis, the positions [start, end)."""
+    """Slice [start, end) of the last axis."""
     e = x.e
     return x.apply(onnx.SliceOp, e.ints([start]), e.ints([end]), e.ints([x.rank - 1]))
 
 
 def _joined(parts: Sequence[Expr]) -> Expr:
-    """Along the last axis."""
+    """Concatenate along the last axis."""
     if len(parts) == 1:
         return parts[0]
     e = parts[0].e
@@ -215,9 +213,9 @@ def _joined(parts: Sequence[Expr]) -> Expr:
 
 
 def _others_by_mask(x: Expr) -> Expr:
-    """`_others` of a count that only run time knows: a row for each element, in which that one is 1.
+    """`_others` for a dynamic count: the product of rows in each of which one element is 1.
 
-    So many times the memory of x, but its derivatives are right at zeros, too: they are those of products.
+    Takes count times the memory of x; exact at zeros for derivatives of any order.
     """
     emit = x.e.emit
     last, zero, one = (emit.constant(np.array(value, np.int64)) for value in (-1, 0, 1))
@@ -229,13 +227,13 @@ def _others_by_mask(x: Expr) -> Expr:
 
 
 def _norm(f: Forward) -> Expr:
-    """x / y; 0 where the norm is 0, whatever derivative is taken of it."""
+    """Return x / y; 0 where the norm is 0, for all derivatives."""
     y = kept(f.y, f)
     return f.x / y.equals(0).where(f.e.filled(1, y), y)
 
 
 def _softmax(f: Forward) -> Expr:
-    """exp(x - y); a result of -inf gives 0."""
+    """Return exp(x - y); 0 for a result of -inf."""
     dtype = of_mlir(f.x.dtype)
     assert dtype is not None
     lowest = {"f16": -6e4, "bf16": -3e38, "f32": -3e38, "f64": -1e308}[dtype.name]
@@ -243,7 +241,7 @@ def _softmax(f: Forward) -> Expr:
 
 
 def cumulative_sum(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """The sum from the other end."""
+    """VJP of CumSum: the sum from the other end."""
     axis = f.operand(1)
     assert axis is not None
     reverse, exclusive = f.value("reverse", 0), f.value("exclusive", 0)
@@ -251,8 +249,8 @@ def cumulative_sum(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Grad
 
 
 def cumulative_product(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """For each element the products that it is in, with 1 in its place: right at zeros to any order. It takes
-    as many times the memory of x as there are elements along the axis."""
+    """VJP of CumProd: the products that contain an element, with 1 for it; exact at zeros to any order. Takes
+    n times the memory of x, n the length of the axis."""
     given = f.operand(1)
     assert given is not None
     known = constant_of(given.value)
@@ -263,7 +261,7 @@ def cumulative_product(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[
 
 
 def _in_products(x: Expr, g: Expr, axis: int, f: Forward) -> Expr:
-    """The gradient by x of products along an axis, of which g is the cotangent."""
+    """Return the gradient by x of the cumulative products along an axis."""
     e, reverse, exclusive = f.e, f.value("reverse", 0), f.value("exclusive", 0)
     perm = [*(i for i in range(x.rank) if i != axis), axis]
     back = [perm.index(i) for i in range(x.rank)]

@@ -1,4 +1,4 @@
-"""The derivative of Resize, by the canonical gradient of a resize, or by a matrix for each axis."""
+"""VJP of Resize, by the canonical resize gradient or by a matrix per axis."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _NEAREST = {
 
 
 Scale: TypeAlias = float | Expr | None
-"""A factor; one that only run time knows is in f64. None where the sizes of both sides say it."""
+"""A factor, in f64 if dynamic; None if the sizes determine it."""
 
 
 _COORDINATES = ("align_corners", "asymmetric", "half_pixel")
 
 
 def resize(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """Axis by axis: the canonical op where it has this way to sample, else a product with a matrix."""
+    """VJP of Resize, axis by axis: the canonical op if it supports the sampling, else a matrix product."""
     _check(f)
     if 0 in (*f.x.shape, *g[0].shape):
         return (e.filled(0, f.x), ZERO, ZERO, ZERO)
@@ -104,13 +104,13 @@ def _scales(f: Forward, g: Expr, axes: Sequence[int]) -> Sequence[Scale]:
 
 
 def _has_scales(f: Forward) -> bool:
-    """Whether the model gives scales, not sizes."""
+    """Return whether the model gives scales rather than sizes."""
     given = f.operand(2)
     return given is not None and given.shape != (0,)
 
 
 def _entry(vector: Expr, index: int) -> float | Expr:
-    """An element of a vector of floats: known, also where only the part of a Concat is, or in f64."""
+    """Return an element of a float vector: constant, also in a constant part of a Concat, or in f64."""
     while (inner := _part_with(vector, index)) is not None:
         vector, index = inner
     known = constant_of(vector.value)
@@ -122,7 +122,7 @@ def _entry(vector: Expr, index: int) -> float | Expr:
 
 
 def _part_with(vector: Expr, index: int) -> tuple[Expr, int] | None:
-    """The part of a Concat that an element is in, and its place there."""
+    """Return the part of a Concat with an element, and its index there."""
     made = vector.value.owner
     if not isinstance(made, onnx.ConcatOp):
         return None
@@ -137,7 +137,7 @@ def _part_with(vector: Expr, index: int) -> tuple[Expr, int] | None:
 
 
 def _regions(f: Forward, count: int) -> Sequence[tuple[float | Expr, float | Expr] | None]:
-    """The ends of what a crop takes of each axis."""
+    """Return the ends of the crop region on each axis."""
     roi = f.operand(1)
     if not _crops(f):
         return [None] * count
@@ -146,7 +146,7 @@ def _regions(f: Forward, count: int) -> Sequence[tuple[float | Expr, float | Exp
 
 
 def _rule(f: Forward, y: Dim, scale: float | None) -> ResizeRule | None:
-    """The way to sample an axis, if the canonical op has it."""
+    """Return the sampling of an axis if the canonical op supports it."""
     mode, coordinates = f.value("mode", "nearest"), f.value("coordinate_transformation_mode", "half_pixel")
     nearest = _NEAREST.get(f.value("nearest_mode", "round_prefer_floor"))
     interpolation = nearest if mode == "nearest" else mode if mode == "linear" else None
@@ -163,14 +163,14 @@ def _rule(f: Forward, y: Dim, scale: float | None) -> ResizeRule | None:
 
 
 def _is_exact_in_f32(scale: float | None) -> bool:
-    """Whether quotients by a scale that the model gives, if it does, lie in f32 where they lie exactly: the
-    middle between two positions is a number of f32 then, and all else is far from it."""
+    """Return whether ties of quotients by a given scale are exact in f32: they are representable, and other
+    quotients are far from ties."""
     ratio = Fraction(1 if scale is None else scale)
     return max(ratio.numerator, ratio.denominator) <= MOST_PARTS
 
 
 def _is_more_than_one(y: Dim, scale: float | None) -> bool:
-    """Whether a size of the result is not 1, for which PyTorch's way differs from half_pixel."""
+    """Return whether the result size is not 1, for which pytorch_half_pixel differs from half_pixel."""
     by_scale = scale is not None and scale >= 2
     return by_scale or (y is not None and bounds.is_at_least(y, 2))
 
@@ -183,7 +183,7 @@ def _by_matrix(
     scale: Scale,
     region: tuple[float | Expr, float | Expr] | None,
 ) -> Expr:
-    """A constant matrix where all is known."""
+    """Multiply by the interpolation matrix, a constant if all is static."""
     e = g.e
     known = _known_matrix(f, f.x.shape[axis], g.shape[axis], scale, region or (0.0, 1.0))
     if known is not None:
@@ -215,7 +215,7 @@ def _quotient(y: int | Expr, x: int | Expr, e: Operators) -> Expr:
 
 
 def _contracted(g: Expr, axis: int, matrix: np.ndarray) -> Expr:
-    """An axis times a matrix (from, to)."""
+    """Multiply an axis by a matrix (from, to)."""
     dtype = of_mlir(g.dtype)
     assert dtype is not None
     constant = g.e.emit.constant(matrix.astype(dtype.numpy))
@@ -223,7 +223,7 @@ def _contracted(g: Expr, axis: int, matrix: np.ndarray) -> Expr:
 
 
 def resize_backward(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """The resize itself, as a product with a matrix for each axis."""
+    """The op's adjoint: the resize, as a matrix product per axis."""
     value, lists = g[0], ("axes", "input_sizes", "step_numerators", "step_denominators")
     for axis, x, numerator, denominator in zip(*(f.value(name) for name in lists), strict=True):
         y = f.x.shape[int(axis)]
@@ -236,7 +236,7 @@ def resize_backward(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gra
 
 
 def resize_backward_dynamic(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """As `resize_backward`, with matrices that are made at run time."""
+    """The same with matrices computed at run time."""
     math, value = ShapeMath(e.emit), g[0]
     sizes, numerators, denominators = (operand.value for operand in f.operands[1:] if operand is not None)
     for i, axis in enumerate(f.value("axes")):

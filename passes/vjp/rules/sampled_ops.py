@@ -1,4 +1,4 @@
-"""RoiAlign and DeformConv, made of sums of weighted taps."""
+"""Decompositions of RoiAlign and DeformConv into sums of weighted taps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from passes.vjp.rules.sampling import (
 
 
 def _joined(parts: Sequence[Expr]) -> Expr:
-    """Along a last axis of their own."""
+    """Stack along a new last axis."""
     e = parts[0].e
     columns = [unsqueezed(part, [part.rank]) for part in parts]
     return e(e.emit(onnx.ConcatOp([column.value for column in columns], axis=columns[0].rank - 1)))
@@ -36,7 +36,7 @@ def _joined(parts: Sequence[Expr]) -> Expr:
 
 
 def roi_align(f: Forward, e: Operators) -> Sequence[Expr]:
-    """Samples in each bin of each region: points (R, bins, samples, bins, samples)."""
+    """Sample each bin of each region at points (R, bins, samples, bins, samples)."""
     rois, batch = f.operand(1), f.operand(2)
     assert rois is not None
     assert batch is not None
@@ -67,8 +67,7 @@ def roi_align(f: Forward, e: Operators) -> Sequence[Expr]:
 
 
 def _places(f: Forward, start: Expr, end: Expr, bins: int) -> tuple[Expr, Expr | float, Expr | None]:
-    """Of columns (R, 1): places (R, bins, samples), the number of samples, and which of them count where
-    regions have different numbers."""
+    """Map columns (R, 1) to coordinates (R, bins, samples), the sample count, and a mask if counts differ."""
     e, scale = f.e, f.value("spatial_scale", 1.0)
     shifted = f.value("coordinate_transformation_mode", "half_pixel") == "half_pixel"
     length = (end - start) * scale
@@ -89,7 +88,7 @@ def _places(f: Forward, start: Expr, end: Expr, bins: int) -> tuple[Expr, Expr |
 
 
 def _inner_taps(place: Expr, size: Number) -> Taps:
-    """Of places up to one beyond the data; those further out have no weight."""
+    """Return taps of coordinates up to 1 beyond the data; those further out have weight 0."""
     last = size - 1
     inside = (place >= -1) & (place <= size)
     edges = (place <= 0).where(place.e.scalar(0, place), last)
@@ -101,7 +100,7 @@ def _inner_taps(place: Expr, size: Number) -> Taps:
 
 
 def _largest(x: Expr, taps: Sequence[Taps], batch: Expr, masks: Sequence[Expr | None]) -> Expr:
-    """The largest of all taps of all samples."""
+    """Return the maximum over all taps of all samples."""
     parts, e, least = weighted(x, taps, batch), x.e, float(finfo(numpy_of(x)).min)  # pyright: ignore
     for mask in masks:
         if mask is not None:
@@ -114,7 +113,7 @@ def _largest(x: Expr, taps: Sequence[Taps], batch: Expr, masks: Sequence[Expr | 
 
 
 def deform_conv(f: Forward, e: Operators) -> Sequence[Expr]:
-    """Elements off the places of a convolution's taps, as columns of a product with the weights."""
+    """Gather the deformed taps of a convolution, and multiply them with the weights."""
     x, (weights, offset) = f.x, (f.operand(1), f.operand(2))
     bias, mask = f.operand(3), f.operand(4)
     assert weights is not None
@@ -173,7 +172,7 @@ def _vector(size: Size, e: Operators) -> Expr:
 
 
 def _place(f: Forward, shift: Expr, i: int) -> Expr:
-    """Where the taps lie along an axis: (N groups, kernel..., positions...)."""
+    """Return the coordinates of the taps along an axis: (N groups, kernel..., positions...)."""
     n = f.x.rank - 2
     strides, dilations = (tuple(f.value(name) or (1,) * n) for name in ("strides", "dilations"))
     pads = tuple(f.value("pads") or (0,) * 2 * n)
@@ -192,4 +191,4 @@ def _zero_padded(place: Expr, size: Number) -> Taps:
 
 
 BODIES: Mapping[str, Body] = MappingProxyType({"DeformConv": deform_conv, "RoiAlign": roi_align})
-"""ONNX op -> ops that stand for it."""
+"""ONNX op -> its decomposition."""

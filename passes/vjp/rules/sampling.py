@@ -1,7 +1,7 @@
-"""What reads a tensor between its places, as ops of which each has a derivative: sums of weighted taps.
+"""Interpolation between elements as sums of weighted taps, and the VJP of AffineGrid.
 
-A tap is an element near a point. Where it lies is constant between jumps, as Floor and Round are; the weight
-that it has depends on the point, and carries the derivative.
+A tap is an element near a point. Its index is piecewise constant, like Floor; its weight depends on the point
+and carries the derivative.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ Number: TypeAlias = Expr | float
 
 @dataclass(frozen=True)
 class Taps:
-    """Along one axis of the data, for points of shape P: K places, whole numbers that lie inside, and their
-    weights, both of shape (*P, K) in floats."""
+    """Taps along one data axis for points of shape P: K valid indices and their weights, both float tensors
+    (*P, K)."""
 
     places: Expr
     weights: Expr
 
 
 def sampled(x: Expr, taps: Sequence[Taps], batch: Expr | None = None) -> Expr:
-    """For each point (N, *P) the weighted sum of the elements of x (N, C, ...) at its taps: (N, C, *P).
+    """Return the weighted sum of the taps in x (N, C, ...) for each point (N, *P): (N, C, *P).
 
-    The points of the axes may be repeated along each other's; `batch` says whose element of x is looked at.
+    The points of the axes broadcast; `batch` selects the batch element of x.
     """
     parts, rank = weighted(x, taps, batch), taps[0].places.rank - 1
     total = parts.apply(onnx.ReduceSumOp, x.e.ints(range(rank, parts.rank - 1)), keepdims=0)
@@ -45,7 +45,7 @@ def sampled(x: Expr, taps: Sequence[Taps], batch: Expr | None = None) -> Expr:
 
 
 def weighted(x: Expr, taps: Sequence[Taps], batch: Expr | None = None) -> Expr:
-    """The elements of x at each tap times their weights: (N, *P, taps of each axis..., C)."""
+    """Return the weighted elements of x at each tap: (N, *P, taps of each axis..., C)."""
     e, count = x.e, len(taps)
     rank = taps[0].places.rank - 1
     own = [[rank + i for i in range(count) if i != axis] for axis in range(count)]
@@ -69,20 +69,20 @@ def unsqueezed(x: Expr, axes: Sequence[int]) -> Expr:
 
 
 def size_as(x: Expr, axis: int, like: Expr) -> Number:
-    """A size as a number that multiplies floats."""
+    """Return a size as a number that multiplies floats."""
     size = size_of(x, axis)
     return size.cast(like.dtype) if isinstance(size, Expr) else float(size)
 
 
 def linear_taps(place: Expr) -> tuple[list[float], Sequence[Expr], Expr]:
-    """The two neighbours of a place: how far from its floor, their weights, and the floor."""
+    """Return the offsets from the floor of the two neighbors, their weights, and the floor."""
     floor = place.apply(onnx.FloorOp)
     part = place - floor
     return [0, 1], [1 - part, part], floor
 
 
 def _cubic_taps(place: Expr) -> tuple[list[float], Sequence[Expr], Expr]:
-    """By Keys' kernel with a = -0.75."""
+    """Taps of Keys' kernel with a = -0.75."""
     floor, a = place.apply(onnx.FloorOp), -0.75
     part = place - floor
 
@@ -100,7 +100,7 @@ def _cubic_taps(place: Expr) -> tuple[list[float], Sequence[Expr], Expr]:
 
 @dataclass(frozen=True)
 class _Border:
-    """What lies beyond the data along an axis of `size` elements."""
+    """Padding beyond the data along an axis of `size` elements."""
 
     how: str
     size: Number
@@ -115,10 +115,10 @@ class _Border:
         return (0, self.last) if self.corners else (-0.5, self.size - 0.5)
 
     def of_place(self, place: Expr, mode: str) -> Expr:
-        """A place, brought inside; one that is beyond the limits, or at them, carries nothing.
+        """Move a coordinate inside; one at or beyond the limits has no gradient.
 
-        Between the middle of the outermost element and the mirror half a step from it, only a cubic tells
-        where a place is. At a border it does so beyond, too: only its taps are brought inside.
+        From the center of the end element to the mirror half a step out, only `cubic` depends on the
+        coordinate; with `border` it does beyond, too, and only its taps are moved inside.
         """
         if self.how == "zeros" or (self.how == "border" and mode == "cubic"):
             return place
@@ -129,12 +129,12 @@ class _Border:
         return ((place > low) & (place < high)).where(place, edges)
 
     def of_tap(self, tap: Expr) -> Expr:
-        """The number of a tap, brought inside. It is constant between jumps."""
+        """Move the index of a tap inside. It is piecewise constant."""
         inner = self._reflected(tap).apply(onnx.RoundOp) if self.how == "reflection" else tap
         return inner.at_least(0).at_most(self.last)
 
     def _reflected(self, x: Expr) -> Expr:
-        """Back and forth between the mirrors."""
+        """Reflect repeatedly between the mirrors."""
         low, high = self.mirrors
         length = _at_least_one(high - low)
         way = x - low
@@ -162,7 +162,7 @@ def grid_sample(f: Forward, e: Operators) -> Sequence[Expr]:
 
 
 def _split(x: Expr, count: int) -> list[Expr]:
-    """Along the last axis."""
+    """Split the last axis."""
     made = onnx.SplitOp(x.value, x.e.ints([1] * count).value, axis=x.rank - 1, results=count)
     return [x.e(part) for part in x.e.emit.all(made)]
 
@@ -174,7 +174,7 @@ _NEAR: Mapping[str, Callable[[Expr], tuple[list[float], Sequence[Expr], Expr]]] 
 
 
 def _taps(mode: str, t: Expr, border: _Border) -> Taps:
-    """For points from -1 to 1 along an axis, in a column."""
+    """Return the taps for coordinates from -1 to 1, in a column."""
     e, size = t.e, border.size
     place = (t + 1) * (border.last * 0.5) if border.corners else ((t + 1) * size - 1) * 0.5
     if mode == "nearest":
@@ -190,7 +190,7 @@ def _taps(mode: str, t: Expr, border: _Border) -> Taps:
 
 
 def row_of(values: Sequence[float], like: Expr) -> Expr:
-    """Numbers along the last axis."""
+    """Return numbers along the last axis."""
     return like.e.ints([int(value) for value in values]).cast(like.dtype)
 
 
@@ -198,7 +198,7 @@ def row_of(values: Sequence[float], like: Expr) -> Expr:
 
 
 def affine_grid(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """The grid is theta times (x, y, 1): the sum over the points of g times these."""
+    """VJP of AffineGrid, theta (x, y, 1): the sum over points of g (x, y, 1)^T."""
     theta, sizes = f.x, f.operand(1)
     assert sizes is not None
     count = g[0].rank - 2
@@ -217,4 +217,4 @@ RULES: Mapping[str, Rule] = MappingProxyType({"AffineGrid": affine_grid})
 """ONNX op -> its rule."""
 
 BODIES: Mapping[str, Body] = MappingProxyType({"GridSample": grid_sample})
-"""ONNX op -> ops that stand for it, through which the walk goes."""
+"""ONNX op -> its decomposition."""

@@ -1,4 +1,4 @@
-"""The derivatives of what moves elements to places that do not depend on data."""
+"""VJP rules of ops that move elements independently of data."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def unsqueeze(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]
 
 
 def _has_unknown_count(axes: Expr) -> bool:
-    """Whether only a run tells how many axes there are: ops by them have no rank of their own."""
+    """Return whether the number of axes is dynamic, and so the result's rank."""
     return not isinstance(axes.shape[0], int)
 
 
@@ -52,7 +52,7 @@ def expand(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def tile(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """Each axis as one of repeats and one of elements; the sum over the repeats."""
+    """VJP of Tile: split each axis into repeats and elements, and sum over the repeats."""
     repeats, rank = f.operand(1), f.x.rank
     assert repeats is not None
     if not rank:
@@ -75,7 +75,7 @@ def _may_be_empty(sizes: Sequence[int | Expr]) -> bool:
 
 
 def concat(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """To each operand its part."""
+    """VJP of Concat: a Split."""
     operands = [operand for operand in f.operands if operand is not None]
     if len(operands) == 1:
         return (g[0],)
@@ -86,7 +86,7 @@ def concat(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def split(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """The parts side by side; those that nobody reads are zeros."""
+    """VJP of Split: a Concat, with zeros for unused parts."""
     axis = axis_of(f.value("axis", 0), f.x.rank)
     sizes = [result.shape[axis] for result in f.results if result is not None]
     known = [size for size in sizes if isinstance(size, int)]
@@ -120,18 +120,18 @@ def slice_(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def _ints(given: Expr | None) -> list[int] | None:
-    """The values of an operand that is a constant, None for one that is absent, or known at run time only."""
+    """Return the values of a constant operand; None if it is absent or dynamic."""
     value = None if given is None else constant_of(given.value)
     return None if value is None else [int(x) for x in value]
 
 
 def _is_open(given: Expr | None, values: Sequence[int] | None) -> bool:
-    """Whether an operand is there whose values only run time knows."""
+    """Return whether an operand is present with dynamic values."""
     return given is not None and values is None
 
 
 def _entries(values: Expr, count: int) -> list[int | Expr]:
-    """The elements of a vector: numbers, or vectors of one element."""
+    """Return the elements of a vector: numbers, or vectors of one element."""
     known = constant_of(values.value)
     if known is not None:
         return [min(max(int(x), -TO_THE_END), TO_THE_END) for x in known]
@@ -154,7 +154,7 @@ def pad(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def _cropped(f: Forward, g: Expr, axes: Sequence[int]) -> Expr:
-    """What comes to the operand of a Pad along known axes."""
+    """Return the gradient of the operand of a Pad along constant axes."""
     given, mode = f.operand(1), f.value("mode", "constant")
     assert given is not None
     entries = _entries(given, 2 * len(axes))
@@ -169,7 +169,7 @@ def _cropped(f: Forward, g: Expr, axes: Sequence[int]) -> Expr:
 
 
 def _cropped_at_run_time(f: Forward, g: Expr) -> Expr:
-    """What comes to the operand of a Pad along axes that only run time knows."""
+    """Return the gradient of the operand of a Pad along run-time axes."""
     pads, axes, mode = f.operand(1), f.operand(3), f.value("mode", "constant")
     assert pads is not None
     if mode == "constant":
@@ -182,7 +182,7 @@ def _total(x: Expr) -> Expr:
 
 
 def range_(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """start + i delta; the limit only says how many there are."""
+    """VJP of Range, start + i delta; the limit only determines the length."""
     steps = counted(size_of(g[0], 0), g[0]).cast(g[0].dtype).assumed(g[0].shape)
     return (_total(g[0]), ZERO, _total(g[0] * steps))
 
@@ -195,7 +195,7 @@ def depth_to_space(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Grad
     if mode == "DCR":
         return (g[0].apply(onnx.SpaceToDepthOp, blocksize=block),)
     batch, channels, height, width = (size_of(g[0], i) for i in range(4))
-    # Each channel as an image of its own, whose places become channels in the order of this mode.
+    # One image per channel; its positions become channels in the order of this mode.
     images = vector(g[0], [batch * channels, 1, height, width])
     alone = g[0].apply(onnx.ReshapeOp, images, allowzero=_zeros(f.x))
     return (reshaped(alone.apply(onnx.SpaceToDepthOp, blocksize=block), f.x),)
@@ -218,14 +218,14 @@ def reverse_sequence(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gr
 
 
 def center_crop_pad(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """What was cut off is 0, and what was added goes away."""
+    """VJP of CenterCropPad: cropped elements get 0, padding is dropped."""
     axes = f.value("axes")
     sizes = e.shape(f.x) if axes is None else vector(g[0], [size_of(f.x, i % f.x.rank) for i in axes])
     return (g[0].apply(onnx.CenterCropPadOp, sizes, axes=axes), ZERO)
 
 
 def dropout(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    """In training the elements that are kept are 1 / (1 - ratio) times what they were."""
+    """VJP of Dropout: in training, kept elements were scaled by 1 / (1 - ratio)."""
     ratio, training = f.operand(1), f.operand(2)
     value = None if training is None else constant_of(training.value)
     if training is None or (value is not None and not value.any()):

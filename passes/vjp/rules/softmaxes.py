@@ -1,4 +1,4 @@
-"""The derivatives of softmaxes: half types are computed in f32."""
+"""VJP rules of Softmax and LogSoftmax; half types are computed in f32."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def softmax(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def _product_of(y: Expr, cotangent: Expr) -> Expr | None:
-    """That of o = y v and its cotangent c, whose sums along the rows are those of y times c v^T, where o has
-    fewer columns and is read, as in attention: 0.95 to 0.98 of the time. None for other uses of y."""
+    """Return y times the cotangent as o times c, where o = y v is narrower than y and the cotangent is c v^T,
+    as in attention (0.95 to 0.98 of the time), or None. The row sums are equal."""
     made = cotangent.value.owner
     turned = made.operands[1].owner if isinstance(made, onnx.MatMulOp) else None
     if not isinstance(made, onnx.MatMulOp) or not isinstance(turned, onnx.TransposeOp):
@@ -46,14 +46,14 @@ def _product_of(y: Expr, cotangent: Expr) -> Expr | None:
 
 
 def _is_narrower(value: SSAValue, other: SSAValue) -> bool:
-    """Of sizes that are known and not 0: onnxruntime 1.31 gives sums of nothing as many columns as before."""
+    """Return whether `value` has fewer columns; not for empty ones (onnxruntime 1.31's sums are wrong)."""
     columns, sizes = shape_of(value)[-1], static_shape(other)
     return isinstance(columns, int) and sizes is not None and 0 not in sizes and columns < sizes[-1]
 
 
 def _without_nan(f: Forward, cotangent: Expr) -> Expr:
-    """What takes the place of a result that is NaN, as exporters write for rows of attention in which all is
-    masked: no cotangent comes from there, and 0 times NaN is not 0. Where that is not of its type, 0."""
+    """Replace NaN results, which exporters mask for fully masked rows of attention: their cotangent is 0, but
+    0 * NaN is NaN. The reader's replacement is used if it has the type of y, else 0."""
     y = f.y
     copies = _copies(y.value)
     reads = (use for value in copies for use in value.uses if not _reads_type(use))
@@ -72,7 +72,7 @@ def _without_nan(f: Forward, cotangent: Expr) -> Expr:
 
 
 def _copies(y: SSAValue) -> set[SSAValue]:
-    """The value, and what it is in other types."""
+    """Return the value and its casts."""
     return {y, *(use.operation.results[0] for use in y.uses if isinstance(use.operation, onnx.CastOp))}
 
 
@@ -81,14 +81,14 @@ def _unread_nan(y: Expr, cotangent: Expr) -> Expr:
 
 
 def _reads_type(use: Use) -> bool:
-    """Or the shape, not the elements."""
+    """Return whether the use reads the type or shape only."""
     return isinstance(use.operation, onnx.ShapeOp | onnx.CastLikeOp) and (
         use.index == len(use.operation.operands) - 1
     )
 
 
 def _is_for_nan(op: onnx.WhereOp, copies: Collection[SSAValue]) -> bool:
-    """Whether one of the copies is chosen where none is NaN, or where none is that a cotangent reads."""
+    """Return whether a copy is selected where none is NaN, or where no cotangent reads a NaN."""
     condition, yes, no = op.operands
     made, kept = condition.owner, no
     if isinstance(made, onnx.NotOp):
@@ -99,13 +99,13 @@ def _is_for_nan(op: onnx.WhereOp, copies: Collection[SSAValue]) -> bool:
 
 
 def _has_shape_of(op: Operation, y: SSAValue) -> bool:
-    """Whether what takes the place of y has its shape."""
+    """Return whether the replacement of y has its shape."""
     shapes = [shape_of(value) for value in (op.results[0], y) if has_rank(value)]
     return len(shapes) == 2 and shapes[0] == shapes[1] and None not in shapes[0]
 
 
 def _hides(op: onnx.WhereOp, f: Forward, copies: Collection[SSAValue]) -> bool:
-    """Whether whole rows are left out, or the elements that -inf made 0, or NaN in a row of them alone."""
+    """Return whether whole rows are masked, or elements that -inf made 0 (NaN in rows of -inf)."""
     condition, yes, no = op.operands
     if _is_of_rows(condition, f.y, f.value("axis", -1)):
         return True
@@ -128,7 +128,7 @@ def _is_all(value: SSAValue, number: float) -> bool:
 
 
 def _is_of_rows(condition: SSAValue, y: Expr, axis: int) -> bool:
-    """Whether there is one for each row of a softmax."""
+    """Return whether the condition is constant along each row of the softmax."""
     if not has_rank(condition):
         return False
     shape, behind = shape_of(condition), y.rank - axis % y.rank

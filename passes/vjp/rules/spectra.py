@@ -1,4 +1,4 @@
-"""The derivatives of Fourier transforms, which are linear: their adjoints are transforms, too."""
+"""VJP rules of Fourier transforms; their adjoints are transforms, too."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from passes.vjp.common.run_time_axes import AxisView, reshaped
 from passes.vjp.common.slices import padded, size_of
 
 Size = int | Expr
-"""A number, or a vector of one element."""
+"""A static size, or a vector of one element."""
 
 
 def dft(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
@@ -31,7 +31,7 @@ def dft(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
 
 
 def _adjoint(f: Forward, x: Expr, g: Expr, axis: int) -> Expr:
-    """The gradient by x of its transform along an axis, of which g is the cotangent."""
+    """Return the gradient by x of its transform along an axis."""
     e, length = f.e, _scalar_of(f, 1)
     inverse, onesided = bool(f.value("inverse", 0)), bool(f.value("onesided", 0))
     if inverse and onesided:
@@ -48,7 +48,7 @@ def _adjoint(f: Forward, x: Expr, g: Expr, axis: int) -> Expr:
 
 
 def _scalar_of(f: Forward, index: int) -> Size | None:
-    """An integer operand of one element."""
+    """Return an integer operand of one element."""
     given = f.operand(index)
     if given is None:
         return None
@@ -64,8 +64,8 @@ def _transformed(x: Expr, axis: int, e: Operators, **attributes: int) -> Expr:
 
 
 def _of_real_signal(g: Expr, axis: int, e: Operators) -> Expr:
-    """Of a signal that is made of half its spectrum: all but the first and, of an even number, the last
-    stand for two."""
+    """Return the adjoint of the inverse of half a spectrum: all bins but the first, and the last of an even
+    number, count twice."""
     size = size_of(g, axis)
     half = _transformed(g, axis, e, onesided=1)
     twice = counted(size_of(half, axis), g) * e.ints([2])
@@ -84,7 +84,7 @@ def _number(size: Size, like: Expr) -> Expr | float:
 
 
 def _resized(x: Expr, like: Expr, axis: int) -> Expr:
-    """With zeros at the end of an axis, or cut there, to the size that another tensor has."""
+    """Crop or zero-pad the end of an axis to the size of `like`."""
     return _with_size(x, axis, size_of(like, axis)).assumed(like.shape)
 
 
@@ -96,7 +96,7 @@ def _with_size(x: Expr, axis: int, size: Size) -> Expr:
 
 
 def stft(f: Forward, e: Operators) -> Sequence[Expr]:
-    """The transforms of frames of the signal, each times the window."""
+    """Transform frames of the signal, multiplied by the window."""
     step, window, length = _scalar_of(f, 1), f.operand(2), _scalar_of(f, 3)
     assert step is not None
     x = f.x if f.x.rank == 3 else f.x.apply(onnx.UnsqueezeOp, e.ints([2]))
@@ -119,4 +119,4 @@ RULES: Mapping[str, Rule] = MappingProxyType({"DFT": dft})
 """ONNX op -> its rule."""
 
 BODIES: Mapping[str, Body] = MappingProxyType({"STFT": stft})
-"""ONNX op -> ops that stand for it."""
+"""ONNX op -> its decomposition."""
