@@ -1,4 +1,4 @@
-"""oneDNN Graph ops exactly as documented: what the user wrote, one class per kind."""
+"""oneDNN Graph ops as documented, one class per kind."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ CLASSES = (
     ConvTransposeBackwardDataOp,
     InterpolateBackwardOp,
 )
-"""The ops that are no rows of a table."""
+"""Ops with a handwritten class, not an op spec."""
 
 
 def op_class(name: str) -> type[Operation] | None:
-    """The class of an op by its name in IR text, `onednn.relu`; None for a name that no op has."""
+    """Return the class of an op by its name in IR text, `onednn.relu`, or None."""
     if name in NAMES:
         return row_class(NAMES[name])
     return next((cls for cls in CLASSES if cls.name == name), None)
 
 
 class _OneDNNDialect(Dialect):
-    """Makes the classes of the ops that are rows when all of them are asked for."""
+    """Creates the classes of op specs when all of the dialect's operations are requested."""
 
     @property
     def operations(self) -> Iterator[type[Operation]]:

@@ -1,4 +1,4 @@
-"""What the oneDNN Graph ops share: dtype and rank checks, and the attributes of the conv family."""
+"""Base classes of oneDNN Graph ops: dtype and rank checks, attributes of convolutions and pools."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ONNX_LAYOUTS: dict[str, str] = {
 }
 RULE = "auto_pad_rule"
 IMPLIED = "source.implied"
-"""The attribute of an op that names another one, which an option or the form of the source gave it."""
+"""Attribute that names another one whose value comes from an option or the source format, not the graph."""
 
 DATA_FORMAT = word("NCX", "NXC", default="NXC", hints=_ONNX_LAYOUTS)
 AUTO_PAD = word("none", "same_upper", "same_lower", "valid", default="none", synonyms={"notset": "none"})
@@ -53,7 +53,7 @@ class OneDNNOp(DocumentedOp, Remarks, ABC):
     """The documented kind, as in a dump."""
 
     UNSET_WHEN_ZERO: ClassVar[tuple[str, ...]] = ()
-    """Lists that a dump writes as twelve zeros where the user set nothing."""
+    """Lists that a dump writes as twelve zeros if unset."""
 
     def normalise(self) -> None:
         super().normalise()
@@ -77,7 +77,7 @@ class OneDNNOp(DocumentedOp, Remarks, ABC):
         return diagnostic_at(self, "warning", message, strict=strict)
 
     def check_float(self, port: str, value: SSAValue) -> str:
-        """The dtype of a data port, which must be one of the documented ones."""
+        """Check that a data port has a documented dtype; return its name."""
         name = dtypes.name_of(element_type_of(value))
         if name not in dtypes.FLOATS:
             raise self.error(f"dtype of {port}", given=name, expected="one of f32, bf16, f16")
@@ -90,14 +90,14 @@ class OneDNNOp(DocumentedOp, Remarks, ABC):
             raise self.error("dtypes differ", given=given, expected="the same on all ports")
 
     def check_rank(self, port: str, value: SSAValue) -> int:
-        """The spatial rank of a data port."""
+        """Check the rank of a data port; return its spatial rank."""
         rank = len(shape_of(value))
         if not 3 <= rank <= 5:
             raise self.error(f"rank of {port}", given=f"{rank} {show(value)}", expected="3 to 5")
         return rank - 2
 
     def check_sizes(self, port: str, shape: Shape, layout: str) -> None:
-        """Channels and spatial sizes are positive; a batch of 0 is legal."""
+        """Check that channels and spatial sizes are positive; a batch of 0 is legal."""
         names = [f"axis {a}" for a in named_axes(layout, len(shape) - 2)]
         for name, dim in zip(names, shape, strict=True):
             if name == "axis N":
@@ -107,7 +107,7 @@ class OneDNNOp(DocumentedOp, Remarks, ABC):
             demands.positive(f"{port} {name}", dim)
 
     def check_shape_input(self, port: str, value: SSAValue, length: int) -> None:
-        """A port that carries sizes: s32, 1-D, of a known length."""
+        """Check that a port of sizes is s32, 1-D and of the given length."""
         dtype = dtypes.name_of(element_type_of(value))
         if dtype != "s32":
             raise self.error(f"dtype of {port}", given=dtype, expected="s32")
@@ -116,14 +116,14 @@ class OneDNNOp(DocumentedOp, Remarks, ABC):
             raise self.error(f"shape of {port}", given=show(value), expected=f"[{length}]")
 
     def default_note(self, *names: str) -> str:
-        """A hint for each format that was left out, and so is the documented default."""
+        """Return a hint about formats that were omitted, with their documented defaults."""
         left_out = [n for n in names if not self.is_given(n)]
         notes = [f"{n} is not given: its default is {self.value(n)}" for n in left_out]
         return "; ".join(notes)
 
 
 class WindowedOp(OneDNNOp, ABC):
-    """An op that slides a window along the spatial axes. Its classes declare the attributes."""
+    """An op that slides a window along the spatial axes. Subclasses declare the attributes."""
 
     if TYPE_CHECKING:
         strides: tuple[int, ...]
@@ -143,11 +143,11 @@ class WindowedOp(OneDNNOp, ABC):
         return self.auto_pad.startswith("same")
 
     def channels_first(self, value: SSAValue) -> Shape:
-        """The shape of a data tensor, in NCX order."""
+        """Return the shape of a data tensor in NCX order."""
         return layouts.reorder(shape_of(value), self.data_format, "NCX")
 
     def check_window_lists(self, spatial_rank: int) -> None:
-        """Lengths and ranges of the lists that every window has."""
+        """Check lengths and ranges of strides and pads."""
         self.check_list("strides", spatial_rank, 1)
         self.check_list("pads_begin", spatial_rank, 0)
         self.check_list("pads_end", spatial_rank, 0)
@@ -166,7 +166,7 @@ class WindowedOp(OneDNNOp, ABC):
                 raise self.error(f"{name} axis {letter}", given=value, expected=expected, hint=hint)
 
     def given_pads(self) -> list[tuple[int, int]]:
-        """The pads where `auto_pad` is `none` (as given) or `valid` (zero)."""
+        """Return the pads if `auto_pad` is `none` (as given) or `valid` (zero)."""
         if self.auto_pad == "valid":
             return [(0, 0)] * len(self.pads_begin)
         return list(zip(self.pads_begin, self.pads_end, strict=True))
@@ -181,7 +181,7 @@ class WindowedOp(OneDNNOp, ABC):
 
 
 class WeightedOp(WindowedOp, ABC):
-    """A convolution of either direction: the positions of its window have weights."""
+    """A convolution or transposed convolution: the taps of its window have weights."""
 
     if TYPE_CHECKING:
         dilations: tuple[int, ...]
@@ -189,7 +189,7 @@ class WeightedOp(WindowedOp, ABC):
         weights_format: str
 
     def format_hint(self, value: SSAValue, channels: int) -> str:
-        """What to say where a data tensor has other than the wanted channels."""
+        """Return a hint for a data tensor with other than the required channels."""
         other = "NXC" if self.data_format == "NCX" else "NCX"
         shape = shape_of(value)
         fits = shape[layouts.axis_of(other, "C", len(shape) - 2)] == channels
@@ -197,7 +197,7 @@ class WeightedOp(WindowedOp, ABC):
         return "; ".join(filter(None, [guess, self.default_note("data_format", "weights_format")]))
 
     def check_lists(self, spatial_rank: int) -> None:
-        """Lengths and ranges of the per-axis lists."""
+        """Check lengths and ranges of the per-axis lists."""
         self.check_window_lists(spatial_rank)
         self.check_list("dilations", spatial_rank, 1, "1 means dense")
         if self.groups < 1:
@@ -235,9 +235,9 @@ class WeightedOp(WindowedOp, ABC):
 
 
 class OneDNNConvOp(WeightedOp, KnowsOperands, ABC):
-    """The attributes of the gradients of convolutions, and their checks.
+    """Base of the gradients of convolutions: attributes and checks.
 
-    `auto_pad_rule` is gradc's own: the page and the library compute the pads of `same_*` differently
+    `auto_pad_rule` is gradc's extension: the page and the library compute the pads of `same_*` differently
     (`documented` is the page, `library` what oneDNN 3 does).
     """
 
@@ -255,11 +255,11 @@ class OneDNNConvOp(WeightedOp, KnowsOperands, ABC):
 
     @property
     def states_rule(self) -> bool:
-        """Whether the graph itself has the `auto_pad_rule`, and no option or form of source is behind it."""
+        """True if the graph itself sets `auto_pad_rule`, not an option or the source format."""
         return self.is_given(RULE) and IMPLIED not in self.attributes
 
     def imply_rule(self, rule: str) -> None:
-        """Give the op a rule that is not the graph's own word, unless the graph says the same."""
+        """Set a rule that an option or the source format implies, unless the graph states the same."""
         if self.states_rule and self.properties[RULE] == StringAttr(rule):
             return
         self.properties[RULE] = StringAttr(rule)
@@ -270,7 +270,7 @@ class OneDNNConvOp(WeightedOp, KnowsOperands, ABC):
     @property
     @abstractmethod
     def out_channels(self) -> int | None:
-        """The channels that the weights want of diff_dst, operand 0; None if they do not tell."""
+        """The channels of diff_dst, operand 0, that the weights require; None if they are ambiguous."""
 
     def operand_shapes(self) -> Iterator[tuple[SSAValue, Shape]]:
         diff_dst = self.operands[0]
@@ -283,7 +283,7 @@ class OneDNNConvOp(WeightedOp, KnowsOperands, ABC):
             self.check_list("output_padding", spatial_rank, 0)
 
     def open_rule_remark(self, letter: str) -> Diagnostic:
-        """Where the two rules differ for some sizes, and only run time knows which these are."""
+        """Return the remark that the two rules differ for some sizes of a dynamic axis."""
         rule = self.auto_pad_rule
         other = "library" if rule == "documented" else "documented"
         return self.remark(

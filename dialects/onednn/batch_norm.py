@@ -1,4 +1,4 @@
-"""Batch normalisation: each channel with mean 0 and variance 1 over all samples."""
+"""Batch normalisation: normalise each channel to mean 0 and variance 1 over all samples."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dialects.support.shapes import NamedShape, Shape, element_type_of, tensor_t
 
 
 class BatchNormalizationOp(NormalizationOp, ABC):
-    """What inference, training and the gradient have in common: parameters with an element per channel."""
+    """Base of inference, training and gradient: parameters with one element per channel."""
 
     COMMON_ATTRIBUTES: ClassVar = {"epsilon": FLOAT, "data_format": DATA_FORMAT}
 
@@ -31,7 +31,7 @@ class BatchNormalizationOp(NormalizationOp, ABC):
         return channel_axis(self, self.data)
 
     def check_per_channel(self) -> Shape:
-        """The shape of the data; the parameters are vectors of its channels."""
+        """Check that the parameters are vectors of the channels; return the shape of the data."""
         shape = self.check_data()
         channels = (shape[self.channel_axis()],)
         for port, value in self.parameters():
@@ -43,7 +43,7 @@ class BatchNormalizationOp(NormalizationOp, ABC):
 
 
 class InferenceOp(BatchNormalizationOp, ABC):
-    """By the mean and variance that training left."""
+    """Batch normalisation by given statistics."""
 
     SUMMARY: ClassVar = "Channels, brought to mean 0 and variance 1 by statistics that are given."
     CONSTRAINTS: ClassVar = (
@@ -69,7 +69,7 @@ class InferenceOp(BatchNormalizationOp, ABC):
 
 
 class TrainingOp(BatchNormalizationOp, ABC):
-    """By the mean and variance of the batch, which the running ones take a part of."""
+    """Batch normalisation by the statistics of the batch, which update the running ones."""
 
     SUMMARY: ClassVar = "Channels, brought to mean 0 and variance 1 by the statistics of the batch."
     CONSTRAINTS: ClassVar = (
@@ -104,7 +104,7 @@ class TrainingOp(BatchNormalizationOp, ABC):
 
 
 class TrainingBackwardOp(BatchNormalizationOp, ABC):
-    """The gradients of training, by the statistics of the batch that are given."""
+    """Gradients of training, by given statistics of the batch."""
 
     SUMMARY: ClassVar = "The gradients of batch normalisation in training, by the statistics that are given."
     CONSTRAINTS: ClassVar = (
@@ -168,7 +168,7 @@ def trained(
     epsilon: float,
     momentum: float,
 ) -> tuple[np.ndarray, ...]:
-    """The result, the running mean and variance, and those of the batch."""
+    """Return the result, the running mean and variance, and those of the batch."""
     last = np.moveaxis(src, axis, -1)
     over = tuple(range(src.ndim - 1))
     batch_mean, batch_variance = last.mean(over), last.var(over)
@@ -188,8 +188,8 @@ def gradients(
     axis: int,
     epsilon: float,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """With respect to src, gamma and beta. Mean and variance count as those of the batch; without gamma the
-    library takes them as constants for src."""
+    """Return the gradients of src, gamma and beta. Mean and variance depend on src, but without gamma the
+    library treats them as constants."""
     last, cotangent = np.moveaxis(src, axis, -1), np.moveaxis(diff_dst, axis, -1)
     over = tuple(range(src.ndim - 1))
     deviation = np.sqrt(variance + epsilon)

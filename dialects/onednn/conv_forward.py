@@ -29,7 +29,7 @@ from dialects.support.state import once_per_state
 
 @dataclass(frozen=True)
 class ForwardProblem:
-    """The op's numbers, in NCX order. pads has an entry per axis, None where run time decides."""
+    """The resolved sizes of the op, in NCX order. Pads are None per axis if they depend on dynamic sizes."""
 
     batch: Dim
     in_channels: int
@@ -41,7 +41,7 @@ class ForwardProblem:
 
 
 class ForwardConvOp(RowOp, WeightedOp, KnowsOperands, ABC):
-    """What the two directions have in common: ports, checks, and channels that weights tell."""
+    """Base of both directions: ports, checks, and channels inferred from the weights."""
 
     COMMON_ATTRIBUTES: ClassVar[Mapping[str, AttributeSpec[Any]]] = {
         "strides": INTS,
@@ -58,7 +58,7 @@ class ForwardConvOp(RowOp, WeightedOp, KnowsOperands, ABC):
     SAMPLE: ClassVar = {"strides": [1], "dilations": [1], "pads_begin": [0], "pads_end": [0]}
 
     WEIGHTS: ClassVar[str]
-    """The order of the weights' axes that ONNX has."""
+    """ONNX's axis order of the weights."""
 
     src = operand_def(TensorType)
     weights = operand_def(TensorType)
@@ -71,7 +71,7 @@ class ForwardConvOp(RowOp, WeightedOp, KnowsOperands, ABC):
 
     @classmethod
     def port_shape(cls, port: str, shape: NamedShape) -> NamedShape:
-        """NXC data, XIO or XOI weights of the channels that it has, a bias of as many."""
+        """Return NXC data, XIO or XOI weights with as many channels, and a bias."""
         channels = shape[-1] if isinstance(shape[-1], int) else 3
         return {
             "src": (*shape[:-1], channels),
@@ -85,7 +85,7 @@ class ForwardConvOp(RowOp, WeightedOp, KnowsOperands, ABC):
         return (tensor_type(element_type_of(self.src), self.in_data_format(shape)),)
 
     def operand_shapes(self) -> Iterator[tuple[SSAValue, Shape]]:
-        """The channels of src, which the weights tell."""
+        """Yield the channels of src, which the weights imply."""
         problem = self.problem()
         yield self.src, self.in_data_format((None, problem.in_channels, *(None,) * len(problem.src)))
 
@@ -94,7 +94,7 @@ class ForwardConvOp(RowOp, WeightedOp, KnowsOperands, ABC):
 
     @once_per_state
     def problem(self) -> ForwardProblem:
-        """All checks, and the numbers that they leave."""
+        """Run all checks and return the resolved sizes."""
         ports = [(self.port(index), value) for index, value in enumerate(self.operands)]
         self.check_same_dtype(ports)
         n = self.check_rank("src", self.src)
@@ -115,15 +115,15 @@ class ForwardConvOp(RowOp, WeightedOp, KnowsOperands, ABC):
 
     @abstractmethod
     def channels(self, first: int, second: int, given: Dim) -> tuple[int, int]:
-        """The channels of src and dst for weights whose first axes have these sizes, in ONNX's order."""
+        """Return the channels of src and dst from the first two axes of the weights, in ONNX's order."""
 
     @abstractmethod
     def axis_pads(self, axis: int, window: Window, size: Dim) -> Pads | None:
-        """The pads of an axis of src; None where run time decides."""
+        """Return the pads of an axis of src; None if they depend on dynamic sizes."""
 
     @abstractmethod
     def axis_size(self, axis: int, window: Window, size: Dim, pads: Pads | None) -> Dim:
-        """The size of an axis of dst."""
+        """Return the size of an axis of dst."""
 
     def _axis_size(self, axis: int, window: Window, size: Dim, pads: Pads | None) -> Dim:
         try:
@@ -149,7 +149,7 @@ class ForwardConvOp(RowOp, WeightedOp, KnowsOperands, ABC):
             raise self.error("shape of bias", given=show(self.bias), expected=expected)
 
     def canonical(self, src: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Both in ONNX's order."""
+        """Return both in ONNX's axis order."""
         n = src.ndim - 2
         data = layouts.permutation(self.data_format, "NCX", n)
         return src.transpose(data), weights.transpose(
@@ -175,7 +175,7 @@ class ForwardConvOp(RowOp, WeightedOp, KnowsOperands, ABC):
 
 
 class ConvolutionForwardOp(ForwardConvOp, ABC):
-    """Each position of dst is the sum of what a window of src holds, times weights."""
+    """Convolution: each element of dst is the weighted sum of a window of src."""
 
     SUMMARY: ClassVar = "Windows of the input, each the sum of its elements times weights."
     CONSTRAINTS: ClassVar = (
@@ -206,7 +206,7 @@ class ConvolutionForwardOp(ForwardConvOp, ABC):
 
 
 class ConvTransposeForwardOp(ForwardConvOp, ABC):
-    """Each position of src adds its weights, times it, to a window of dst."""
+    """Transposed convolution: each element of src adds its weights, scaled, to a window of dst."""
 
     SUMMARY: ClassVar = "Windows of the output, to each of which an element of the input adds its weights."
     CONSTRAINTS: ClassVar = (
@@ -225,13 +225,13 @@ class ConvTransposeForwardOp(ForwardConvOp, ABC):
 
     @property
     def added(self) -> tuple[int, ...]:
-        """output_padding of each axis."""
+        """The output_padding of each axis."""
         if self.is_same and not any(self.output_padding):
             return tuple(self._left(axis) for axis in range(len(self.strides)))
         return self.output_padding or (0,) * len(self.strides)
 
     def _left(self, axis: int) -> int:
-        """How much larger the declared size is than what the windows cover: the library takes that of dst."""
+        """Return how far the declared size exceeds what the windows cover; the library pads to dst's size."""
         if len(shape_of(self.dst)) != len(shape_of(self.src)):
             return 0
         declared, size = (self.channels_first(value)[2:][axis] for value in (self.dst, self.src))
@@ -251,7 +251,7 @@ class ConvTransposeForwardOp(ForwardConvOp, ABC):
 
     @property
     def documented_weights(self) -> bool:
-        """Whether the weights are (C / groups, O, K...), the page's layout: the channels of src tell."""
+        """True if the channels of src show that the weights are (C / groups, O, K...), the page's layout."""
         first, *_ = layouts.reorder(shape_of(self.weights), self.weights_format, self.WEIGHTS)
         channels = self.channels_first(self.src)[1]
         return isinstance(first, int) and self.groups > 1 and channels == first * self.groups
@@ -290,10 +290,10 @@ class ConvTransposeForwardOp(ForwardConvOp, ABC):
 
 
 def library_weights(weights: np.ndarray, groups: int) -> np.ndarray:
-    """(C / groups, O, K...), the page's layout, as (C, O / groups, K...).
+    """Convert weights (C / groups, O, K...), the page's layout, to (C, O / groups, K...).
 
-    Input channel i of group q is c = q C/g + i, output channel j of it o = q O/g + j, so that
-    library[q C/g + i, j] = page[i, q O/g + j].
+    Input channel i of group q is c = q C/g + i, output channel j of it o = q O/g + j, so that library[q C/g +
+    i, j] = page[i, q O/g + j].
     """
     per_group, out_channels, *kernel = weights.shape
     split = weights.reshape(per_group, groups, out_channels // groups, *kernel)

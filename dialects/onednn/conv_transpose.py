@@ -21,12 +21,12 @@ from dialects.support.shapes import Dim, element_type_of, shape_of, tensor_type
 from dialects.support.state import once_per_state
 
 SETTLED = DISCARDABLE_PREFIX + "settled_layout"
-"""The attribute of an op whose weights layout only a default decides."""
+"""Attribute of an op whose weights layout is ambiguous, and chosen by default."""
 
 
 @dataclass(frozen=True)
 class ConvTransposeBackwardDataProblem:
-    """The op's numbers, in NCX order. pads has an entry per axis, None where Y is not known."""
+    """The resolved sizes of the op, in NCX order. Pads are None per axis if Y is unknown."""
 
     batch: Dim
     out_channels: int
@@ -37,7 +37,7 @@ class ConvTransposeBackwardDataProblem:
     dst: tuple[Dim, ...]
     pads: tuple[Pads | None, ...]
     documented_weights: bool
-    """Whether the weights are (C / groups, O, K...) as the page has it, not (C, O / groups, K...)."""
+    """True if the weights are (C / groups, O, K...), the page's layout, not (C, O / groups, K...)."""
 
 
 @documented_op
@@ -48,7 +48,7 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
     j-th channel of c's group and positions outside diff_dst counting as 0.
 
     diff_dst (N, O, Y...) in data_format; weights as IOX or XOI, where I is C and O is O / groups
-    (the library) or, told by the sizes, I is C / groups and O is O (the page);
+    (the library) or, if the sizes require it, I is C / groups and O is O (the page);
     diff_src (N, C, X...) with X = (Y + pb + pe - Ke) div s + 1.
 
     C1 one float dtype on all ports; C2 rank 3 to 5, weights of the same rank; C3 list lengths and
@@ -87,7 +87,7 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
 
     @once_per_state
     def problem(self) -> ConvTransposeBackwardDataProblem:
-        """All checks C1..C7, and the numbers that they leave."""
+        """Run all checks C1 to C7 and return the resolved sizes."""
         self.check_same_dtype([("diff_dst", self.diff_dst), ("weights", self.weights)])
         n = self.check_rank("diff_dst", self.diff_dst)
         self.check_sizes("diff_dst", shape_of(self.diff_dst), self.data_format)
@@ -113,12 +113,11 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
         )
 
     def _is_documented(self, channels: Dim, first: int, second: int, kernel: Sequence[int]) -> bool:
-        """Which of the two weights layouts it is: (C, O / groups, ...) or, as the page has it,
-        (C / groups, O, ...).
+        """Return whether the weights have the page's layout (C / groups, O, ...), not (C, O / groups, ...).
 
-        The channels of diff_dst tell: they are O. Where they are unknown, the declared ones of diff_src
-        do: they are C. Without both, that groups divide the channels may leave one reading; else it is
-        the library's, and a remark says so.
+        The channels of diff_dst decide: they are O. If they are unknown, the declared channels of diff_src
+        do: they are C. Without both, divisibility by groups may exclude one layout; otherwise it is the
+        library's, with a remark.
         """
         groups = self.groups
         if groups > 1 and not isinstance(channels, int):
@@ -141,23 +140,23 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
         return documented
 
     def _possible_readings(self, first: int, second: int) -> tuple[bool, bool]:
-        """Whether groups divide the channels in the library's layout, and in the page's."""
+        """Return whether groups divide the channels in the library's layout, and in the page's."""
         groups = self.groups
         return first % groups == 0, second % groups == 0
 
     def _declared_reading(self, first: int) -> bool | None:
-        """Whether the declared channels of diff_src say the page's layout; None where they say nothing."""
+        """Return whether the declared channels of diff_src imply the page's layout; None if neither."""
         declared, groups = self._declared_channels(), self.groups
         return {first: False, first * groups: True}.get(declared) if isinstance(declared, int) else None
 
     @property
     def is_open(self) -> bool:
-        """Whether nothing tells the two weights layouts apart: they are then read as the library does."""
+        """True if both weights layouts are possible; the library's is then assumed."""
         static = self.static_weights(self.weights, len(shape_of(self.diff_dst)) - 2)
         first, second, *_ = layouts.reorder(static, self.weights_format, "IOX")
         channels = self.channels_first(self.diff_dst)[1]
-        told = isinstance(channels, int) or self._declared_reading(first) is not None
-        return self.groups > 1 and not told and all(self._possible_readings(first, second))
+        known = isinstance(channels, int) or self._declared_reading(first) is not None
+        return self.groups > 1 and not known and all(self._possible_readings(first, second))
 
     def settle(self) -> bool:
         if not self.is_open:
@@ -181,13 +180,13 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
 
     def _reading_error(self, channels: int, first: int, documented: bool) -> GradcError:
         groups = self.groups
-        said = [f"the library's layout (C, O/groups, ...), C = {first}"]
-        said.append(f"the page's layout (C/groups, O, ...), C = {first * groups}")
-        told, given = reversed(said) if documented else said
+        readings = [f"the library's layout (C, O/groups, ...), C = {first}"]
+        readings.append(f"the page's layout (C/groups, O, ...), C = {first * groups}")
+        expected, given = reversed(readings) if documented else readings
         return self.error(
             f"weights {show(self.weights)} with groups {groups}",
             given=f"{given}, by the channels {self._declared_channels()} of diff_src",
-            expected=f"{told}, by the {channels} channels of diff_dst",
+            expected=f"{expected}, by the {channels} channels of diff_dst",
         )
 
     def _channel_error(self, channels: int, first: int, second: int, kernel: Sequence[int]) -> GradcError:
@@ -254,7 +253,7 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
                 self._check_forward(letter, given, window, y, x, pad)
 
     def _check_forward(self, letter: str, given: int, window: Window, y: int, x: int, pads: Pads) -> None:
-        """Y = s (X - 1) + Ke - pb - pe + output_padding."""
+        """Check Y = s (X - 1) + Ke - pb - pe + output_padding."""
         forward = window.input_size(x, *pads, given)
         if forward != y:
             raise self.error(

@@ -1,4 +1,4 @@
-"""The gradients of Convolution and ConvTranspose with respect to their weights."""
+"""Gradients of Convolution and ConvTranspose with respect to their weights."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from dialects.support.shapes import Dim, NamedShape, Shape, element_type_of, sha
 
 @dataclass(frozen=True)
 class WeightsRow(Row):
-    """`order` is ONNX's order of the weights. The windows slide over the tensor whose channels come second
-    there: O are the channels of diff_dst, I those of src."""
+    """A weights gradient; `order` is ONNX's axis order of the weights. The windows slide over the tensor
+    whose channels are second in it: O are the channels of diff_dst, I those of src."""
 
     order: str = "OIX"
 
@@ -83,12 +83,12 @@ class WeightsGradientOp(RowOp, WeightedOp, KnowsOperands, ABC):
 
     @property
     def image(self) -> SSAValue:
-        """What the windows slide over."""
+        """The tensor that the windows slide over."""
         return self.diff_dst if self.is_transposed else self.src
 
     @property
     def window_values(self) -> SSAValue:
-        """What there is one of per window."""
+        """The tensor with one element per window."""
         return self.src if self.is_transposed else self.diff_dst
 
     @property
@@ -96,10 +96,9 @@ class WeightsGradientOp(RowOp, WeightedOp, KnowsOperands, ABC):
         return self.windows(self._weights()[2:])
 
     def pads_of_axis(self, axis: int, image: Dim, values: Dim) -> Pads | None:
-        """The pads of a spatial axis by its sizes; None where they depend on one that is not known.
-
-        Those of a transposed convolution begin as if src were the image of a convolution: so the library has
-        it. They end with the last window."""
+        """Return the pads of a spatial axis; None if they depend on an unknown size. For a transposed
+        convolution the begin pad is that of a convolution over src, as in the library; the end pad reaches to
+        the last window."""
         window, word_ = self.kernel_windows[axis], self.auto_pad
         if not self.is_same:
             return self.given_pads()[axis]
@@ -111,7 +110,7 @@ class WeightsGradientOp(RowOp, WeightedOp, KnowsOperands, ABC):
         return same_pads(window, image, word_)
 
     def pads(self) -> list[Pads | None]:
-        """Per spatial axis, None where they depend on a size that is not known."""
+        """Return the pads per spatial axis, None if they depend on an unknown size."""
         images, values = (self.channels_first(value)[2:] for value in (self.image, self.window_values))
         pairs = zip(images, values, strict=True)
         return [self.pads_of_axis(axis, *sizes) for axis, sizes in enumerate(pairs)]
@@ -149,7 +148,7 @@ class WeightsGradientOp(RowOp, WeightedOp, KnowsOperands, ABC):
             raise self.error("batch of diff_dst", given=batches[1], expected=f"{batches[0]}, that of src")
 
     def _sources(self) -> Iterator[tuple[str, Sequence[Dim]]]:
-        """What says the shape of the weights, the first of all first."""
+        """Yield sources of the weights' shape by decreasing precedence."""
         if self.weights_shape_input is not None:
             sizes = demands.elements_of(self.weights_shape_input)
             if sizes is not None:
@@ -160,7 +159,7 @@ class WeightsGradientOp(RowOp, WeightedOp, KnowsOperands, ABC):
         yield "the declared result type", shape_of(self.diff_weights)
 
     def _weights(self) -> tuple[int, ...]:
-        """The shape of the weights in ONNX's order."""
+        """Return the shape of the weights in ONNX's order."""
         rank = len(shape_of(self.src))
         for name, shape in self._sources():
             if len(shape) != rank:
@@ -211,8 +210,8 @@ class WeightsGradientOp(RowOp, WeightedOp, KnowsOperands, ABC):
                 raise self.error(f"axis {letter}: {error.diagnostic.message}") from None
 
     def _demand_size(self, letter: str, window: Window, x: Dim, y: Dim, pads: Pads | None) -> None:
-        """The windows over x are y: 0 <= x + pads - Ke - s (y - 1) < s. The pad that `same` has at the end of
-        a transposed one makes up for what is less."""
+        """Require y windows over x: 0 <= x + pads - Ke - s (y - 1) < s. With `same`, the end pad of a
+        transposed convolution compensates a smaller x."""
         last, least = multiply(subtract(y, 1), window.stride), 0
         total: Dim = None if pads is None else sum(pads)
         if self.is_same and self.is_transposed:

@@ -38,10 +38,9 @@ from dialects.support.state import once_per_state
 
 @dataclass(frozen=True)
 class ConvolutionBackwardDataProblem:
-    """The op's numbers, in NCX order. `None` marks what only run time knows.
+    """The resolved sizes of the op, in NCX order; None marks dynamic ones.
 
-    src and dst are the spatial sizes X and Y; pads has an entry per axis, None where it depends on a
-    size that is not known.
+    src and dst are the spatial sizes X and Y; pads are None per axis if they depend on an unknown size.
     """
 
     batch: Dim
@@ -56,7 +55,7 @@ class ConvolutionBackwardDataProblem:
 
 @dataclass(frozen=True)
 class ShapeSource:
-    """One of the places that may say the full shape of diff_src, in `data_format` order."""
+    """A source of the full shape of diff_src, in `data_format` order."""
 
     name: str
     shape: Shape
@@ -106,12 +105,12 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
 
     @property
     def has_runtime_shape(self) -> bool:
-        """Whether the size of diff_src is an operand's run-time value."""
+        """True if the size of diff_src is the run-time value of an operand."""
         return self.dst_shape_input is not None and constant_value(self.dst_shape_input) is None
 
     @once_per_state
     def problem(self) -> ConvolutionBackwardDataProblem:
-        """All checks C1..C8, and the numbers that they leave."""
+        """Run all checks C1 to C8 and return the resolved sizes."""
         n = self._check_ports()
         out_channels, per_group, *kernel = self._weights_oix(n)
         batch, channels, *dst = self.channels_first(self.diff_dst)
@@ -159,7 +158,7 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
         )
 
     def sources(self) -> list[ShapeSource]:
-        """The known sources of diff_src's shape, the one that precedes first."""
+        """Return the known sources of diff_src's shape by decreasing precedence."""
         found: list[ShapeSource] = []
         if self.dst_shape_input is not None:
             value = constant_value(self.dst_shape_input)
@@ -176,7 +175,7 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
         return found
 
     def _source(self, n: int) -> ShapeSource | None:
-        """The source that decides; None where a run-time input does."""
+        """Return the source that takes precedence; None if that is a run-time input."""
         if len(shape_of(self.diff_src)) != n + 2:
             raise self.error(
                 "rank of diff_src", given=show(self.diff_src), expected=f"{n + 2}, that of diff_dst"
@@ -256,7 +255,7 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
     def pads_of_axis(
         self, axis: int, letter: str, window: Window, x: Dim, y: Dim, rule: str = ""
     ) -> Pads | None:
-        """The pads of one axis under `auto_pad` same_*; None if they depend on unknown sizes."""
+        """Return the pads of one axis under `auto_pad` same_*; None if they depend on unknown sizes."""
         if not isinstance(x, int):
             return None
         padding = self.value("output_padding")[axis] if self.is_given("output_padding") else 0
@@ -305,12 +304,11 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
             return
         if given := self.value("output_padding")[axis]:
             yield self.remark(
-                f"output_padding axis {letter}: given {given}; the size of diff_src, which only run time "
-                "knows, decides"
+                f"output_padding axis {letter}: given {given}; the dynamic size of diff_src decides"
             )
 
     def _rules_differ(self, axis: int, letter: str, window: Window, x: int) -> bool:
-        """For a size of diff_src and the one of diff_dst that both rules admit."""
+        """Compare both rules for a size of diff_src and the size of diff_dst that both admit."""
         y = -(-x // window.stride)
         pads = [self.pads_of_axis(axis, letter, window, x, y, rule) for rule in ("documented", "library")]
         return pads[0] != pads[1]
@@ -343,7 +341,7 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
             )
 
     def _is_rule_open(self, axis: int, letter: str, window: Window) -> bool:
-        """Whether the rules differ for some sizes of an axis, and the graph does not say which counts."""
+        """Return whether the rules differ for some sizes of an axis and the graph states none."""
         if not self.is_same or self.states_rule:
             return False
         return any(self._rules_differ(axis, letter, window, x) for x in rest_sizes(window))

@@ -1,4 +1,4 @@
-"""The base classes of the families whose ops are rows: ports, constraints, shape rules and meanings."""
+"""Base classes of ops that are declared by op specs: ports, constraints, shape rules and semantics."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ USE_DST = FLAG.with_default(True)
 
 
 class RowOp(OneDNNOp, ABC):
-    """An op that is a row of its family's table."""
+    """An op declared by an op spec in a table."""
 
     ROW: ClassVar[Row]
 
     SUMMARY: ClassVar[str]
-    """What the ops of the family have in common, in a line."""
+    """One line that applies to all ops of the class."""
 
     CONSTRAINTS: ClassVar[str]
-    """What each of them demands, numbered."""
+    """The numbered constraints of each op."""
 
     COMMON_ATTRIBUTES: ClassVar[Mapping[str, AttributeSpec[Any]]] = {}
-    """Attributes that all of them have beside those of the row."""
+    """Attributes that all ops have in addition to those of their spec."""
 
     SAMPLE: ClassVar[Mapping[str, Any]] = {}
-    """Attributes for an example of the op, where not any value of their type fits any data."""
+    """Attribute values for an example of the op, where not every value is valid."""
 
     CHOOSES_DTYPE: ClassVar[bool] = False
-    """Whether the type of the first result says its dtype, among several that the operands leave."""
+    """True if the declared type of the first result selects its dtype."""
 
     RANKS: ClassVar[Sequence[int]] = (1, 2, 3, 4, 5)
-    """Ranks that data may have: those of which documents and tests take examples."""
+    """Ranks of the data in documentation examples and tests."""
 
     traits = traits_def(Pure())
 
     @classmethod
     def result_dtypes(cls, dtype: str) -> tuple[str, ...]:
-        """The dtypes that the first result may have for data of a dtype."""
+        """Return the dtypes that the first result may have for data of a dtype."""
         return (dtype,)
 
     def check_chosen(self, dtype: str) -> Attribute:
-        """The dtype that the type of the first result says, which must be one of those."""
+        """Return the declared dtype of the first result, which must be admitted."""
         chosen, admitted = element_type_of(self.results[0]), self.result_dtypes(dtype)
         only = dtypes.by_name(admitted[0])
         if len(admitted) == 1 and only is not None:
@@ -67,7 +67,7 @@ class RowOp(OneDNNOp, ABC):
         return chosen
 
     def checked_axis(self, value: SSAValue, name: str = "axis") -> int:
-        """An attribute that is an axis of a tensor, counted from the first."""
+        """Return an attribute that is an axis of a tensor, as a non-negative index."""
         axis, rank = self.value(name), len(shape_of(value))
         if not -rank <= axis < rank:
             raise self.error(name, given=axis, expected=f"{-rank} to {rank - 1}")
@@ -75,34 +75,34 @@ class RowOp(OneDNNOp, ABC):
 
     @classmethod
     def attributes_of(cls, row: Row) -> dict[str, AttributeSpec[Any]]:
-        """All attributes of a row of this family."""
+        """Return all attributes of an op spec in this class."""
         return {**row.attributes, **cls.COMMON_ATTRIBUTES}
 
     def given_attributes(self) -> Mapping[str, Any]:
-        """The value of each attribute of the row."""
+        """Return the value of each attribute of the op spec."""
         return {name: self.value(name) for name in self.ROW.attributes}
 
     @classmethod
     def port_dtype(cls, port: str, dtype: str) -> str:
-        """The dtype of a port of an op on data of a dtype."""
+        """Return the dtype of a port for data of a dtype."""
         del port
         return dtype
 
     @classmethod
     def port_shape(cls, port: str, shape: NamedShape) -> NamedShape:
-        """A shape that a port may have beside data of a shape."""
+        """Return a valid shape of a port for data of a shape."""
         del port
         return shape
 
     @classmethod
     def knows_sizes(cls, port: str) -> bool:
-        """Whether compile time must know the sizes of a port."""
+        """Return whether the sizes of a port must be static."""
         del port
         return False
 
     @abstractmethod
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        """The results in float64, or in the dtype that a result has anyway."""
+        """Return the results in float64, or in the dtype that a result always has."""
 
     def remarks(self) -> Iterator[Diagnostic]:
         return iter(())
@@ -133,7 +133,7 @@ class RowOp(OneDNNOp, ABC):
 
 
 class UnaryOp(RowOp, ABC):
-    """dst[i] is a function of src[i]."""
+    """An elementwise function: dst[i] = f(src[i])."""
 
     SUMMARY: ClassVar = "A function of each element."
     CONSTRAINTS: ClassVar = "C1 a float dtype."
@@ -152,7 +152,7 @@ class UnaryOp(RowOp, ABC):
 
 
 class BinaryOp(RowOp, ABC):
-    """dst[i] is a function of src_0[i] and src_1[i], which broadcast as in numpy."""
+    """An elementwise function of two operands that broadcast as in numpy."""
 
     SUMMARY: ClassVar = "A function of two elements, with numpy's broadcasting."
     CONSTRAINTS: ClassVar = (
@@ -182,13 +182,13 @@ class BinaryOp(RowOp, ABC):
         return (dtype, *(each for each in rounds if each != dtype)) if dtype in rounds else (dtype,)
 
     def _result_dtype(self) -> Attribute:
-        """The declared one, where it and the common one are of those that a result may round to."""
+        """Return the declared dtype if it and the common one are f32, bf16 or f16, else the common one."""
         common, declared = self._common_dtype(), element_type_of(self.dst)
         rounds = {dtypes.name_of(common), dtypes.name_of(declared)} <= {"f32", *dtypes.HALVES}
         return declared if rounds else common
 
     def _common_dtype(self) -> Attribute:
-        """That of the operands; f32 beside a half type gives f32."""
+        """Return the dtype of the operands; f32 with a half type gives f32."""
         names = {port: self._check_dtype(port, value) for port, value in self._ports()}
         if len({*names.values()}) == 1:
             return element_type_of(self.src_0)
@@ -210,7 +210,7 @@ class BinaryOp(RowOp, ABC):
 
 
 class ComparisonOp(BinaryOp, ABC):
-    """dst[i] says whether src_0[i] and src_1[i] are in a relation."""
+    """An elementwise comparison with a boolean result."""
 
     SUMMARY: ClassVar = "A relation of two elements, with numpy's broadcasting."
     CONSTRAINTS: ClassVar = (
@@ -225,7 +225,7 @@ class ComparisonOp(BinaryOp, ABC):
 
 
 class ChoiceOp(RowOp, ABC):
-    """dst[i] is src_0[i] or src_1[i]. cond broadcasts to the sources' shape, which it does not enlarge."""
+    """Elementwise selection by a condition that broadcasts to the sources' shape without enlarging it."""
 
     SUMMARY: ClassVar = "Elements of one tensor or the other, as a condition says."
     CONSTRAINTS: ClassVar = (
@@ -257,7 +257,7 @@ class ChoiceOp(RowOp, ABC):
         return (tensor_type(element_type_of(self.src_0), together),)
 
     def _with(self, common: Shape) -> Shape:
-        """The sources' shape beside that of cond."""
+        """Return the sources' shape, after checking that cond broadcasts to it."""
         with contextlib.suppress(GradcError):
             together = broadcast([shape_of(self.cond), common])
             if len(together) == len(common) and demands.equal_shapes("cond", together, common):
@@ -270,7 +270,7 @@ class ChoiceOp(RowOp, ABC):
 
 
 class UnaryBackwardOp(RowOp, ABC):
-    """Gradient of an op that works element by element."""
+    """Gradient of an elementwise op."""
 
     ROW: ClassVar[BackwardRow]  # pyright: ignore[reportIncompatibleVariableOverride]
 
@@ -290,7 +290,7 @@ class UnaryBackwardOp(RowOp, ABC):
 
     @property
     def uses_dst(self) -> bool:
-        """Whether the first input is the output of the forward op."""
+        """True if the first input is the output of the forward op."""
         return "use_dst" in documented_attributes(type(self)) and self.value("use_dst")
 
     def infer_result_types(self) -> tuple[TensorType, ...]:
@@ -305,7 +305,7 @@ class UnaryBackwardOp(RowOp, ABC):
 
 
 class ReductionOp(RowOp, ABC):
-    """dst gathers the elements of src that differ in the positions of some axes only."""
+    """Reduction of src over some axes."""
 
     SUMMARY: ClassVar = "Over the elements src[j] that share the position of dst on the axes that stay."
     CONSTRAINTS: ClassVar = (
@@ -339,7 +339,7 @@ class ReductionOp(RowOp, ABC):
         return tuple(dims)
 
     def known_axes(self) -> tuple[int, ...] | None:
-        """The reduced axes, counted from the first; None where only run time knows them."""
+        """Return the reduced axes as non-negative indices; None if they are a run-time value."""
         if self.axes_input is None:
             return self._checked_axes(self.value("axes"))
         if self.is_given("axes") and self.value("axes"):
@@ -356,15 +356,15 @@ class ReductionOp(RowOp, ABC):
         return self._checked_axes(known)
 
     def _demand_axes(self, axes: Sequence[Dim]) -> None:
-        """`_checked_axes` of those that run time brings: two that are not equal, nor `rank` apart."""
+        """Require of run-time axes what `_checked_axes` checks: in range, no two equal or `rank` apart."""
         rank = len(shape_of(self.src))
-        for place, axis in enumerate(axes):
-            demands.between(f"axes[{place}]", axis, -rank, rank - 1)
-            for before in axes[:place]:
+        for index, axis in enumerate(axes):
+            demands.between(f"axes[{index}]", axis, -rank, rank - 1)
+            for before in axes[:index]:
                 square = multiply(subtract(axis, before), subtract(axis, before))
-                demands.between(f"axes[{place}], once", square, 1)
+                demands.between(f"axes[{index}], once", square, 1)
                 apart = subtract(square, rank * rank)
-                demands.between(f"axes[{place}], counted from the first", multiply(apart, apart), 1)
+                demands.between(f"axes[{index}], counted from the first", multiply(apart, apart), 1)
 
     def _count_of_axes(self) -> int:
         assert self.axes_input is not None

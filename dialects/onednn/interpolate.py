@@ -42,8 +42,8 @@ class InterpolateBackwardOp(OneDNNOp, KnowsOperands):
     coordinate is (y + 1/2) X / Y - 1/2 (half_pixel) or y (X - 1) / (Y - 1), 0 if Y = 1
     (align_corners); `nearest` rounds it half up. X and Y are the true sizes, never the scales.
 
-    src (N, C, X...) gives its shape only; diff_dst (N, C, Y...); sizes, s32, is Y again; diff_src has
-    src's shape. `nearest_rounding` is gradc's own, for importers: `pytorch_nearest` is
+    src (N, C, X...) gives its shape only; diff_dst (N, C, Y...); sizes, s32, equals Y; diff_src has
+    src's shape. `nearest_rounding` is gradc's extension, for importers: `pytorch_nearest` is
     floor(y X / Y), `onnx_prefer_floor` rounds half down.
 
     C1 one float dtype on all data ports, sizes s32 1-D; C2 rank 3 to 5, equal; C3 N and C equal;
@@ -83,12 +83,12 @@ class InterpolateBackwardOp(OneDNNOp, KnowsOperands):
         return (self.src.type,)
 
     def operand_shapes(self) -> Iterator[tuple[SSAValue, Shape]]:
-        """N and C are those of the other, and the spatial sizes of diff_dst those of `sizes`."""
+        """Yield equal N and C, and the spatial sizes of diff_dst from `sizes`."""
         self.check()
         yield from agreed(self.src, self.diff_dst, self.data_format)
         spatial = layouts.spatial_axes(self.data_format, len(shape_of(self.src)) - 2)
-        told = dict(zip(spatial, self._known_sizes() or (), strict=False))
-        yield self.diff_dst, tuple(told.get(axis) for axis in range(len(shape_of(self.src))))
+        sizes = dict(zip(spatial, self._known_sizes() or (), strict=False))
+        yield self.diff_dst, tuple(sizes.get(axis) for axis in range(len(shape_of(self.src))))
 
     def _known_sizes(self) -> Sequence[int] | None:
         if self.is_given("sizes"):
@@ -109,7 +109,7 @@ class InterpolateBackwardOp(OneDNNOp, KnowsOperands):
                 return ResizeRule("nearest_half_up", coordinate_mode)
 
     def check(self) -> None:
-        """All checks C1..C6."""
+        """Check C1 to C6."""
         self.check_same_dtype([("src", self.src), ("diff_dst", self.diff_dst)])
         n = self.check_rank("src", self.src)
         if self.check_rank("diff_dst", self.diff_dst) != n:
@@ -135,7 +135,7 @@ class InterpolateBackwardOp(OneDNNOp, KnowsOperands):
     def _check_pytorch_nearest(self) -> None:
         if self.coordinate_transformation_mode == "align_corners":
             raise self.error(
-                "nearest_rounding pytorch_nearest has a coordinate rule of its own",
+                "nearest_rounding pytorch_nearest defines its own coordinate rule",
                 given="coordinate_transformation_mode align_corners",
                 expected="half_pixel",
             )
@@ -195,7 +195,7 @@ class InterpolateBackwardOp(OneDNNOp, KnowsOperands):
         for letter, given, x, y in zip(axis_letters(len(dst)), self.value("scales"), src, dst, strict=True):
             if not 0 < given <= F32_MAX:
                 raise self.error(f"scales axis {letter}", given=given, expected="positive and finite")
-            # sizes precedes scales, so a scale that differs is then no more than a remark
+            # sizes takes precedence, so a different scale is a remark only
             if self.is_given("sizes") or scale_fits(given, x, y):
                 continue
             raise self.error(
@@ -242,7 +242,7 @@ class InterpolateBackwardOp(OneDNNOp, KnowsOperands):
 
 
 def scale_fits(scale: float, x: Dim, y: Dim) -> bool:
-    """Whether X scaled can be Y: exactly, by truncation, or within what six printed digits lose."""
+    """Return whether X scaled can be Y: exactly, by truncation, or up to the error of six printed digits."""
     if not isinstance(x, int) or not isinstance(y, int):
         return True
     exact = x * float(np.float32(scale))

@@ -25,11 +25,11 @@ from dialects.support.diagnostics import Diagnostic
 from dialects.support.shapes import Dim, NamedShape, element_type_of, shape_of, tensor_type
 
 MOST_PARTS = 2**10
-"""Of a scale as a fraction with which sizes that run time decides are multiplied exactly."""
+"""Largest denominator of a scale that is applied exactly, as a fraction, to dynamic sizes."""
 
 
 class InterpolationOp(RowOp, ABC):
-    """dst has src's elements at positions between them, on each spatial axis."""
+    """Interpolation: dst samples src between its elements, on each spatial axis."""
 
     SUMMARY: ClassVar = "The input at other positions along its spatial axes."
     CONSTRAINTS: ClassVar = (
@@ -63,7 +63,7 @@ class InterpolationOp(RowOp, ABC):
 
     @property
     def rule(self) -> ResizeRule:
-        """A nearest position is rounded half up, as the library does."""
+        """The sampling rule; nearest rounds half up, as the library does."""
         interpolation = "nearest_half_up" if self.mode == "nearest" else "linear"
         return ResizeRule(interpolation, self.coordinate_transformation_mode)
 
@@ -97,17 +97,17 @@ class InterpolationOp(RowOp, ABC):
             raise self.error("the size of dst is not given", expected=expected)
 
     def axis_size(self, index: int, size: Dim) -> Dim:
-        """The size of a spatial axis of dst over one of src, as far as compile time knows."""
+        """Return the size of a spatial axis of dst from that of src; None if unknown at compile time."""
         if self.sizes_input is not None:
             given = demands.elements_of(self.sizes_input)
             if given is None:
                 return None
-            told = given[index]
-            if isinstance(told, int) and told < 1:
+            wanted = given[index]
+            if isinstance(wanted, int) and wanted < 1:
                 letter = axis_letters(len(given))[index]
-                raise self.error(f"sizes input axis {letter}", given=told, expected="a positive size")
-            demands.positive(f"sizes[{index}]", told)
-            return told
+                raise self.error(f"sizes input axis {letter}", given=wanted, expected="a positive size")
+            demands.positive(f"sizes[{index}]", wanted)
+            return wanted
         if self.sizes:
             return self.sizes[index]
         scale = self.scales[index]
@@ -130,7 +130,7 @@ class InterpolationOp(RowOp, ABC):
             y = int(given[0].ravel()[index]) if given else self.axis_size(index, x)
             assert isinstance(y, int)
             rows.append((y - x, axis, y))
-        # those that shrink first: nothing between is larger than src or dst
+        # shrink axes first, so that no intermediate is larger than src or dst
         for _, axis, y in sorted(rows):
             dst = self.ROW.meaning(dst, axis, *rule.sampling(src.shape[axis], y).taps())
         return (dst,)
@@ -151,7 +151,7 @@ class InterpolationOp(RowOp, ABC):
 
 
 def exact_ratio(scale: float) -> Fraction | None:
-    """A scale as a fraction of few parts; None if it is none."""
+    """Return a scale as a fraction with a small denominator, else None."""
     ratio = Fraction(float(np.float32(scale)))
     return ratio if ratio.denominator <= MOST_PARTS else None
 
@@ -159,7 +159,7 @@ def exact_ratio(scale: float) -> Fraction | None:
 def sampled(
     data: np.ndarray, axis: int, lower: np.ndarray, upper: np.ndarray, fraction: np.ndarray
 ) -> np.ndarray:
-    """Along one axis; a position that is met exactly has no neighbour."""
+    """Interpolate along one axis; an exactly sampled position ignores its neighbour."""
     along: Sequence[int] = [-1 if i == axis else 1 for i in range(data.ndim)]
     part = fraction.reshape(along)
     first, second = data.take(lower, axis), data.take(upper, axis)

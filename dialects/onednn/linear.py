@@ -1,4 +1,4 @@
-"""Products of matrices, and biases."""
+"""Matrix products and biases."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ChannelOp(RowOp, ABC):
         return layouts.axis_of(self.value("data_format"), "C", rank - 2)
 
     def check_per_channel(self, port: str, value: SSAValue, channels: shapes.Dim) -> None:
-        """A vector with an element per channel."""
+        """Check that an operand is a vector with one element per channel."""
         if not demands.equal_shapes(port, shape_of(value), (channels,)):
             expected = shapes.show((channels,))
             hint = f"data_format is {self.value('data_format')}"
@@ -41,7 +41,7 @@ class ChannelOp(RowOp, ABC):
 
 
 class BiasOp(ChannelOp, ABC):
-    """dst[i] is src[i] plus the bias of its channel."""
+    """Adds a bias per channel."""
 
     SUMMARY: ClassVar = "A number per channel, added to each element of the channel."
     CONSTRAINTS: ClassVar = "C1 one float dtype on both ports; C2 bias is a vector of the channels of src."
@@ -67,7 +67,7 @@ class BiasOp(ChannelOp, ABC):
 
 
 class BiasBackwardOp(ChannelOp, ABC):
-    """diff_bias has the sum of each channel of diff_dst."""
+    """Gradient of a bias: the sum of diff_dst per channel."""
 
     SUMMARY: ClassVar = "The gradient of an added bias: the sum of each channel."
     CONSTRAINTS: ClassVar = "C1 a float dtype; C2 two axes or more."
@@ -87,7 +87,7 @@ class BiasBackwardOp(ChannelOp, ABC):
 
 
 class ProductOp(RowOp, ABC):
-    """dst is the product of the matrices of src and weights, plus a bias."""
+    """Matrix product of src and weights, plus a bias."""
 
     SUMMARY: ClassVar = "Products of matrices, the last two axes, as numpy's matmul has them, plus a bias."
     CONSTRAINTS: ClassVar = (
@@ -118,7 +118,7 @@ class ProductOp(RowOp, ABC):
         return shape[-1:] if port == "bias" else shape
 
     def is_transposed(self, port: str) -> bool:
-        """Whether the last two axes of an operand are exchanged; those of a vector are not."""
+        """Return whether the last two axes of an operand are exchanged; never those of a vector."""
         value, flag = (self.src, "transpose_a") if port == "src" else (self.weights, "transpose_b")
         return len(shape_of(value)) > 1 and self.value(flag)
 
@@ -165,7 +165,7 @@ class ProductOp(RowOp, ABC):
 
     @property
     def has_single_bias(self) -> bool:
-        """Whether the bias is one number, in a vector: beside the product of two vectors it is a scalar."""
+        """True if the bias is a vector of one element; for a product of two vectors it acts as a scalar."""
         return self.bias is not None and shape_of(self.bias) == (1,)
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -181,7 +181,7 @@ def _exchanged(shape: Shape, is_transposed: bool) -> Shape:
 
 
 def along(vector: np.ndarray, axis: int, rank: int) -> np.ndarray:
-    """A vector in the shape that broadcasts along an axis."""
+    """Reshape a vector to broadcast along an axis."""
     return vector.reshape([-1 if i == axis else 1 for i in range(rank)])
 
 

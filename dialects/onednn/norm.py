@@ -1,4 +1,4 @@
-"""Ops that bring elements to mean 0 and variance 1, or to mean square 1."""
+"""Normalisation ops: to mean 0 and variance 1, or to mean square 1."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ LAST_AXES: dict[str, AttributeSpec[Any]] = {"begin_norm_axis": INT.with_default(
 
 
 class NormalizationOp(RowOp, ABC):
-    """An op with parameters beside its data: scale, shift and statistics, all of one dtype."""
+    """An op with parameters (scale, shift, statistics) of one dtype."""
 
     DATA: ClassVar[tuple[str, ...]] = ("src",)
-    """The ports in front of the parameters."""
+    """The data ports, which precede the parameters."""
 
     @property
     def data(self) -> SSAValue:
@@ -37,7 +37,7 @@ class NormalizationOp(RowOp, ABC):
         return dtype if port in cls.DATA or dtype == "f64" else "f32"
 
     def parameters(self) -> list[tuple[str, SSAValue]]:
-        """What is given of them, with their ports."""
+        """Return the given parameters with their ports."""
         first = len(self.DATA)
         return list(zip(self.PORTS[first:], self.operands[first:], strict=False))
 
@@ -45,13 +45,13 @@ class NormalizationOp(RowOp, ABC):
         return dict(self.parameters()).get(port)
 
     def check_data(self) -> Shape:
-        """The shape of the data, which have one float dtype."""
+        """Check that the data ports have one float dtype; return their shape."""
         ports = list(zip(self.DATA, self.operands, strict=False))
         self.check_same_dtype(ports)
         return self._check_equal_shapes(ports)
 
     def parameters_dtype(self) -> Attribute:
-        """That of those that are given; without any f32, or f64 for data of f64."""
+        """Return the dtype of the given parameters; without any, f32, or f64 for f64 data."""
         given = dtypes.name_of(element_type_of(self.data))
         admitted = (given,) if given in ("f32", "f64") else ("f32", given)
         known = self.parameters()
@@ -70,7 +70,7 @@ class NormalizationOp(RowOp, ABC):
             raise self.error(f"shape of {port}", given=show(value), expected=shapes.show(expected), hint=hint)
 
     def check_affine(self, before: int) -> None:
-        """gamma and beta are there as `use_affine` says, behind `before` other operands."""
+        """Check that gamma and beta are present iff `use_affine`, after `before` other operands."""
         uses = self.value("use_affine")
         expected = before + 2 if uses else before
         if len(self.operands) != expected:
@@ -81,7 +81,7 @@ class NormalizationOp(RowOp, ABC):
 
 
 class ForwardOp(NormalizationOp, ABC):
-    """An op with gamma and beta, or neither, that gives the statistics beside its result."""
+    """An op with gamma and beta, or neither, that also returns the statistics."""
 
     PORTS: ClassVar = ("src", "gamma", "beta")
     RESULTS: ClassVar = ("dst", "mean", "variance")
@@ -105,7 +105,7 @@ class ForwardOp(NormalizationOp, ABC):
         return operands[0] if index == 0 or dtypes.name_of(operands[0]) == "f64" else f32
 
     def statistics_dtype(self) -> Attribute:
-        """That of the parameters; without any mean is declared with that of src, or f32."""
+        """Return the dtype of the parameters; without any, the declared dtype of mean: src's, or f32."""
         known, own = self.parameters_dtype(), element_type_of(self.src)
         return own if not self.parameters() and element_type_of(self.mean) == own else known
 
@@ -118,11 +118,11 @@ class LastAxesOp(NormalizationOp, ABC):
     """An op that normalises over the axes from `begin_norm_axis` on."""
 
     def first_axis(self) -> int:
-        """The first normalised axis, counted from the first."""
+        """Return the first normalised axis as a non-negative index."""
         return self.checked_axis(self.data, "begin_norm_axis")
 
     def check_last(self, port: str, value: SSAValue, shape: Shape) -> None:
-        """A parameter in the shape of the normalised axes."""
+        """Check that a parameter has the shape of the normalised axes."""
         hint = f"begin_norm_axis is {self.value('begin_norm_axis')}"
         self.check_parameter(port, value, shape[self.first_axis() :], hint)
 
@@ -131,7 +131,7 @@ class LastAxesOp(NormalizationOp, ABC):
 
 
 class LayerNormalizationOp(ForwardOp, LastAxesOp, ABC):
-    """Each slice of src over its last axes, with mean 0 and variance 1, scaled and shifted."""
+    """Normalises each slice over the last axes to mean 0 and variance 1, then scales and shifts."""
 
     SUMMARY: ClassVar = (
         "Slices over the last axes, brought to mean 0 and variance 1, then scaled and shifted."
@@ -162,7 +162,7 @@ class LayerNormalizationOp(ForwardOp, LastAxesOp, ABC):
 
 
 class LayerNormalizationBackwardOp(LastAxesOp, ABC):
-    """The gradients of a layer normalisation, by the statistics that are given."""
+    """Gradients of layer normalisation, by given statistics."""
 
     SUMMARY: ClassVar = "The gradients of a layer normalisation, by the mean and variance that are given."
     CONSTRAINTS: ClassVar = (
@@ -217,7 +217,7 @@ class LayerNormalizationBackwardOp(LastAxesOp, ABC):
 
 
 class RMSNormalizationOp(LastAxesOp, ABC):
-    """Each slice of src over its last axes, with a mean square of 1, scaled."""
+    """Normalises each slice over the last axes to mean square 1, then scales."""
 
     SUMMARY: ClassVar = "Slices over the last axes, brought to a mean square of 1, then scaled."
     CONSTRAINTS: ClassVar = (
@@ -250,7 +250,7 @@ class RMSNormalizationOp(LastAxesOp, ABC):
 
 
 class GroupNormalizationOp(ForwardOp, ABC):
-    """The channels of each group of each sample, with mean 0 and variance 1, scaled and shifted."""
+    """Normalises each group of channels of each sample to mean 0 and variance 1, then scales and shifts."""
 
     SUMMARY: ClassVar = "Groups of channels, brought to mean 0 and variance 1, then scaled and shifted."
     CONSTRAINTS: ClassVar = (
@@ -288,7 +288,7 @@ class GroupNormalizationOp(ForwardOp, ABC):
 
 
 def channel_axis(op: RowOp, value: SSAValue) -> int:
-    """The axis of the channels of data that have one."""
+    """Return the channel axis; checks that the data has one."""
     rank = len(shape_of(value))
     if rank < 2:
         raise op.error("rank of src", given=f"{rank} {show(value)}", expected="2 or more")
@@ -303,7 +303,7 @@ def normalized(
     axis: int,
     epsilon: float,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The result, and mean and variance of each slice from the axis on."""
+    """Return the result, and the mean and variance of each slice from the axis on."""
     over = tuple(range(axis, src.ndim))
     mean = src.mean(over, keepdims=True)
     variance = np.square(src - mean).mean(over, keepdims=True)
@@ -322,7 +322,7 @@ def gradients(
     axis: int,
     epsilon: float,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """With respect to src, gamma and beta; mean and variance count as those of src."""
+    """Return the gradients of src, gamma and beta; mean and variance depend on src."""
     over, kept = tuple(range(axis, src.ndim)), tuple(range(axis))
     shape = (*src.shape[:axis], *(1,) * (src.ndim - axis))
     deviation = np.sqrt(variance + epsilon).reshape(shape)
@@ -348,7 +348,7 @@ def by_group(
     groups: int,
     epsilon: float,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The result, and mean and variance of each group of each sample."""
+    """Return the result, and the mean and variance of each group of each sample."""
     first = np.moveaxis(src, axis, 1)
     batch, channels = first.shape[:2]
     rows = first.reshape(batch, groups, int(np.prod(first.shape[1:])) // groups)

@@ -1,9 +1,9 @@
 # pyright: standard
 # (numpy meanings in lambdas, which get their types from no annotation)
-"""The ops that work element by element, one row each; formulas are those of oneDNN 3.13's pages.
+"""Op specs of the elementwise ops; formulas are those of oneDNN 3.13's pages.
 
-Meanings are written from the formulas, in float64, and share nothing with the lowerings. Where a page and
-the library differ (GELU's square root), they are the library's.
+The semantics are written from the formulas, in float64, independently of the lowerings. Where a page and the
+library differ (GELU's square root), the library's formula is used.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BOUNDS = {"min": FLOAT, "max": FLOAT}
 STEEPNESS = {"beta": FLOAT.with_default(1.0)}
 
 ARITHMETIC = ("f32", "bf16", "f16", "f64", "s32")
-"""Data types of the binary ops that have integers."""
+"""Dtypes of binary ops that support integers."""
 
 _TANH_SCALE = math.sqrt(2 / math.pi)
 _CUBE = 0.044715
@@ -63,7 +63,7 @@ def hard_swish_slope(x: np.ndarray) -> np.ndarray:
 
 
 def within(value: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Strictly between two bounds."""
+    """Return where a value is strictly between two bounds."""
     return (value > low) & (value < high)
 
 

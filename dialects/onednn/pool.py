@@ -26,11 +26,11 @@ from dialects.support.taps import asked_taps
 ROUNDING = word("floor", "ceil", default="floor")
 
 Tap = tuple[np.ndarray, np.ndarray]
-"""What the windows of all positions hold at one place, an array of its own, and whether that is no edge."""
+"""For one tap, its elements of all windows (a fresh array), and a mask of those inside the data."""
 
 
 class PoolingOp(RowOp, WindowedOp, ABC):
-    """Each position of dst is a number that a window of src has."""
+    """Each element of dst is the mean or maximum of a window of src."""
 
     COMMON_ATTRIBUTES: ClassVar[Mapping[str, AttributeSpec[Any]]] = {
         "strides": INTS,
@@ -56,12 +56,12 @@ class PoolingOp(RowOp, WindowedOp, ABC):
     @property
     @abstractmethod
     def steps(self) -> tuple[int, ...]:
-        """The dilation of each axis."""
+        """The dilation per axis."""
 
     @property
     @abstractmethod
     def option(self) -> bool | float:
-        """What the row's meaning takes beside the taps."""
+        """The extra argument of the op spec's function."""
 
     @property
     def windows(self) -> tuple[Window, ...]:
@@ -84,7 +84,7 @@ class PoolingOp(RowOp, WindowedOp, ABC):
         return (tensor_type(element_type_of(self.src), shape),)
 
     def pads(self) -> list[Pads | None]:
-        """Those of each axis; None where run time decides."""
+        """Return the pads per axis, None if they depend on dynamic sizes."""
         return [self.axis_pads(axis, size) for axis, size in enumerate(self.channels_first(self.src)[2:])]
 
     def axis_pads(self, axis: int, size: Dim) -> Pads | None:
@@ -113,7 +113,7 @@ class PoolingOp(RowOp, WindowedOp, ABC):
         return found
 
     def check_windows(self, window: Window, size: Dim, pads: Pads, count: Dim) -> None:
-        """Raise where a window of `count` holds nothing to pool, if that matters."""
+        """Raise if one of `count` windows is empty and the op does not allow that."""
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         (src,) = operands
@@ -143,11 +143,11 @@ def _taps(
 
 
 MOST_CUT = -(2**31)
-"""Of a list of which another check says how much an end may cut off."""
+"""Lower bound for a list whose negative entries are checked elsewhere."""
 
 
 class AveragePoolingOp(PoolingOp, ABC):
-    """The means of windows."""
+    """Average pooling."""
 
     SUMMARY: ClassVar = "Windows of the input, each the mean of its elements."
     CONSTRAINTS: ClassVar = (
@@ -165,7 +165,7 @@ class AveragePoolingOp(PoolingOp, ABC):
         return (1,) * len(self.kernel)
 
     def check_window_lists(self, spatial_rank: int) -> None:
-        """As those of every window, but the library takes ends that cut off up to a stride."""
+        """Check the lists; unlike other ops, the library accepts end pads down to -stride."""
         self.check_list("strides", spatial_rank, 1)
         self.check_list("pads_begin", spatial_rank, 0)
         self.check_list("pads_end", spatial_rank, MOST_CUT)
@@ -193,7 +193,7 @@ class AveragePoolingOp(PoolingOp, ABC):
 
 
 class MaxPoolingOp(PoolingOp, ABC):
-    """The largest elements of windows."""
+    """Max pooling."""
 
     SUMMARY: ClassVar = "Windows of the input, each its largest element."
     CONSTRAINTS: ClassVar = (
@@ -217,26 +217,26 @@ class MaxPoolingOp(PoolingOp, ABC):
 
     @property
     def option(self) -> float:
-        """What the largest of nothing is, as the library has it: the lowest number of the dtype."""
+        """The maximum of an empty window, as in the library: the lowest number of the dtype."""
         entry = dtypes.of_mlir(element_type_of(self.src))
         assert entry is not None
         return dtypes.limits_of(entry)[0]
 
     def has_empty_windows(self) -> bool:
-        """Whether a window may hold padding alone."""
+        """Return whether a window may consist of padding alone."""
         sizes = self.channels_first(self.src)[2:]
         rows = zip(self.windows, sizes, self.pads(), strict=True)
         return any(_may_be_empty(*row, ceil=self.rounds_up) for row in rows)
 
 
 def _may_be_empty(window: Window, size: Dim, pads: Pads | None, ceil: bool) -> bool:
-    """For an unknown size: whether the padding has room for a window."""
+    """Return whether some window may miss the data; for a dynamic size, whether padding can hold a window."""
     if pads is None:
         return False
     count = positions(window, size, pads, ceil=ceil)
     if not isinstance(size, int) or not isinstance(count, int):
         return max(pads[0], pads[1] + (window.stride - 1 if ceil else 0)) >= window.extent
-    if window.dilation <= size:  # no window steps over the data
+    if window.dilation <= size:  # windows that overlap the data have a tap inside
         return pads[0] >= window.extent or (count - 1) * window.stride - pads[0] >= size
     if count > limits.current().axis_positions:
         return True
@@ -254,7 +254,7 @@ def mean(taps: Iterator[Tap], exclude_pad: bool) -> np.ndarray:
 
 
 def largest(taps: Iterator[Tap], least: float) -> np.ndarray:
-    """A NaN is not larger than anything."""
+    """Return the maximum per window; NaN compares as not larger."""
     best: np.ndarray | None = None
     for seen, inside in taps:
         best = np.full(seen.shape, least) if best is None else best

@@ -24,7 +24,7 @@ from dialects.support.shapes import Dim, NamedShape, Shape, element_type_of, sha
 
 
 class PoolGradientOp(RowOp, WindowedOp, ABC):
-    """What both gradients of pools share. Rounding up shows in the size of diff_dst only."""
+    """Base of both pool gradients. Rounding up affects the size of diff_dst only."""
 
     COMMON_ATTRIBUTES: ClassVar[Mapping[str, AttributeSpec[Any]]] = {
         **dict.fromkeys(("strides", "pads_begin", "pads_end", "kernel"), INTS),
@@ -43,14 +43,14 @@ class PoolGradientOp(RowOp, WindowedOp, ABC):
     @property
     @abstractmethod
     def steps(self) -> Sequence[int]:
-        """The dilation of each axis."""
+        """The dilation per axis."""
 
     @property
     def windows(self) -> tuple[Window, ...]:
         return tuple(Window(*row) for row in zip(self.kernel, self.strides, self.steps, strict=True))
 
     def axis_pads(self, axis: int, size: Dim) -> Pads | None:
-        """None where they follow from a size that is not known."""
+        """Return the pads of an axis, None if they depend on an unknown size."""
         if self.is_same:
             return same_pads(self.windows[axis], size, self.auto_pad)
         return self.given_pads()[axis]
@@ -59,7 +59,7 @@ class PoolGradientOp(RowOp, WindowedOp, ABC):
         return [self.axis_pads(axis, size) for axis, size in enumerate(sizes)]
 
     def check_windows(self, src: Shape) -> None:
-        """The sizes of diff_dst are those of the pool, rounded down or up."""
+        """Check that the sizes of diff_dst are those of the pool, rounded down or up."""
         self.check_window_lists(len(src) - 2)
         self.check_list("kernel", len(src) - 2, 1)
         given = layouts.reorder(src, self.data_format, "NCX")
@@ -77,7 +77,7 @@ class PoolGradientOp(RowOp, WindowedOp, ABC):
                 self._check_size(letter, window, x + sum(pads), y)
 
     def _check_size(self, letter: str, window: Window, total: int, y: int) -> None:
-        """`total` is the size of src with its pads."""
+        """Check y against `total`, the size of src with its pads."""
         beyond = total - window.extent
         fitting = [n for n in (beyond // window.stride + 1, -(-beyond // window.stride) + 1) if n > 0]
         if not fitting:
@@ -88,7 +88,7 @@ class PoolGradientOp(RowOp, WindowedOp, ABC):
             raise self.error(f"diff_dst axis {letter}", given=y, expected=expected)
 
     def _demand_size(self, letter: str, window: Window, x: Dim, y: Dim, pads: Pads | None) -> None:
-        """A quotient rounded down or up is less than 1 away from the exact one."""
+        """Require that y differs by less than 1 from the unrounded quotient."""
         total = same_total(window, x) if self.is_same else None if pads is None else sum(pads)
         beyond = subtract(add(x, total), window.extent)
         rest = subtract(beyond, multiply(subtract(y, 1), window.stride))
@@ -189,7 +189,7 @@ class AvgPoolGradientOp(PoolGradientOp, ABC):
         )
 
     def image_shape(self) -> Shape:
-        """That of diff_src, as far as it is known when compiling."""
+        """Return the shape of diff_src as far as it is known at compile time."""
         if self.src_shape_input is not None:
             given = demands.elements_of(self.src_shape_input)
             return (None,) * len(shape_of(self.diff_dst)) if given is None else tuple(given)

@@ -1,4 +1,4 @@
-"""PReLU and its gradient: a slope for negative elements that is itself an operand."""
+"""PReLU and its gradient: the slope for negative elements is an operand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dialects.support.shapes import Dim, element_type_of, shape_of, tensor_type
 
 
 class SlopeOp(RowOp, ABC):
-    """What PReLU and its gradient have in common: how the slope lies beside src."""
+    """Base of PReLU and its gradient: alignment of the slope with src."""
 
     @property
     def src(self) -> SSAValue:
@@ -33,7 +33,7 @@ class SlopeOp(RowOp, ABC):
 
     @property
     def is_per_channel(self) -> bool:
-        """Whether the slope is a vector along the channel axis of src; else it broadcasts as in numpy."""
+        """True if the slope is a vector along the channel axis of src, not broadcast as in numpy."""
         return len(shape_of(self.slope)) == 1 < len(shape_of(self.src))
 
     @property
@@ -41,12 +41,12 @@ class SlopeOp(RowOp, ABC):
         return layouts.axis_of(self.value("data_format"), "C", len(shape_of(self.src)) - 2)
 
     def slope_axes(self) -> tuple[int, ...]:
-        """The axis of src along which each axis of the slope lies."""
+        """Return the axis of src that each axis of the slope aligns with."""
         rank, own = len(shape_of(self.src)), len(shape_of(self.slope))
         return (self.channel_axis,) if self.is_per_channel else tuple(range(rank - own, rank))
 
     def check_slope(self) -> None:
-        """The slope broadcasts to the shape of src, which it does not enlarge."""
+        """Check that the slope broadcasts to the shape of src without enlarging it."""
         src, slope = shape_of(self.src), shape_of(self.slope)
         beside = [src[axis] for axis in self.slope_axes()] if len(slope) <= len(src) else []
         if len(beside) < len(slope) or not all(map(_fits, slope, beside)):
@@ -55,7 +55,7 @@ class SlopeOp(RowOp, ABC):
             raise self.error("shape of slope", given=show(self.slope), expected=expected, hint=hint)
 
     def _beside(self, slope: np.ndarray, rank: int) -> np.ndarray:
-        """The slope with the rank of src."""
+        """Reshape the slope to the rank of src."""
         along = self.slope_axes()
         return slope.reshape([slope.shape[along.index(axis)] if axis in along else 1 for axis in range(rank)])
 
@@ -68,7 +68,7 @@ def _fits(size: Dim, beside: Dim) -> bool:
 
 
 class RectifierOp(SlopeOp, ABC):
-    """dst[i] is src[i], times the slope where it is not positive."""
+    """PReLU: dst[i] = src[i] if positive, else slope src[i]."""
 
     SUMMARY: ClassVar = "A rectifier; its slope for negative elements is an operand."
     CONSTRAINTS: ClassVar = (
@@ -101,7 +101,7 @@ class RectifierOp(SlopeOp, ABC):
 
 
 class RectifierBackwardOp(SlopeOp, ABC):
-    """The gradients of a rectifier with respect to its two operands."""
+    """Gradients of PReLU with respect to both operands."""
 
     SUMMARY: ClassVar = "The gradients of a rectifier with respect to its data and to its slope."
     CONSTRAINTS: ClassVar = (
@@ -137,7 +137,7 @@ def rectified(src: np.ndarray, slope: np.ndarray) -> np.ndarray:
 
 
 def gradients(src: np.ndarray, slope: np.ndarray, diff_dst: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """With respect to src and to a slope of its rank."""
+    """Return the gradients of src and of a slope of its rank."""
     repeated = tuple(axis for axis, size in enumerate(slope.shape) if size == 1)
     terms = np.where(src > 0, 0, diff_dst * src)
     return np.where(src > 0, diff_dst, diff_dst * slope), terms.sum(repeated, keepdims=True)

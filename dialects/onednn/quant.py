@@ -1,4 +1,4 @@
-"""Floats as integers of few bits, or as floats of eight, and back."""
+"""Quantization to integers of few bits or 8-bit floats, and dequantization."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GROUPS = word("per_tensor", "per_channel", "per_group", default="per_tensor")
 
 
 class ScalingOp(RowOp, ABC):
-    """An op with a scale for the whole tensor, for each place of an axis, or for each group of elements."""
+    """An op with a scale per tensor, per index of an axis, or per group of elements."""
 
     COMMON_ATTRIBUTES: ClassVar = {"qtype": WHOLE, "axis": INT.with_default(1)}
 
@@ -37,11 +37,11 @@ class ScalingOp(RowOp, ABC):
         return self.operands[0]
 
     def scaled_axis(self) -> int | None:
-        """The axis along which scales lie; None for one scale of all, or for groups."""
+        """Return the axis that scales index; None for per-tensor scales or groups."""
         return self.checked_axis(self.data) if self.value("qtype") == "per_channel" else None
 
     def remarks(self) -> Iterator[Diagnostic]:
-        """Of axis -1 none: the library refuses it where it does not fuse the op."""
+        """Yield a remark on a negative axis, except -1: the library rejects it where it is not fused."""
         axis, given = self.scaled_axis(), self.value("axis")
         if axis is not None and given < -1 and shape_of(self.data)[axis] != 1:
             yield self.remark(
@@ -50,7 +50,7 @@ class ScalingOp(RowOp, ABC):
             )
 
     def beside(self, vector: np.ndarray) -> np.ndarray:
-        """A vector of scales or zero points in a shape that broadcasts to the data."""
+        """Reshape a vector of scales or zero points to broadcast to the data."""
         axis, rank = self.scaled_axis(), len(shape_of(self.data))
         if axis is None:
             return vector.reshape(())
@@ -58,7 +58,7 @@ class ScalingOp(RowOp, ABC):
 
 
 class StaticScalingOp(ScalingOp, ABC):
-    """Scales and zero points are attributes."""
+    """An op whose scales and zero points are attributes."""
 
     CONSTRAINTS: ClassVar = (
         "C1 the dtypes listed here; C2 axis from -rank to rank - 1; C3 one scale per tensor, or one for each "
@@ -78,7 +78,7 @@ class StaticScalingOp(ScalingOp, ABC):
     dst = result_def(TensorType)
 
     def check_scales(self, integer: str) -> None:
-        """`integer` is the dtype of few bits."""
+        """Check scales and zero points against the low-precision dtype `integer`."""
         scales, zps, axis = self.value("scales"), self.value("zps"), self.scaled_axis()
         size: Dim = 1 if axis is None else shape_of(self.src)[axis]
         if not demands.equal("length of scales", size, len(scales)):
@@ -93,7 +93,7 @@ class StaticScalingOp(ScalingOp, ABC):
                 raise self.error("zps", given=zero, expected=f"{low} to {high}", hint=f"for {integer}")
 
     def given(self) -> tuple[np.ndarray, np.ndarray]:
-        """Scales and zero points, beside the data."""
+        """Return scales and zero points, reshaped to broadcast to the data."""
         scales = np.array(self.value("scales"), np.float32).astype(np.float64)
         zps = np.array(self.value("zps") or [0] * scales.size, np.float64)
         return self.beside(scales), self.beside(zps)
@@ -129,7 +129,7 @@ class DequantizationOp(StaticScalingOp, ABC):
 
 
 class DynamicScalingOp(ScalingOp, ABC):
-    """Scales and zero points are inputs."""
+    """An op whose scales and zero points are inputs."""
 
     PORTS: ClassVar = ("src", "scales", "zps")
     RESULTS: ClassVar = ("dst",)
@@ -150,7 +150,7 @@ class DynamicScalingOp(ScalingOp, ABC):
         return shape if port == "src" else (1,)
 
     def groups(self) -> tuple[int, ...]:
-        """How many elements share a scale, on each axis; nothing without groups."""
+        """Return the elements that share a scale, per axis; () without groups."""
         return ()
 
     def check_scales(self) -> None:
@@ -247,12 +247,12 @@ class DynamicDequantizationOp(DynamicScalingOp, ABC):
 
 
 def _range(dtype: str) -> tuple[int, int]:
-    """Of zero points; those of floats are 0."""
+    """Return the range of zero points; those of floats are 0."""
     return {"u8": (0, 255), "s8": (-128, 127)}.get(dtype, (0, 0))
 
 
 def quantized(src: np.ndarray, scales: np.ndarray, zps: np.ndarray, dtype: str) -> np.ndarray:
-    """In f32 as the library: its products with the inverses of the scales meet halves that quotients miss."""
+    """Quantize in f32 with reciprocal scales, like the library: quotients would round ties differently."""
     low, high = _range(dtype)
     inverses = np.float32(1) / scales.astype(np.float32)
     sums = src.astype(np.float32) * inverses + zps.astype(np.float32)

@@ -1,6 +1,6 @@
 # pyright: standard
 # (numpy meanings in lambdas, which get their types from no annotation)
-"""The reductions, one row each."""
+"""Op specs of the reductions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ REDUCTIONS = (
     Row("ReduceProd", "the product of src[j]", lambda x, axis: x.prod(axis)),
     Row("ReduceSum", "sum of src[j]", lambda x, axis: x.sum(axis)),
 )
-"""Of the elements that share a position of the result; without axes, an element is by itself.
+"""Reductions over the elements of one output position; without axes, each element alone.
 
-A meaning takes the array with the reduced axes joined to one, which it is given. The largest of nothing is
--inf, the smallest inf, as ONNX has it.
+The function takes an array with all reduced axes merged into `axis`. An empty maximum is -inf, an empty
+minimum inf, as in ONNX.
 """

@@ -83,7 +83,7 @@ class OneDNNFunctions(InterpreterFunctions):
 
 
 def _row(_functions: InterpreterFunctions, _: Interpreter, op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """An op that says itself what it gives: in float64, rounded once to the dtypes of its results."""
+    """Run an op's `evaluate` in float64 and round once to the dtypes of its results."""
     with np.errstate(all="ignore"):
         found = op.evaluate(*map(wide, args))
     return tuple(_rounded(array, result) for array, result in zip(found, op.results, strict=True))
@@ -96,13 +96,13 @@ def _rounded(array: np.ndarray, result: SSAValue) -> np.ndarray:
 
 
 def row_functions() -> InterpreterFunctions:
-    """The functions of the ops that are rows, as far as any module has them."""
+    """Return interpreter functions of all op specs used so far."""
     body = {cls.__name__: impl(cls)(_row) for cls in loaded_rows()}
     return register_impls(type("RowFunctions", (InterpreterFunctions,), body))()
 
 
 def _known(pads: Sequence[Pads | None]) -> list[Pads]:
-    """Pads of sizes that are all numbers, so that none is open."""
+    """Return pads of static sizes, none of which is None."""
     known = [pad for pad in pads if pad is not None]
     assert len(known) == len(pads)
     return known

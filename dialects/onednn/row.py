@@ -1,8 +1,8 @@
-"""What a row of a family's table says: everything in which an op differs from its siblings.
+"""Op specs: declarations of ops as data.
 
-From one row come the op's class and what editors and type checkers read of it (`python -m
-dialects.onednn.stubs` writes that), its meaning in numpy, its text form, its builder method, its line on the
-family's page and its problems in the tests.
+An op spec determines the op's class, its stub for editors and type checkers (written by `python -m
+dialects.onednn.stubs`), its numpy semantics, text form, builder method, documentation entry and test
+problems.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import Any
 from dialects.support.attributes import AttributeSpec
 
 Meaning = Callable[..., Any]
-"""From float64 arrays, one per data operand, and the attributes by keyword, to the result, or to several."""
+"""Function from float64 arrays, one per data operand, and keyword attributes to one or more results."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One op of a family.
+    """The declaration of one op.
 
-    `kind` is oneDNN's word, `formula` what its documentation says of one element. An attribute without a
-    default is required. `decides`: a result jumps where an operand changes by a rounding, so operands of
-    half type are rounded before it looks at them. `moves`: results are elements of operands as they are, so
-    a half type stays what it is. `rounds`: the op is there for its rounding, which nobody leaves out.
+    `kind` is oneDNN's word, `formula` the documented formula of one element. Attributes without default are
+    required. `decides`: the result is discontinuous in an operand, so operands of half type are rounded
+    first. `moves`: results are copies of operand elements, so half types need no conversion. `rounds`: the op
+    exists to round, so it must not be removed.
     """
 
     kind: str
@@ -46,23 +46,23 @@ class Row:
 
 @dataclass(frozen=True)
 class BackwardRow(Row):
-    """The gradient of an op that works element by element.
+    """The gradient of an elementwise op.
 
-    `meaning` takes src and diff_dst. `from_dst` takes dst, the output of the forward op, in the place of
-    src: where there is one, the op has the attribute `use_dst`.
+    `meaning` takes src and diff_dst. `from_dst` takes dst, the output of the forward op, instead of src; if
+    present, the op has the attribute `use_dst`.
     """
 
     from_dst: Meaning | None = None
 
 
 _WORDS = ("PReLU", "ReLU", "GELU", "SoftMax", "MatMul")
-"""Capitals within one word."""
+"""Words with inner capitals."""
 
 _BETWEEN_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def snake_case(kind: str) -> str:
-    """`LeakyReLU` as leaky_relu, `ReduceL1` as reduce_l1, `RMSNorm` as rms_norm."""
+    """Convert `LeakyReLU` to leaky_relu, `ReduceL1` to reduce_l1, `RMSNorm` to rms_norm."""
     for word in _WORDS:
         kind = kind.replace(word, word.capitalize())
     return _BETWEEN_WORDS.sub("_", kind).lower()

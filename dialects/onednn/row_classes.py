@@ -1,7 +1,7 @@
-"""The classes of the ops that are rows, made when they are first asked for.
+"""Classes of ops that are declared by op specs, created on first use.
 
-A graph has some ten kinds of ops, the dialect ninety. `python -m dialects.onednn.stubs` writes what type
-checkers and editors see of them.
+A graph has some ten kinds of ops, the dialect ninety. `python -m dialects.onednn.stubs` writes the stub for
+type checkers and editors.
 """
 
 from __future__ import annotations
@@ -92,26 +92,26 @@ _ROWS: dict[str, tuple[type[RowOp], Row]] = {
 }
 
 KINDS = tuple(_ROWS)
-"""The kinds of all rows, family by family."""
+"""The kinds of all op specs, table by table."""
 
 NAMES: Mapping[str, str] = MappingProxyType(
     {f"onednn.{row.method}": kind for kind, (_, row) in _ROWS.items()}
 )
-"""The name of an op in IR text -> its kind."""
+"""Name of an op in IR text -> its kind."""
 
 
 _LOADED: dict[str, type[RowOp]] = {}
 
 
 def row_class(kind: str) -> type[RowOp]:
-    """The class of a kind that is a row; KeyError for any other."""
+    """Return the class of a kind that has an op spec. Raises KeyError."""
     if kind not in _LOADED:
         _LOADED[kind] = _made(*_ROWS[kind])
     return _LOADED[kind]
 
 
 def loaded_rows() -> tuple[type[RowOp], ...]:
-    """The classes that have been asked for: every op that there is has one of them."""
+    """Return the classes created so far, which include those of all existing ops."""
     return tuple(_LOADED.values())
 
 
@@ -140,13 +140,13 @@ def _definition(spec: AttributeSpec[Any]) -> Any:
 
 
 def result_formula(base: type[RowOp], row: Row) -> str:
-    """`dst[i] = abs(src[i])`: the first result, and what the row says of it."""
+    """Return `dst[i] = abs(src[i])`: the first result and the spec's formula."""
     index = "[i]" if "[i]" in row.formula else ""
     return f"{base.RESULTS[0]}{index} = {row.formula}"
 
 
 def docstring(base: type[RowOp], row: Row) -> str:
-    """Summary, formula and constraints, as the docstring of a class that is written by hand has them."""
+    """Return summary, formula and constraints, formatted like a handwritten class docstring."""
     parts = (base.SUMMARY, f"{result_formula(base, row)}.", base.CONSTRAINTS)
     return (
         "\n\n".join(textwrap.indent(textwrap.fill(part, 106), "    ") for part in parts).lstrip() + "\n    "

@@ -1,6 +1,6 @@
 # pyright: standard
 # (numpy meanings in lambdas, which get their types from no annotation)
-"""Shares of a whole, and their gradients."""
+"""Softmax, its logarithm, and their gradients."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _same_or_f32(dtype: str) -> tuple[str, ...]:
 
 
 class SoftmaxFamilyOp(RowOp, ABC):
-    """dst has along an axis the shares of exp(src) in their sum; stats is the logarithm of the sum."""
+    """Softmax along an axis; `stats` is the log of the sum of exponentials."""
 
     SUMMARY: ClassVar = "The share of each exponential in the sum of those along an axis."
     CONSTRAINTS: ClassVar = (
@@ -59,7 +59,7 @@ class SoftmaxFamilyOp(RowOp, ABC):
         return (tensor_type(self.check_chosen(dtype), shape), tensor_type(kept, sums))
 
     def remarks(self) -> Iterator[Diagnostic]:
-        """The library asks several rows at once whether they are -inf where their elements lie apart."""
+        """Yield a remark on -inf rows: off the innermost axis the library tests several at once."""
         axis = self.checked_axis(self.src)
         if self.value("mode") == "inf_as_zero" and set(shape_of(self.src)[axis + 1 :]) - {1}:
             yield self.remark(
@@ -72,7 +72,7 @@ class SoftmaxFamilyOp(RowOp, ABC):
 
 
 class LogSoftmaxFamilyOp(RowOp, ABC):
-    """dst[i] is the logarithm of the share of exp(src[i])."""
+    """Log-softmax along an axis."""
 
     SUMMARY: ClassVar = "The logarithm of the share of each exponential in the sum of those along an axis."
     CONSTRAINTS: ClassVar = "C1 a float dtype; C2 axis from -rank to rank - 1."
@@ -92,7 +92,7 @@ class LogSoftmaxFamilyOp(RowOp, ABC):
 
 
 class SoftmaxFamilyBackwardOp(RowOp, ABC):
-    """The gradient of a softmax, or of its logarithm, by its result."""
+    """Gradient of a softmax or log-softmax from its result."""
 
     SUMMARY: ClassVar = "The gradient of a softmax by its result, which is the second input."
     CONSTRAINTS: ClassVar = (
@@ -124,7 +124,7 @@ class SoftmaxFamilyBackwardOp(RowOp, ABC):
 
 
 def shares(src: np.ndarray, axis: int, mode: str) -> tuple[np.ndarray, np.ndarray]:
-    """Of a row of -inf there are none: NaN, or 0."""
+    """Return the softmax and the log of the sums; rows of -inf give NaN, or 0 with inf_as_zero."""
     largest = src.max(axis, keepdims=True, initial=-np.inf)
     terms = np.exp(src - largest)
     total = terms.sum(axis, keepdims=True)

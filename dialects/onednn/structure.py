@@ -1,4 +1,4 @@
-"""Ops that move, cast or number elements, and compute nothing."""
+"""Ops that move, cast or index elements without arithmetic."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dialects.support.shapes import Dim, element_type_of, shape_of, tensor_type
 
 
 class JoiningOp(RowOp, ABC):
-    """dst has the elements of all inputs, one behind the other along an axis."""
+    """Concatenation along an axis."""
 
     SUMMARY: ClassVar = "Tensors joined along an axis."
     CONSTRAINTS: ClassVar = (
@@ -40,7 +40,7 @@ class JoiningOp(RowOp, ABC):
     dst = result_def(TensorType)
 
     def joined_axis(self) -> int:
-        """The axis, counted from the first."""
+        """Return the axis as a non-negative index."""
         return self.checked_axis(self.operands[0])
 
     def infer_result_types(self) -> tuple[TensorType, ...]:
@@ -63,7 +63,7 @@ class JoiningOp(RowOp, ABC):
 
 
 class ReshapingOp(RowOp, ABC):
-    """dst has the elements of src, in the same order, in another shape."""
+    """Reshape to a static shape."""
 
     SUMMARY: ClassVar = "The elements of a tensor in another shape."
     CONSTRAINTS: ClassVar = (
@@ -89,7 +89,7 @@ class ReshapingOp(RowOp, ABC):
         return (tensor_type(element_type_of(self.src), shape),)
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        """A size that is copied is one of src and one of dst, so that it says nothing of that of the -1."""
+        """Reshape; sizes copied from src are excluded on both sides when -1 is inferred."""
         (src,) = operands
         wanted = self.value("shape")
         copied = [axis for axis, size in enumerate(wanted) if size == 0 and self.value("special_zero")]
@@ -103,7 +103,7 @@ class ReshapingOp(RowOp, ABC):
 
 
 class PermutingOp(RowOp, ABC):
-    """The axes of dst are those of src in another order."""
+    """Transposition by a static permutation."""
 
     SUMMARY: ClassVar = "The axes of a tensor in another order."
     CONSTRAINTS: ClassVar = (
@@ -118,7 +118,7 @@ class PermutingOp(RowOp, ABC):
     dst = result_def(TensorType)
 
     def permutation(self) -> tuple[int, ...]:
-        """For each axis of dst that of src, counted from the first."""
+        """Return, for each axis of dst, the axis of src, as non-negative indices."""
         order, rank = self.value("order"), len(shape_of(self.src))
         if not order:
             return tuple(reversed(range(rank)))
@@ -141,7 +141,7 @@ class PermutingOp(RowOp, ABC):
 
 
 class CastingOp(RowOp, ABC):
-    """dst[i] is src[i] in another dtype, which the type of dst says."""
+    """Conversion to the dtype of the result."""
 
     SUMMARY: ClassVar = "Each element in the dtype of the result."
     CONSTRAINTS: ClassVar = "C1 f32 on one side, bf16 or f16 on the other."
@@ -165,7 +165,7 @@ class CastingOp(RowOp, ABC):
 
 
 class IndexingOp(RowOp, ABC):
-    """dst[i] is the position of i on an axis."""
+    """The index of each element along an axis."""
 
     SUMMARY: ClassVar = "The position of each element on an axis."
     CONSTRAINTS: ClassVar = "C1 a float dtype; dst is s32; C2 axis from -rank to rank - 1."
@@ -186,7 +186,7 @@ class IndexingOp(RowOp, ABC):
 
 
 class DroppingOp(RowOp, ABC):
-    """Dropout, as far as it can be told: which elements are dropped is oneDNN's secret."""
+    """Dropout with probability 0; oneDNN does not document which elements it drops."""
 
     SUMMARY: ClassVar = "Elements that are dropped with a probability; only that of 0 is compiled."
     CONSTRAINTS: ClassVar = (
@@ -238,13 +238,13 @@ class DroppingOp(RowOp, ABC):
 
 
 def nonzero_probability(op: DroppingOp, given: float) -> GradcError:
-    """The error of a Dropout that drops something."""
+    """Return the error of a Dropout with a nonzero probability."""
     hint = "which elements oneDNN drops is not documented; leave the op out for inference"
     return error_at(op, "probability", given=given, expected="0", hint=hint, kind=UnsupportedError)
 
 
 def kept(src: np.ndarray, seed: np.ndarray, offset: np.ndarray, probability: np.ndarray):
-    """All elements, and ones."""
+    """Return src, or NaN if the probability is not 0, and a mask of ones."""
     dst = src if probability.reshape(()) == 0 else np.full(src.shape, np.nan)
     return dst, np.ones(src.shape, np.uint8)
 

@@ -1,6 +1,6 @@
-"""Writes row_classes.pyi, which type checkers and editors read: `python -m dialects.onednn.stubs`.
+"""Generator of row_classes.pyi, for type checkers and editors: `python -m dialects.onednn.stubs`.
 
-`--check` compares instead, and fails where the file is not what the rows say.
+With `--check`, fail if the file is outdated.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     if PATH.read_text(encoding="utf-8") == text():
         return 0
-    print(f"{PATH.name} is not what the rows say: python -m dialects.onednn.stubs", file=sys.stderr)
+    print(f"{PATH.name} is outdated: run python -m dialects.onednn.stubs", file=sys.stderr)
     return 1
 
 

@@ -749,8 +749,8 @@ func.func @f(%a: tensor<1x2x4xf32>, %b: tensor<1x2x6xf32>) {
 
 // -----
 
-// onednn.interpolate_backward form: a rounding with a coordinate rule of its own
-// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:97: error: [InterpolateBackward "dx"] nearest_rounding pytorch_nearest has a coordinate rule of its own: given coordinate_transformation_mode align_corners, expected half_pixel
+// onednn.interpolate_backward form: a rounding that defines its own coordinate rule
+// CHECK: ops_invalid.mlir:[[# @LINE + 2]]:97: error: [InterpolateBackward "dx"] nearest_rounding pytorch_nearest defines its own coordinate rule: given coordinate_transformation_mode align_corners, expected half_pixel
 func.func @f(%a: tensor<1x2x4xf32>, %b: tensor<1x2x6xf32>) {
   %dx = onednn.interpolate_backward %a, %b {mode = "nearest", sizes = [6], data_format = "NCX", nearest_rounding = "pytorch_nearest", coordinate_transformation_mode = "align_corners"} : (tensor<1x2x4xf32>, tensor<1x2x6xf32>) -> tensor<1x2x4xf32>
   func.return
