@@ -1,1 +1,1 @@
-"""Gradients of convolutions as convolutions and products: phases, windows, rows, and their work."""
+"""Gradients of convolutions as convolutions and products: phases, windows, rows, and their cost."""

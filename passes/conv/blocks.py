@@ -1,9 +1,9 @@
-"""Images in the blocks of channels that onnxruntime's quick Conv kernels read.
+"""Images in the blocked layout (NCHWc) that onnxruntime's fast Conv kernels read.
 
-Where one Conv alone reads a Transpose from channels last, onnxruntime goes from there to blocks at once. If
-several do, it makes the Transpose first, and blocks of that. An AveragePool of windows of one pixel, which
-changes nothing, is then the one that reads the Transpose, and its blocks are what the Convs read: for
-1056x32 pixels of 32 channels that takes 0.7 ms instead of 1.6 (onnxruntime 1.32, Intel Xeon).
+If one Conv alone reads a Transpose from channels last, onnxruntime reorders to blocks at once. If several do,
+it runs the Transpose first, and reorders its result. An AveragePool with 1x1 windows, an identity, is then
+the only reader of the Transpose, and the Convs read its blocks: for 1056x32 pixels of 32 channels that takes
+0.7 ms instead of 1.6 (onnxruntime 1.32, Intel Xeon).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from passes.kernels.target import Target
 
 
 def reads_blocks(op: ConvBackwardDataOp | ConvTransposeBackwardDataOp, target: Target) -> bool:
-    """Whether convolutions of diff_dst, with channels last, read blocks that they can share."""
+    """Return whether convolutions of a channels-last diff_dst can share blocked data."""
     batch, *_, channels = shape_of(op.diff_dst)
     dtype = name_of(element_type_of(op.diff_dst))
     if target.provider != "cpu" or dtype != "f32" or target.lacks(onnx.AveragePoolOp, dtype):
@@ -37,6 +37,6 @@ def reads_blocks(op: ConvBackwardDataOp | ConvTransposeBackwardDataOp, target: T
 
 
 def to_blocks(emit: Emitter, data: SSAValue, shared: bool) -> SSAValue:
-    """An image (N, H, W, C) as (N, C, H, W); `shared` if several Convs read it that read blocks."""
+    """Transpose an image (N, H, W, C) to (N, C, H, W); `shared` if several blocked Convs read it."""
     image = emit(onnx.TransposeOp(data, perm=[0, 3, 1, 2]))
     return emit(onnx.AveragePoolOp(image, kernel_shape=[1, 1])) if shared else image

@@ -1,4 +1,4 @@
-"""Convolutions as onnxruntime's quick kernels want them, and transposed ones as convolutions."""
+"""Convolutions in the form of onnxruntime's fast kernels, and transposed ones as convolutions."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from passes.emit.tensors import Size, product, reshape, size_of
 GradConv = ConvBackwardDataOp | ConvTransposeBackwardDataOp
 
 CONV_MIXES = (
-    "Conv multiplies zeros around the data by the weights, and onnxruntime fills up the channels of a Conv "
-    "that another one reads with zeros of its own"
+    "Conv multiplies zeros around the data by the weights, and onnxruntime pads the channels of a Conv "
+    "that another one reads with zeros"
 )
-"""Why `Strategy.spreads_nonfinite` of what is written with Conv. The second was seen with onnxruntime 1.31:
-of 20 channels in blocks of 8 or 16, the last block has channels that are 0 times the data, NaN where that is
-inf, and the next Conv reads them with weights of 0. A depthwise one with finite weights does neither.
+"""`Strategy.spreads_nonfinite` of lowerings with Conv. The second was seen with onnxruntime 1.31: of 20
+channels in blocks of 16, the last block has channels 0 * data, so NaN for inf, which the next Conv multiplies by
+0. A depthwise Conv with finite weights does neither.
 """
 
 CUDNN_MIXES = "cuDNN may choose an algorithm that adds up transformed tiles (Winograd, FFT)"
@@ -33,7 +33,7 @@ CUDNN_MIXES = "cuDNN may choose an algorithm that adds up transformed tiles (Win
 
 @dataclass(frozen=True)
 class Convolution:
-    """What a Conv does beside its operands: one entry per spatial axis."""
+    """Attributes of a Conv, with one entry per spatial axis."""
 
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
@@ -42,14 +42,14 @@ class Convolution:
     groups: int
 
     def axes(self, keep: slice) -> Convolution:
-        """The convolution of some of the axes."""
+        """Return the convolution restricted to a slice of the axes."""
         return Convolution(
             self.strides[keep], self.dilations[keep], self.begin[keep], self.end[keep], self.groups
         )
 
 
 def no_convolution(op: GradConv) -> str | None:
-    """Why the op is not one convolution of diff_dst, None if it is."""
+    """Return why the op is not a single convolution of diff_dst, or None."""
     if isinstance(op, ConvTransposeBackwardDataOp):
         return None
     for letter, axis in zip(axis_letters(len(op.axes)), op.axes, strict=True):
@@ -64,20 +64,20 @@ def no_convolution(op: GradConv) -> str | None:
 
 
 def no_sums(op: GradConv) -> str | None:
-    """Why the op cannot be a sum of several products; None if it can."""
+    """Return why the op cannot be a sum of several products, or None."""
     dtype = name_of(element_type_of(op.diff_dst))
     return f"every sum would round to {dtype}" if dtype in HALVES else None
 
 
 def as_convolution(emit: Emitter, op: GradConv) -> tuple[SSAValue, Convolution]:
-    """Weights (C, O / g, K...) and geometry of the convolution of diff_dst that the op is."""
+    """Return weights (C, O / g, K...) and geometry of the op as a convolution of diff_dst."""
     is_flipped = isinstance(op, ConvBackwardDataOp)
     weights = flipped(emit, op.weights, op.groups) if is_flipped else op.weights
     return weights, convolution_of(op)
 
 
 def convolution_of(op: GradConv) -> Convolution:
-    """The geometry of the convolution of diff_dst that the op is."""
+    """Return the geometry of the op as a convolution of diff_dst."""
     begin, end = op.pads_begin, op.pads_end
     if isinstance(op, ConvBackwardDataOp):
         begin = [axis.window.extent - 1 - axis.pad_begin for axis in op.axes]
@@ -87,7 +87,7 @@ def convolution_of(op: GradConv) -> Convolution:
 
 
 def convolve(emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution) -> SSAValue:
-    """Conv, of any rank."""
+    """Create a Conv of any rank."""
     return emit(
         onnx.ConvOp(
             data,
@@ -101,9 +101,9 @@ def convolve(emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution
 
 
 def convolve_planes(emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution) -> SSAValue:
-    """A convolution by Conv on two axes only: onnxruntime has blocked kernels for no other rank.
+    """Convolve by a Conv on two axes only: onnxruntime has blocked kernels for no other rank.
 
-    One axis becomes a row. Of three, the first is unrolled: see `_unrolled`.
+    A line becomes an image of one row. A volume is unrolled along its first axis: see `_unrolled`.
     """
     match len(conv.strides):
         case 1:
@@ -123,10 +123,10 @@ def convolve_planes(emit: Emitter, data: SSAValue, weights: SSAValue, conv: Conv
 def convolve_planes_last(
     emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution, shared: bool = False
 ) -> SSAValue:
-    """`convolve_planes` for data (N, X.., C), with a result of that layout.
+    """Do `convolve_planes` for data (N, X.., C), with a result of that layout.
 
-    The Transposes to and from channels first are those of images, which onnxruntime does along with its
-    own reordering. `shared` says that others read the same data: see `to_blocks`.
+    onnxruntime fuses Transposes of images with its own reordering. `shared` if others read the same data: see
+    `to_blocks`.
     """
     batch = size_of(emit, data, 0)
     match len(conv.strides):
@@ -155,13 +155,13 @@ def _sizes(emit: Emitter, value: SSAValue, first: int) -> list[Size]:
 
 
 def _row(emit: Emitter, weights: SSAValue, conv: Convolution) -> tuple[SSAValue, Convolution]:
-    """Weights and geometry of one axis for an image of one row."""
+    """Return weights and geometry of a 1-D convolution for an image of one row."""
     lists = ((1, *conv.strides), (1, *conv.dilations), (0, *conv.begin), (0, *conv.end))
     return emit(onnx.UnsqueezeOp(weights, emit.ints([2]))), Convolution(*lists, conv.groups)
 
 
 def _flat(emit: Emitter, weights: SSAValue, conv: Convolution) -> tuple[SSAValue, Convolution]:
-    """Weights (M, C, K, kh, kw) as (M, K C, kh, kw), and the geometry without the first axis."""
+    """Reshape weights (M, C, K, kh, kw) to (M, K C, kh, kw); drop the first axis of the geometry."""
     out, channels, taps, *kernel = (k for k in shape_of(weights) if isinstance(k, int))
     matrix = emit(onnx.TransposeOp(weights, perm=[0, 2, 1, 3, 4]))
     return reshape(emit, matrix, [out, taps * channels, *kernel]), conv.axes(slice(1, None))
@@ -170,8 +170,8 @@ def _flat(emit: Emitter, weights: SSAValue, conv: Convolution) -> tuple[SSAValue
 def _unrolled(
     emit: Emitter, slices: SSAValue, channel_axis: int, weights: SSAValue, conv: Convolution
 ) -> tuple[SSAValue, int]:
-    """Slices (N, D, ..) of images to (N D', ..), and D': the K slices that a slice of the result reads
-    are channels of it, one behind the other. One group only."""
+    """Unroll slices (N, D, ..) to images (N D', ..), and return D'. The K input slices of an output slice are
+    concatenated as channels. One group only."""
     assert conv.groups == 1
     rank = len(shape_of(slices))
     if conv.begin[0] or conv.end[0]:
@@ -189,7 +189,7 @@ def _unrolled(
 
 
 def rows_apart(emit: Emitter, value: SSAValue, start: int, step: int, count: int) -> SSAValue:
-    """Positions start, start + step, .. of axis 1."""
+    """Take positions start, start + step, .. of axis 1."""
     if count == shape_of(value)[1]:
         return value
     bounds = (start, start + step * (count - 1) + 1, 1, step)
@@ -203,7 +203,7 @@ def crop(
     sizes: Sequence[int],
     begins: Sequence[int] | None = None,
 ) -> SSAValue:
-    """The first `sizes` positions of axes, or those from `begins` on."""
+    """Slice the first `sizes` positions of axes, or those from `begins` on."""
     if all(shape_of(value)[axis] == size for axis, size in zip(axes, sizes, strict=True)):
         return value
     begins = begins or [0] * len(sizes)

@@ -1,10 +1,10 @@
-"""The phases of a strided convolution gradient: which taps reach the positions x = s q + a.
+"""Phases of a strided convolution gradient: the taps that contribute to the positions x = s q + a.
 
-Per axis, diff_src[s q + a] sums over the taps k with a + pb - k d = 0 mod s, and reads
-y = q + (a + pb - k d) / s. So every phase a is a gradient of stride 1 of its own, over as many positions
-as diff_dst has, with a share of the taps: no multiplication by zero. Interleaving the phases gives diff_src.
+Per axis, diff_src[s q + a] sums over the taps k with a + pb - k d = 0 mod s, and reads y = q + (a + pb - k d)
+/ s. So each phase a is a gradient of stride 1 with a subset of the taps, over as many positions as diff_dst
+has, without multiplications by zero. Interleaving the phases gives diff_src.
 
-With g = gcd(s, d), taps of one phase lie s / g apart, and what they read d / g: a dilated convolution.
+With g = gcd(s, d), taps of one phase are s / g apart, and their reads d / g: a dilated convolution.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from passes.emit.rewriting import Emitter
 from passes.emit.tensors import Size, product, reshape, size_of
 
 MOST_AXES = 2**10
-"""Axes of which the phases are kept: several strategies ask for those of an op."""
+"""Size of the cache of axis phases: several strategies need those of an op."""
 
 
 @dataclass(frozen=True)
 class Phase:
-    """Taps of one phase, in the order in which they read: y = q + first + i step."""
+    """Taps of one phase in reading order: tap i reads y = q + first + i step."""
 
     taps: range
     first: int
@@ -47,7 +47,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class AxisPhases:
-    """The phases of one axis, None for one that no tap reaches, and Q = ceil(X / s) positions of each."""
+    """Phases of one axis, None for those without taps, with Q = ceil(X / s) positions each."""
 
     phases: tuple[Phase | None, ...]
     y: int
@@ -59,23 +59,23 @@ class AxisPhases:
 
     @property
     def reached(self) -> list[int]:
-        """The phases that taps reach."""
+        """Indices of the phases that have taps."""
         return [a for a, phase in enumerate(self.phases) if phase]
 
     @property
     def unreached(self) -> list[tuple[int, int]]:
-        """For each phase that taps reach, how many that none reaches go with it, before it and behind."""
+        """Number of phases without taps before and after each phase with taps."""
         stops = [*self.reached[1:], len(self.phases)]
         behind = [stop - a - 1 for a, stop in zip(self.reached, stops, strict=True)]
         return [(0 if i else self.reached[0], count) for i, count in enumerate(behind)]
 
     def pads(self, phase: Phase) -> tuple[int, int]:
-        """What a phase's reads need before and after diff_dst; negative where they leave some of it out."""
+        """Return the pads of diff_dst that a phase needs; negative ones crop."""
         return -phase.first, self.positions - 1 + phase.last - (self.y - 1)
 
     @property
     def widest(self) -> tuple[int, int]:
-        """The pads that serve every phase, at least 0."""
+        """Nonnegative pads that suffice for all phases."""
         begins, ends = zip(*(self.pads(phase) for phase in self.phases if phase), strict=True)
         return max(0, *begins), max(0, *ends)
 
@@ -95,8 +95,8 @@ def axis_phases(axis: ConvAxis, y: int, x: int) -> AxisPhases:
 
 
 def phases_built(op: ConvBackwardDataOp, part: CompileTimeCost) -> CompileTimeCost:
-    """A part for every choice of phases that taps reach, and few nodes more; channels last also the place
-    of every position of diff_src."""
+    """Return the cost of one part per choice of phases with taps, and a few nodes; channels-last interleaving
+    also has an index per position of diff_src."""
     strides, kernel = op.strides, op.weights_shape[2:]
     parts = math.prod(map(min, strides, kernel))
     last = op.layout == "NXC" and math.prod(strides) > 1
@@ -106,7 +106,7 @@ def phases_built(op: ConvBackwardDataOp, part: CompileTimeCost) -> CompileTimeCo
 
 
 def op_phases(op: ConvBackwardDataOp) -> list[AxisPhases]:
-    """The phases of every axis. Only for an op of known spatial sizes."""
+    """Return the phases of every axis of an op with static spatial sizes."""
     found: list[AxisPhases] = []
     for axis, y, x in zip(op.axes, op.spatial(op.diff_dst), op.spatial(op.diff_src), strict=True):
         assert isinstance(y, int)
@@ -118,9 +118,9 @@ def op_phases(op: ConvBackwardDataOp) -> list[AxisPhases]:
 def interleave_channels_first(
     emit: Emitter, axes: Sequence[AxisPhases], part: Callable[[tuple[Phase, ...]], SSAValue]
 ) -> SSAValue:
-    """diff_src (N, C, X..) from `part`, which gives (N, C, Q..) for a choice of one phase per axis.
+    """Interleave parts to diff_src (N, C, X..); `part` returns (N, C, Q..) for one phase per axis.
 
-    The innermost axis is interleaved first: the runs that are copied are as long as can be.
+    The innermost axis comes first, so that the copied runs are as long as possible.
     """
 
     def of(chosen: tuple[Phase, ...]) -> SSAValue:
@@ -138,10 +138,10 @@ def interleave_channels_first(
 def interleave_channels_last(
     emit: Emitter, axes: Sequence[AxisPhases], part: Callable[[tuple[Phase, ...]], SSAValue]
 ) -> SSAValue:
-    """diff_src (N, X.., C) from `part`, which gives (N, Q.., C) for a choice of one phase per axis.
+    """Interleave parts to diff_src (N, X.., C); `part` returns (N, Q.., C) for one phase per axis.
 
-    The parts lie one behind the other, and one Gather takes every position of diff_src from where it is:
-    rows of C, in two copies for any number of axes. Where no tap reaches it takes a row of zeros.
+    The parts are concatenated, and one Gather reads each position of diff_src as a row of C elements: two
+    copies for any number of axes. Positions without taps read a row of zeros.
     """
     choices = list(itertools.product(*(axis.phases for axis in axes)))
     values = [part(chosen) for chosen in choices if _all_reached(chosen)]
@@ -159,7 +159,7 @@ def _all_reached(chosen: Sequence[Phase | None]) -> TypeGuard[tuple[Phase, ...]]
 
 
 def _places(axes: Sequence[AxisPhases], choices: Sequence[Sequence[Phase | None]], count: int) -> np.ndarray:
-    """Of every position of diff_src, its row among the parts' rows; zeros stand behind the last part."""
+    """Return the row of each position of diff_src in the concatenated parts; zeros are the last row."""
     reached = [_all_reached(chosen) for chosen in choices]
     zeros = sum(reached) * count
     first = np.where(reached, (np.cumsum(reached) - 1) * count, -1)
@@ -173,9 +173,9 @@ def _places(axes: Sequence[AxisPhases], choices: Sequence[Sequence[Phase | None]
 
 
 def _interleaved(emit: Emitter, parts: Sequence[SSAValue], phases: AxisPhases, axis: int) -> SSAValue:
-    """Parts of (.., Q, ..) to (.., Q s, ..), zeros for the phases that no tap reaches.
+    """Interleave parts (.., Q, ..) to (.., Q s, ..), with zeros for phases without taps.
 
-    As matrices (.. Q, ..): side by side.
+    The parts are concatenated as matrices (.. Q, ..) along the columns.
     """
     stride = len(phases.phases)
     if stride == 1:

@@ -1,9 +1,9 @@
-"""A convolution of stride 1 on three axes as convolutions of one image, without a copy per tap.
+"""A stride-1 convolution on three axes as convolutions of one image, without a copy per tap.
 
-Depth and height together are the rows of the image. Every slice gets zeros up to P rows, at least as many
-as its pads need: then a window that leaves a slice at its top or bottom reads zeros, and the same zeros
-serve two slices. With f zeros in front, row f + h of a slice is that of height h, and row o + h' of a
-slice of the result that of height h':
+Depth and height together are the rows of the image. Each slice is zero-padded to P rows, at least as many as
+its pads need: then a window that leaves a slice at its top or bottom reads zeros, and two slices share them.
+With f zeros in front, row f + h of a slice is that of height h, and row o + h' of a slice of the result that
+of height h':
 
     result[d', h'] = sum over kd, kh of tap[kd, kh] rows[(d' + kd dd - pb_d) P + f + h' + kh dh - pb_h].
 
@@ -11,9 +11,9 @@ For one kh that is a convolution of kernel KD and dilation dd P along the rows, 
 
     begin = pb_d P + pb_h - kh dh - (f - o),    end = pe_d P - pb_h + kh dh + (f - o),
 
-all KH of them of the same rows of the result, so that they are added as they are. Where KD = 1, KH may be
-the kernel instead, and one convolution is all. f - o keeps the pads from being negative; where no depth
-is padded, a slice behind the last one has to be computed, too, and is cut off.
+all KH of which yield the same rows of the result, so that they are summed directly. If KD = 1, KH may be the
+kernel instead, and one convolution suffices. f - o keeps the pads nonnegative; without depth pads, a slice
+behind the last one may have to be computed and is cropped.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from passes.emit.tensors import added, product, reshape, size_of
 
 @dataclass(frozen=True)
 class Slices:
-    """Rows P of a slice, zeros f in front of its data, first row o of its result, and slices that are
+    """Rows P of a slice, zeros f before its data, first row o of its result, and the number of slices
     computed beyond the result."""
 
     rows: int
@@ -46,11 +46,11 @@ class Slices:
 
     @classmethod
     def of(cls, height: int, kernel: tuple[int, int], conv: Convolution) -> Slices:
-        """For slices of `height`, and the kernel (KD, KH)."""
+        """Return the layout for slices of `height` and the kernel (KD, KH)."""
         begin, end = conv.begin[1], conv.end[1]
         span = (kernel[1] - 1) * conv.dilations[1]
         rows = max(height + max(begin, end), height + begin + end - span)
-        # the rows that the taps of one kernel span, and those by which the convolutions are shifted
+        # rows spanned by the taps of one kernel, and rows by which the convolutions are shifted
         within, across = (span, 0) if kernel[0] == 1 else (0, span)
         beyond = max(0, -(-(across - within) // rows) - conv.begin[0] - conv.end[0])
         lowest = begin - (conv.end[0] + beyond) * rows - within
@@ -60,9 +60,9 @@ class Slices:
 
 
 def rows_built(op: GradConv) -> CompileTimeCost:
-    """What `convolve_rows` builds, for the op or for a phase of it.
+    """Return the cost of `convolve_rows`, for the op or for one of its phases.
 
-    P exceeds the smaller height by less than twice all pads, and at most two slices are computed beyond.
+    P exceeds the smaller height by less than twice all pads, and at most two more slices are computed.
     """
     axis, rows = op.axes[1], static(op.spatial(op.diff_src)[:2]) or (0,)
     reach = axis.window.extent + axis.window.stride + sum(axis.pads)
@@ -71,23 +71,23 @@ def rows_built(op: GradConv) -> CompileTimeCost:
 
 
 def no_rows(op: GradConv) -> str | None:
-    """Why `convolve_rows` cannot write the op, nor a phase of it; None if it can."""
+    """Return why `convolve_rows` cannot lower the op or its phases, or None."""
     if reason := no_sums(op):
         return reason
     if not is_static(op.spatial(op.diff_dst)[:2]):
-        return "the axes that become one need sizes known at compile time"
+        return "the axes that are merged must have static sizes"
     batch = shape_of(op.diff_dst)[0]
     if not isinstance(batch, int) or batch == 0:
-        return "the number of images must be known, and not 0: onnxruntime fails to add convolutions of none"
+        return "the batch must be static and not 0: onnxruntime fails to add empty convolutions"
     return None
 
 
 def convolve_rows(
     emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution, axis: int, shared: bool = False
 ) -> SSAValue:
-    """The convolution of data (N, C, D, H, W), or (N, D, H, W, C) where the first spatial `axis` is 1.
+    """Convolve data (N, C, D, H, W), or (N, D, H, W, C) if the first spatial `axis` is 1.
 
-    D and H are known, the weights are (M, C / g, KD, KH, KW). `shared`: see `to_blocks`.
+    D and H are static, the weights are (M, C / g, KD, KH, KW). `shared`: see `to_blocks`.
     """
     depth, height = (_known(data, axis + i) for i in range(2))
     kernel = (_known(weights, 2), _known(weights, 3))
@@ -108,15 +108,15 @@ def convolve_rows(
 
 
 def _gathered(emit: Emitter, value: SSAValue, slices: Slices, count: int, results: int) -> SSAValue:
-    """With channels last, at once: between them onnxruntime would move the Transpose behind a Reshape, where
-    it is no longer one of images."""
+    """Crop and transpose to channels last in one Gather: onnxruntime would move the Transpose behind a
+    Reshape, where it is no longer one of images."""
     rows = np.arange(count)[:, None] * slices.rows + slices.first + np.arange(results)
     value = emit(onnx.TransposeOp(value, perm=[0, 2, 3, 1]))
     return emit(onnx.GatherOp(value, emit.constant(rows), axis=1))
 
 
 def _image(emit: Emitter, data: SSAValue, axis: int, slices: Slices) -> SSAValue:
-    """The slices with their zeros, one behind the other."""
+    """Concatenate the zero-padded slices along the rows."""
     depth, height = (_known(data, axis + i) for i in range(2))
     if slices.rows > height:
         zeros = np.zeros((2, 5), int)
@@ -130,7 +130,7 @@ def _image(emit: Emitter, data: SSAValue, axis: int, slices: Slices) -> SSAValue
 def _planes(
     emit: Emitter, weights: SSAValue, conv: Convolution, slices: Slices
 ) -> Iterator[tuple[SSAValue, Convolution]]:
-    """Weights (M, C / g, K, KW) and geometry of each convolution of the image."""
+    """Yield weights (M, C / g, K, KW) and geometry of each convolution of the image."""
     deep, high = (_known(weights, axis) for axis in (2, 3))
     step = conv.dilations[1]
     shift = conv.begin[1] - (slices.before - slices.first)

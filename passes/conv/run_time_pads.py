@@ -1,4 +1,4 @@
-"""Pads of `auto_pad` that follow from run-time sizes, as arithmetic in the graph."""
+"""Pads of `auto_pad` for dynamic sizes, computed in the graph."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from passes.emit.rewriting import Emitter
 from passes.emit.shape_math import ShapeMath
 
 Sides = tuple[SSAValue, SSAValue]
-"""The begin and the end of each spatial axis, two int64 vectors."""
+"""Begin and end pads of the spatial axes, two int64 vectors."""
 
 
 def conv_axes(windows: Sequence[Window], pads: Sequence[Pads]) -> list[ConvAxis]:
@@ -24,7 +24,7 @@ def conv_axes(windows: Sequence[Window], pads: Sequence[Pads]) -> list[ConvAxis]
 
 
 def library_total(windows: Sequence[Window], size: SSAValue, math: ShapeMath) -> SSAValue:
-    """max(0, Ke - (X mod s, or s where that is 0)) = max(0, Ke - (X - s ((X - 1) div s)))."""
+    """max(0, Ke - (X mod s, or s if that is 0)) = max(0, Ke - (X - s ((X - 1) div s)))."""
     strides = math.vector([w.stride for w in windows])
     whole = math.mul(strides, math.div(math.sub(size, math.vector([1])), strides))
     rest = math.sub(size, whole)
@@ -32,7 +32,7 @@ def library_total(windows: Sequence[Window], size: SSAValue, math: ShapeMath) ->
 
 
 def begin_of(total: SSAValue, odd_at_end: bool, math: ShapeMath) -> SSAValue:
-    """The begin's share of a total: the smaller half if the odd one goes to the end."""
+    """Return the begin's share of a total: the smaller half if the odd one goes to the end."""
     less = math.div(total, math.vector([2]))
     return less if odd_at_end else math.sub(total, less)
 
@@ -40,7 +40,7 @@ def begin_of(total: SSAValue, odd_at_end: bool, math: ShapeMath) -> SSAValue:
 def same_sides(
     data: SSAValue, layout: str, windows: Sequence[Window], odd_at_end: bool, math: ShapeMath
 ) -> Sides:
-    """The pads of a `same_*` op on data in a layout."""
+    """Return the pads of an op with `auto_pad` SAME_* for data in a layout."""
     spatial = layouts.spatial_axes(layout, len(windows))
     total = library_total(windows, math.sizes(data, spatial), math)
     begin = begin_of(total, odd_at_end, math)
@@ -50,7 +50,7 @@ def same_sides(
 def padded(
     data: SSAValue, layout: str, sides: Sides, emit: Emitter, fill: SSAValue | None = None
 ) -> SSAValue:
-    """Data with `fill`, by default 0, around its spatial axes."""
+    """Pad the spatial axes with `fill`, by default 0."""
     math, rank = ShapeMath(emit), len(shape_of(data))
     axes = layouts.spatial_axes(layout, rank - 2)
     spread = math.concat([math.spread(side, axes, rank) for side in sides])
@@ -66,9 +66,8 @@ def convolved_everywhere(
     sides: Sides,
     emit: Emitter,
 ) -> SSAValue:
-    """A convolution with run-time pads that puts no zeros where weights meet them: of stride 1, at every
-    place of the window that meets the data, Y + Ke - 1 of them, and of these the ones at x s - pb + Ke - 1,
-    the last at most at Y + pe - 1."""
+    """Convolve with dynamic pads without multiplying padding by weights: compute the Y + Ke - 1 windows of
+    stride 1 that overlap the data, and slice those at x s - pb + Ke - 1, the last at most at Y + pe - 1."""
     math, spatial = ShapeMath(emit), layouts.spatial_axes(layout, len(windows))
     axes = [ConvAxis(replace(w, stride=1), w.extent - 1, w.extent - 1) for w in windows]
     value = emit(conv_transpose_backward_data(data, weights, axes, groups, layout))

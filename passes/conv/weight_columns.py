@@ -1,7 +1,7 @@
-"""Columns: what several taps of a convolution's windows read, side by side, so that one product serves them.
+"""Columns: the reads of several taps, concatenated so that one product serves them.
 
-Taps are joined along the last spatial axes. What a tap reads along an axis is a Slice; those along the axes
-that are not joined are Slices of the columns, in which those axes are still whole.
+Taps are joined along the last spatial axes. The reads of a tap along an axis are a Slice; along the axes that
+are not joined, they are Slices of the columns, which contain those axes whole.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from passes.emit.tensors import product, reshape, size_of
 
 @dataclass(frozen=True)
 class Sliding:
-    """Windows over data whose spatial axes begin at `first`, as many as diff_dst has positions there."""
+    """Windows over data with spatial axes from `first` on; diff_dst has one position per window."""
 
     emit: Emitter
     axes: Sequence[ConvAxis]
@@ -41,7 +41,7 @@ class Sliding:
         return self.emit(onnx.PadOp(src, math.concat(spread)))
 
     def reads(self, data: SSAValue, index: int, shift: int = 0) -> Iterator[SSAValue]:
-        """What each tap along an axis reads, where `shift` new axes stand before it."""
+        """Yield the reads of each tap along an axis, with `shift` new axes before it."""
         window, axis = self.axes[index].window, self.first + index
         if window.kernel == window.stride == 1:
             yield data
@@ -55,7 +55,7 @@ class Sliding:
             yield self.emit(onnx.SliceOp(data, begin, math.add(begin, reach), place, *steps))
 
     def all_reads(self, data: SSAValue, count: int, shift: int) -> list[SSAValue]:
-        """What the taps along the first `count` axes read, in their order."""
+        """Return the reads of the taps along the first `count` axes, in order."""
         found = [data]
         for index in range(count):
             found = [read for value in found for read in self.reads(value, index, shift)]
@@ -67,9 +67,9 @@ def joined(emit: Emitter, values: Sequence[SSAValue], axis: int) -> SSAValue:
 
 
 def by_columns(op: ConvBackwardWeightsOp, emit: Emitter, count: int) -> SSAValue:
-    """A product for all taps along the last `count` axes, for each of the others: channels first.
+    """Multiply once for all taps along the last `count` axes, for each tap of the others; channels first.
 
-    Taps of a channel stand side by side, (N, C, taps, Y...), as in the weights.
+    The taps of a channel are adjacent, (N, C, taps, Y...), as in the weights.
     """
     shape = shapes.static_shape(op.diff_weights)
     assert shape is not None
@@ -89,8 +89,8 @@ def by_columns(op: ConvBackwardWeightsOp, emit: Emitter, count: int) -> SSAValue
 def _without_batch(
     op: ConvBackwardWeightsOp, emit: Emitter
 ) -> tuple[SSAValue, SSAValue, tuple[ConvAxis, ...]]:
-    """src, diff_dst and the axes, with a batch of one: images are one more axis, on which windows stand side
-    by side. Not for a batch that is known to be empty."""
+    """Return src, diff_dst and axes with a batch of 1; the images become another spatial axis. Not for a
+    batch that is known to be empty."""
     src, diff_dst = channels_first(op, emit)
     if shape_of(src)[0] in (0, 1):
         return src, diff_dst, op.axes
@@ -102,8 +102,8 @@ def _without_batch(
 
 
 def by_channels_last_columns(op: ConvBackwardWeightsOp, emit: Emitter) -> SSAValue:
-    """The same for channels-last data, with the taps along the last axis joined: channels of a tap stand side
-    by side, (N, Y..., taps C), and a product is over the first axis of both its matrices."""
+    """Do `by_columns` for channels-last data with the taps of the last axis joined, (N, Y..., taps C);
+    products contract the first axes of both matrices."""
     shape = shapes.static_shape(op.diff_weights)
     assert shape is not None
     out, channels, *kernel = shape

@@ -1,7 +1,7 @@
-"""What the gradients of a convolution with respect to its weights are made of.
+"""Parts of the gradient of a convolution with respect to its weights.
 
-All tensors are channels first: `src` (N, C, X...) is what the windows slide over, `diff_dst` (N, O, Y...) has
-a value per window. Tap k of window y reads src at y s - pb + k d.
+All tensors are channels first: the windows slide over `src` (N, C, X...), and `diff_dst` (N, O, Y...) has a
+value per window. Tap k of window y reads src at y s - pb + k d.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Tap = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Taps:
-    """The windows, and the pads at the begin and the end of each spatial axis: numbers, or int64 vectors."""
+    """Windows, and begin and end pads of the spatial axes, static or int64 vectors."""
 
     windows: Sequence[Window]
     begin: Sequence[int] | SSAValue
@@ -50,7 +50,7 @@ class Taps:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the one tap reads all of src, in order."""
+        """True if the only tap reads all of src in order."""
         units = all(window.kernel == window.stride == 1 for window in self.windows)
         return units and not isinstance(self.begin, SSAValue) and not self.has_pads
 
@@ -60,7 +60,7 @@ class Taps:
 
 
 def channels_first(op: ConvBackwardWeightsOp, emit: Emitter) -> tuple[SSAValue, SSAValue]:
-    """src and diff_dst of an op in any layout."""
+    """Return src and diff_dst of an op, transposed to channels first."""
     if op.layout == "NCX":
         return op.src, op.diff_dst
     perm = layouts.permutation(op.layout, "NCX", op.spatial_rank)
@@ -69,7 +69,7 @@ def channels_first(op: ConvBackwardWeightsOp, emit: Emitter) -> tuple[SSAValue, 
 
 
 def tap_reads(emit: Emitter, src: SSAValue, diff_dst: SSAValue, taps: Taps) -> list[SSAValue]:
-    """What each tap reads for all windows, (N, C, Y...): zeros in the padding."""
+    """Return the reads of each tap for all windows, (N, C, Y...), with zeros in the padding."""
     if taps.is_whole:
         return [src]
     padded = _padded(emit, src, taps)
@@ -95,7 +95,7 @@ def _padded(emit: Emitter, src: SSAValue, taps: Taps) -> SSAValue:
 
 
 def without_padding(emit: Emitter, src: SSAValue, diff_dst: SSAValue, taps: Taps) -> Iterator[SSAValue]:
-    """diff_dst for each tap, 0 where the tap reads the padding: no zero of that meets an inf then."""
+    """Yield diff_dst for each tap, 0 where the tap reads padding, so that 0 * inf is not computed."""
     inside = [_inside(emit, src, diff_dst, taps, axis) for axis in range(len(taps.windows))]
     zero = emit.constant(np.zeros((), _numpy_dtype(diff_dst)))
     for tap in taps.all():
@@ -108,7 +108,7 @@ def without_padding(emit: Emitter, src: SSAValue, diff_dst: SSAValue, taps: Taps
 
 
 def _both(emit: Emitter, one: SSAValue | None, other: SSAValue | None) -> SSAValue | None:
-    """Where both masks hold; None holds everywhere."""
+    """Return the conjunction of two masks; None is all true."""
     if one is None or other is None:
         return other if one is None else one
     return emit(onnx.AndOp(one, other))
@@ -121,7 +121,7 @@ def _numpy_dtype(value: SSAValue) -> np.dtype:
 
 
 def _inside(emit: Emitter, src: SSAValue, diff_dst: SSAValue, taps: Taps, axis: int) -> list[SSAValue | None]:
-    """For each tap along an axis: whether y s - pb + k d is a position of src; None where all are."""
+    """Return masks over the taps of an axis: y s - pb + k d is a position of src. None is all true."""
     window, n = taps.windows[axis], len(taps.windows)
     x, y, begin = shape_of(src)[2 + axis], shape_of(diff_dst)[2 + axis], taps.begin
     steps = [k * window.dilation for k in range(window.kernel)]
@@ -150,9 +150,8 @@ def _not_negative(emit: Emitter, place: SSAValue) -> SSAValue:
 
 
 def product_of(emit: Emitter, diff_dst: SSAValue, reads: SSAValue, groups: int) -> SSAValue:
-    """(O, R / groups): diff_dst (N, O, Y...) times what was read (N, R..., Y...), summed over N and windows.
-
-    Each group of O meets its own part of R. `reads` may have one axis for all windows."""
+    """Contract diff_dst (N, O, Y...) and reads (N, R..., Y...) over N and windows to (O, R / groups), each
+    group of O with its part of R. `reads` may have a single axis for all windows."""
     batch, out = size_of(emit, diff_dst, 0), _known(diff_dst, 1)
     rank = len(shape_of(diff_dst))
     rows, length = _rows(reads, rank), _length(emit, diff_dst, batch)
@@ -174,7 +173,7 @@ def product_of(emit: Emitter, diff_dst: SSAValue, reads: SSAValue, groups: int) 
 
 
 def _zero_of_none(emit: Emitter, diff_dst: SSAValue, products: SSAValue) -> SSAValue:
-    """onnxruntime 1.31 leaves the product as it finds it where a Transpose is fused and nothing is summed."""
+    """Select 0 for an empty sum: onnxruntime 1.31 does not write a product with a fused Transpose."""
     dtype = of_mlir(element_type_of(products))
     assert dtype is not None
     some = emit(onnx.CastOp(ShapeMath(emit).sizes(diff_dst, [2]), to=i1))
@@ -182,14 +181,14 @@ def _zero_of_none(emit: Emitter, diff_dst: SSAValue, products: SSAValue) -> SSAV
 
 
 def _length(emit: Emitter, diff_dst: SSAValue, batch: Size) -> Size:
-    """The number of windows. Those of a single image may stand for many images, and so be none: a Reshape
-    finds that out, while it reads a 0 as something else."""
+    """Return the number of windows. With one image but a dynamic number of windows, it may be 0: then -1,
+    which Reshape infers, as it would read 0 as "copy"."""
     found = product(emit, [size_of(emit, diff_dst, axis) for axis in range(2, len(shape_of(diff_dst)))])
     return -1 if batch == 1 and not isinstance(found, int) else found
 
 
 def _rows(reads: SSAValue, rank: int) -> int:
-    """The product of what stands between batch and windows."""
+    """Return the product of the sizes between batch and windows."""
     shape = shape_of(reads)
     known = shapes.static(shape[1 : 2 if len(shape) < rank else len(shape) - rank + 2])
     assert known is not None
@@ -209,7 +208,7 @@ def _known(value: SSAValue, axis: int) -> int:
 def by_taps(
     emit: Emitter, src: SSAValue, diff_dst: SSAValue, taps: Taps, groups: int, *, exact: bool = False
 ) -> SSAValue:
-    """A product for each tap, side by side. `exact`: nothing in the padding is multiplied."""
+    """Multiply once per tap and stack the products. `exact` skips products with padding."""
     reads = tap_reads(emit, src, diff_dst, taps)
     weighed = without_padding(emit, src, diff_dst, taps) if exact else itertools.repeat(diff_dst)
     found = [product_of(emit, g, x, groups) for g, x in zip(weighed, reads, strict=False)]

@@ -1,8 +1,8 @@
-"""Weights in another order, at run time where they are an input.
+"""Reordered convolution weights, in the graph if the weights are an input.
 
-onnxruntime transposes matrices and copies rows quickly. Axes of few numbers, as a kernel's are, it moves
-number by number: channels swapped by a Transpose [1, 0, 2, 3] and taps reversed by a Gather on the last axis
-take 5.9 ms for 256x256x3x3, in matrices it takes 0.4 (1.31, AMD EPYC).
+onnxruntime transposes matrices and copies rows quickly, but moves short axes such as a kernel's element by
+element: swapping channels by a Transpose [1, 0, 2, 3] and reversing taps by a Gather on the last axis takes
+5.9 ms for 256x256x3x3, and 0.4 ms as matrices (1.31, AMD EPYC).
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from passes.emit.rewriting import Emitter
 from passes.emit.tensors import reshape
 
 MOST_GATHERED = 2**16
-"""Taps that are taken by a table of their places. Of more, it would be larger than what is there to be moved;
-a Slice, which is slower, needs none."""
+"""Limit on the taps gathered by an index table, which must not outgrow the data; a Slice, which is slower,
+needs no table."""
 
 MOST_FOLDED = FOLDED_FREELY // 8
-"""So many numbers of any dtype that are computed at compile time in any case."""
+"""Limit on the elements of any dtype that are always folded at compile time."""
 
 
 @dataclass(frozen=True)
 class SwappedWeights:
-    """Weights (A, B / g, K..) with the channels swapped within each of g groups: (B, taps, A / g), the taps
-    those of all axes as one."""
+    """Weights (A, B / g, K..) with channels swapped within each of g groups, (B, taps, A / g), all spatial
+    axes merged into taps."""
 
     value: SSAValue
     kernel: tuple[int, ...]
@@ -47,19 +47,19 @@ class SwappedWeights:
         return cls(reshape(emit, swapped, [groups * second, taps, per_group]), tuple(kernel))
 
     def taps(self, emit: Emitter, chosen: Sequence[Sequence[int]]) -> SSAValue:
-        """(B, A / g, chosen taps..), of each axis in the order in which they are given."""
+        """Take the chosen taps of each axis, in the given order, as (B, A / g, taps..)."""
         rows, _, columns = _sizes(self.value)
         return reshape(
             emit, _transposed(emit, self._chosen(emit, chosen)), [rows, columns, *map(len, chosen)]
         )
 
     def rows(self, emit: Emitter, chosen: Sequence[Sequence[int]]) -> SSAValue:
-        """(B, chosen taps A / g), without a second Transpose."""
+        """Take the chosen taps as (B, taps A / g), without a second Transpose."""
         rows, _, columns = _sizes(self.value)
         return reshape(emit, self._chosen(emit, chosen), [rows, math.prod(map(len, chosen)) * columns])
 
     def _chosen(self, emit: Emitter, chosen: Sequence[Sequence[int]]) -> SSAValue:
-        """(B, chosen taps, A / g)."""
+        """Take the chosen taps as (B, taps, A / g)."""
         if math.prod(map(len, chosen)) <= MOST_GATHERED:
             return take(emit, self.value, 1, flat_taps(self.kernel, chosen))
         rows, _, columns = _sizes(self.value)
@@ -75,8 +75,8 @@ class SwappedWeights:
 
 @dataclass(frozen=True)
 class TapRows:
-    """Weights as rows of C numbers, a row for each of the O channels of diff_dst and each tap: for channel o
-    and tap t that is row o `channel` + t `tap`. Made by transposing one matrix, which is quick."""
+    """Weights as rows of C elements: channel o of diff_dst and tap t are row o `channel` + t `tap`. They are
+    made by the transpose of one matrix, which is fast."""
 
     value: SSAValue
     channels: int
@@ -86,7 +86,7 @@ class TapRows:
 
     @classmethod
     def of_backward(cls, emit: Emitter, weights: SSAValue) -> TapRows:
-        """Of weights (O, C, K..): (O C, K) as (K, O C)."""
+        """Return the rows of weights (O, C, K..): (O C, K) transposed to (K, O C)."""
         first, second, *kernel = _sizes(weights)
         taps = math.prod(kernel)
         matrix = reshape(emit, weights, [first * second, taps])
@@ -95,20 +95,20 @@ class TapRows:
 
     @classmethod
     def of_forward(cls, emit: Emitter, weights: SSAValue) -> TapRows:
-        """Of weights (C, O, K..): (C, O K) as (O K, C)."""
+        """Return the rows of weights (C, O, K..): (C, O K) transposed to (O K, C)."""
         first, second, *kernel = _sizes(weights)
         taps = math.prod(kernel)
         matrix = reshape(emit, weights, [first, second * taps])
         return cls(emit(onnx.TransposeOp(matrix, perm=[1, 0])), second, taps, 1, tuple(kernel))
 
     def matrix(self, emit: Emitter, chosen: Sequence[Sequence[int]]) -> SSAValue:
-        """(T O, C) of some taps of each axis."""
+        """Return the chosen taps of each axis as a matrix (T O, C)."""
         places = flat_taps(self.kernel, chosen)[:, None] * self.tap + np.arange(self.channels) * self.channel
         return take(emit, self.value, 0, places.reshape(-1))
 
 
 def flipped(emit: Emitter, weights: SSAValue, groups: int) -> SSAValue:
-    """Weights (A, B / g, K..) as (B, A / g, K..), with every spatial axis reversed."""
+    """Swap channels of weights (A, B / g, K..) to (B, A / g, K..), and reverse the spatial axes."""
     _, _, *kernel = _sizes(weights)
     if groups == 1 and (math.prod(kernel) == 1 or _is_folded(weights)):
         return _reversed(emit, emit(onnx.TransposeOp(weights, perm=[1, 0, *range(2, len(kernel) + 2)])))
@@ -117,12 +117,12 @@ def flipped(emit: Emitter, weights: SSAValue, groups: int) -> SSAValue:
 
 
 def _is_folded(weights: SSAValue) -> bool:
-    """Whether they are put in order at compile time, where the fewest ops are best."""
+    """Return whether the weights are reordered at compile time, where fewer ops are better."""
     return is_known(weights) and math.prod(_sizes(weights)) <= MOST_FOLDED
 
 
 def _reversed(emit: Emitter, weights: SSAValue) -> SSAValue:
-    """Every spatial axis from its end to its start."""
+    """Reverse every spatial axis."""
     for axis, size in enumerate(_sizes(weights)[2:], 2):
         if size > 1:
             weights = emit(onnx.GatherOp(weights, emit.ints(range(size - 1, -1, -1)), axis=axis))
@@ -130,7 +130,7 @@ def _reversed(emit: Emitter, weights: SSAValue) -> SSAValue:
 
 
 def _part(taps: Sequence[int]) -> tuple[int, int, int]:
-    """Start, end and step of a Slice that takes these places of an axis, which lie equally far apart."""
+    """Return start, end and step of a Slice that takes equally spaced indices."""
     first, last, step = taps[0], taps[-1], taps[1] - taps[0] if len(taps) > 1 else 1
     beyond = last + (1 if step > 0 else -1)
     return first, beyond if beyond >= 0 else -TO_THE_END, step
@@ -141,12 +141,12 @@ def _is_whole(part: tuple[int, int, int], size: int) -> bool:
 
 
 def flat_taps(kernel: Sequence[int], chosen: Sequence[Sequence[int]]) -> np.ndarray:
-    """The places of taps of every axis among those of all axes as one."""
+    """Return the flat indices of the taps chosen along every axis."""
     return np.ravel_multi_index(np.ix_(*chosen), tuple(kernel)).reshape(-1)
 
 
 def take(emit: Emitter, value: SSAValue, axis: int, places: np.ndarray) -> SSAValue:
-    """These places of an axis; nothing is gathered where they are all, in order."""
+    """Gather indices of an axis, unless they are all of it in order."""
     size = _sizes(value)[axis]
     if len(places) == size and np.array_equal(places, np.arange(size)):
         return value
@@ -154,7 +154,7 @@ def take(emit: Emitter, value: SSAValue, axis: int, places: np.ndarray) -> SSAVa
 
 
 def _transposed(emit: Emitter, matrices: SSAValue) -> SSAValue:
-    """(N, A, B) as (N, B, A)."""
+    """Transpose (N, A, B) to (N, B, A)."""
     _, rows, columns = _sizes(matrices)
     if 1 in (rows, columns):
         return reshape(emit, matrices, [_sizes(matrices)[0], columns, rows])

@@ -1,4 +1,4 @@
-"""What the taps of a convolution read of diff_dst, which is padded first."""
+"""Reads of padded diff_dst by the taps of a convolution."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from passes.emit.rewriting import Emitter
 from passes.emit.tensors import product, reshape, size_of
 
 Taps = Sequence[tuple[int, int]]
-"""Of one axis: taps, in ascending order, each with the padded position that it reads for position 0."""
+"""Taps of one axis in ascending order, each with the padded position that it reads for position 0."""
 
 
 def phase_taps(phase: Phase, pad: int) -> Taps:
@@ -24,17 +24,17 @@ def phase_taps(phase: Phase, pad: int) -> Taps:
 
 
 def forward_taps(axis: ConvAxis) -> Taps:
-    """Tap k of position x reads x s - pb + k d."""
+    """Return the reads of tap k: position x reads x s - pb + k d."""
     return [(k, k * axis.window.dilation) for k in range(axis.window.kernel)]
 
 
 def tap_numbers(taps: Sequence[Taps]) -> list[list[int]]:
-    """Of every axis, which taps."""
+    """Return the tap indices of every axis."""
     return [[tap for tap, _ in axis] for axis in taps]
 
 
 def padded(emit: Emitter, data: SSAValue, axis: int, begin: Sequence[int], end: Sequence[int]) -> SSAValue:
-    """Zeros before and after the spatial axes, of which `axis` is the first; a negative number cuts off."""
+    """Zero-pad the spatial axes, the first of which is `axis`; negative pads crop."""
     if not any((*begin, *end)):
         return data
     rest = [0] * (len(shape_of(data)) - axis - len(begin))
@@ -49,8 +49,8 @@ def gathered(
     counts: Sequence[int],
     steps: Sequence[int],
 ) -> SSAValue:
-    """Channels-last data (.., Y.., O), of which `axis` is the first of Y, as (.., counts.., T O): for every
-    position, the rows of O channels that its taps read, side by side."""
+    """Gather channels-last data (.., Y.., O) to (.., counts.., T O): for each position, the rows of O
+    channels that its taps read. `axis` is the first axis of Y."""
     sizes = [size for size in shape_of(data)[axis:-1] if isinstance(size, int)]
     outer, channels = [size_of(emit, data, i) for i in range(axis)], size_of(emit, data, axis + len(sizes))
     rows = _places(sizes, taps, counts, steps)
@@ -66,7 +66,7 @@ def gathered(
 def _places(
     sizes: Sequence[int], taps: Sequence[Taps], counts: Sequence[int], steps: Sequence[int]
 ) -> np.ndarray:
-    """(counts.., T): among all positions, those that the taps of each read."""
+    """Return the flat positions that the taps read, as an array (counts.., T)."""
     n = len(sizes)
     places = np.zeros((1,) * 2 * n, np.int64)
     for i, (read, count, step) in enumerate(zip(taps, counts, steps, strict=True)):

@@ -1,4 +1,4 @@
-"""What the ways to write a convolution gradient cannot do without: see `passes.cost.work`."""
+"""Unavoidable work of the lowerings of a convolution gradient: see `passes.cost.work`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from passes.cost.work import Sizes, Work
 
 
 def images(op: GradConv) -> tuple[Sizes, Sizes]:
-    """The sizes of diff_dst and diff_src, channels first."""
+    """Return the sizes of diff_dst and diff_src, channels first."""
     data, result = (layouts.reorder(sizes, op.layout, "NCX") for sizes in data_sizes(op))
     return data, result
 
 
 def data_sizes(op: GradConv) -> tuple[Sizes, Sizes]:
-    """Those of diff_dst and diff_src, in the op's layout."""
+    """Return the sizes of diff_dst and diff_src in the op's layout."""
     data, result = (shapes.static_shape(value) for value in (op.diff_dst, op.diff_src))
     assert data is not None
     assert result is not None
@@ -31,7 +31,7 @@ def data_sizes(op: GradConv) -> tuple[Sizes, Sizes]:
 
 
 def whole_convolution(op: GradConv, work: Work, as_row: bool = False) -> None:
-    """`convolve` of what `as_convolution` gives; with `as_row`, `convolve_planes` of one axis."""
+    """Count `convolve` of `as_convolution`, or with `as_row` `convolve_planes` of one axis."""
     first, second, *kernel = op.weights_shape
     groups = op.groups
     is_flipped = isinstance(op, ConvBackwardDataOp)
@@ -42,7 +42,7 @@ def whole_convolution(op: GradConv, work: Work, as_row: bool = False) -> None:
 def one_convolution(
     work: Work, data: Sizes, result: Sizes, weights: Sizes, conv: Convolution, as_row: bool = False
 ) -> None:
-    """A Conv, channels first; with `as_row`, one of a single axis on images of one row."""
+    """Count a channels-first Conv; with `as_row`, a 1-D one on images of one row."""
     if as_row and len(conv.strides) == 1:
         data, result, weights = ((*sizes[:2], 1, *sizes[2:]) for sizes in (data, result, weights))
         conv = Convolution(
@@ -57,7 +57,7 @@ def one_convolution(
 
 
 def reorders(work: Work, convs: Sequence[Step]) -> None:
-    """Those that Convs of the same data need, channels first, of which no result is read in blocks."""
+    """Count the reorders of channels-first Convs with shared data whose results are not read in blocks."""
     kinds = [blocked_kind(step) for step in convs]
     if any(kind not in (None, DIRECT) for kind in kinds):
         work.reorder(data=convs[0].operand(0).shape)
@@ -65,7 +65,7 @@ def reorders(work: Work, convs: Sequence[Step]) -> None:
 
 
 def interleaved_first(work: Work, axes: Sequence[AxisPhases], batch: int, channels: int) -> None:
-    """`interleave_channels_first`: a Concat for each axis and each choice of phases of the axes before it."""
+    """Count `interleave_channels_first`: a Concat per axis and choice of phases of the axes before it."""
     choices, is_inner = 1, False
     for i, axis in enumerate(axes):
         stride, reached = len(axis.phases), len(axis.reached)
@@ -84,7 +84,7 @@ def interleaved_first(work: Work, axes: Sequence[AxisPhases], batch: int, channe
 
 
 def interleaved_last(work: Work, axes: Sequence[AxisPhases], batch: int, channels: int) -> None:
-    """`interleave_channels_last`: one Concat, one Gather."""
+    """Count `interleave_channels_last`: one Concat, one Gather."""
     parts, positions = math.prod(len(axis.reached) for axis in axes), [axis.positions for axis in axes]
     part = (batch, math.prod(positions), channels)
     for _ in range(parts):
@@ -95,7 +95,7 @@ def interleaved_last(work: Work, axes: Sequence[AxisPhases], batch: int, channel
 
 @dataclass
 class Windows:
-    """`windows.gathered` of channels-last data, of which `axis` is the first spatial one; equal ones once."""
+    """Counts `windows.gathered` of channels-last data from the spatial axis `axis` on; equal calls once."""
 
     work: Work
     data: Sizes
@@ -107,7 +107,7 @@ class Windows:
         sizes, outer = self.data[self.axis : -1], self.data[: self.axis]
         firsts = tuple(tuple(first for _, first in read) for read in taps)
         taken, positions = math.prod(map(len, taps)), math.prod(sizes)
-        # so many rows may be all, in order: then nothing is gathered
+        # this many rows may be all of them in order, which needs no Gather
         result = (*outer, *counts, taken * channels)
         if firsts in self.seen or taken * math.prod(counts) == positions:
             return result

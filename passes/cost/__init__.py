@@ -1,13 +1,13 @@
-"""What ONNX ops cost to run, in seconds: the sum, over what can be counted in them, of measured rates.
+"""Run time of ONNX ops in seconds: a linear model of countable features with measured rates.
 
-    graph      what of a candidate runs, as plain data
-    rewrites   what the runtime makes of it before it runs
-    features*  what the time of each kind of node depends on
+    graph      the ops of a candidate that run, as plain data
+    rewrites   the runtime's graph optimizations
+    features*  features that determine the time of each kind of node
     rates      seconds per unit of each feature, as data; `python -m gradc.upkeep.calibrate` measures them
-    roofline   for targets without measurements
-    sizes      unknown sizes: the same ops at several sizes
+    roofline   targets without measurements
+    sizes      dynamic sizes: the same ops at several sizes
 
-docs/cost_model.md says how good the prices are.
+docs/cost_model.md reports the accuracy.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from passes.kernels.target import Target
 __all__ = ["Write", "exceeds", "features_of", "price_ops", "price_written", "problem_key"]
 
 Write = Callable[[Operation, Target, Emitter], Sequence[SSAValue]]
-"""What writes an op in ONNX: `Strategy.write`."""
+"""Function that lowers an op to ONNX: `Strategy.write`."""
 
 
 ROUNDING = 1e-9
-"""Of a price: sums of the same numbers in another order differ by less."""
+"""Relative rounding error of a price: sums of the same numbers differ with their order."""
 
 
 def exceeds(bound: float, price: float) -> bool:
-    """Whether what takes at least `bound` takes longer than `price`."""
+    """Return whether a lower bound exceeds a price by more than rounding."""
     return bound > price * (1 + ROUNDING)
 
 
 def price_ops(ops: Sequence[Operation], target: Target, results: Sequence[SSAValue] | None = None) -> float:
-    """Seconds that ONNX ops take in one run, if `results` (default: the last op's) leave the graph.
+    """Return the seconds of one run of ONNX ops whose `results` (default: the last op's) leave the graph.
 
-    Constant operands are those of constant ops, and what is made of constants alone is free, as is what
-    no result needs. A size that is not known counts as graph.UNKNOWN. Nothing is changed.
+    Ops on constants alone are free, as are dead ops. An unknown size counts as graph.UNKNOWN. The ops are not
+    modified.
     """
     wanted = list(ops[-1].results) if results is None and ops else list(results or ())
     if target.provider not in rates.MEASURED:
@@ -56,14 +56,13 @@ def price_ops(ops: Sequence[Operation], target: Target, results: Sequence[SSAVal
 
 
 def features_of(ops: Sequence[Operation], results: Sequence[SSAValue]) -> Features:
-    """What there is to count in ops of which `results` leave the graph, as onnxruntime's CPU provider runs
-    them."""
+    """Count the features of ops with the given graph results, as onnxruntime's CPU provider runs them."""
     return features(rewritten(Graph.of(ops, results)))
 
 
 def price_written(write: Write, op: Operation, target: Target) -> tuple[float, ...]:
-    """Seconds of what `write` makes of an op; one number, or one for each of `sizes.SIZES` if sizes are
-    unknown. Neither the op nor its module is changed."""
+    """Return the seconds of an op's lowering: one number, or one for each of `sizes.SIZES` if a size is
+    unknown. The op and its module are not modified."""
     emit = Emitter()
     results = write(op, target, emit)
     try:
@@ -86,7 +85,7 @@ def _at_each_size(op: Operation, ops: Sequence[Operation], results: Sequence[SSA
 
 
 def problem_key(op: Operation, target: Target) -> object:
-    """Equal for ops whose prices are: by kind, types, attributes and the values of small constants."""
+    """Return a key of the price: kind, types, attributes, and the values of small constants."""
     operands = tuple(map(_operand_key, op.operands))
     properties = tuple(sorted(op.properties.items()))
     return op.name, operands, op.result_types, properties, target

@@ -1,8 +1,7 @@
-"""What the time of a step depends on: numbers, each with a name that is a row of the cost data.
+"""Features that determine the time of a step; their names are the rows of the cost data.
 
-The names say what is counted: `.bytes` moved within the caches, `.far` the part of them beyond
-NEAR, `.runs` stretches of contiguous elements, `.elements`, `node` the nodes. Flops are counted as
-multiplications with an addition.
+The suffix says what is counted: `.bytes` moved within the caches, `.far` those beyond NEAR, `.runs` of
+contiguous elements, `.elements`; `node` counts nodes. A multiply-add is one flop.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ Rule = Callable[[Step], Features]
 
 
 def features(graph: Graph) -> Features:
-    """Of a whole graph, which `rewrites.rewritten` has been over."""
+    """Return the features of a graph after `rewrites.rewritten`."""
     total: Features = {}
     for step in graph.steps:
         add(total, step_features(step, graph))
@@ -37,8 +36,8 @@ def step_features(step: Step, graph: Graph) -> Features:
 
 
 def rule_of(kind: str) -> Rule | None:
-    """How a kind of step is priced; None for one that nobody thought of. It is then taken for an elementwise
-    one, so that a price is there; a test sees to it that gradc writes none."""
+    """Return the pricing rule of a kind of step, None for an unknown kind. That is priced as elementwise; a
+    test checks that gradc creates none."""
     return _RULES.get(kind) or (_elementwise if kind in _ELEMENTWISE else None)
 
 
@@ -47,7 +46,7 @@ def _moved(*tensors: Tensor | None) -> int:
 
 
 def _plain(name: str) -> Rule:
-    """Bytes read and written."""
+    """Make a rule that counts bytes read and written."""
 
     def rule(step: Step) -> Features:
         return traffic(name, _moved(step.operand(0), *step.results))
@@ -56,8 +55,8 @@ def _plain(name: str) -> Rule:
 
 
 def _reorder(name: str, last: bool = False) -> Rule:
-    """Bytes of the channels, and of the blocks that hold them. A block that they do not fill is copied and
-    filled up number by number. Threads share the blocks of all images, unless channels are `last`."""
+    """Make a rule of a reorder: bytes of channels and blocks. Partial blocks are copied element by element.
+    Threads share the blocks of all images, unless channels are `last`."""
 
     def rule(step: Step) -> Features:
         data = step.operand(0)
@@ -80,7 +79,8 @@ def _block_features(name: str, data: Tensor) -> Features:
 
 
 def _elementwise(step: Step) -> Features:
-    """A span is what is computed without a look at the broadcast: the last axes that all operands share."""
+    """Count bytes, and spans: runs over the last axes, in which no operand changes between broadcast and
+    not."""
     name = step.kind if step.kind in ("Add", "Mul", "Sum") else "Elementwise"
     found = traffic(name, _moved(*step.operands, *step.results))
     operands = [t for t in step.operands if t is not None]
@@ -90,7 +90,7 @@ def _elementwise(step: Step) -> Features:
 
 
 def _span(operands: Sequence[Tensor], result: Tensor) -> int:
-    """Elements of the innermost axes over which every operand is either whole or repeated."""
+    """Return the elements of the innermost axes over which every operand is either whole or broadcast."""
     rank = len(result.shape)
     shapes = [(1,) * (rank - len(t.shape)) + t.shape for t in operands]
     span, kinds = 1, None
@@ -107,14 +107,14 @@ def _span(operands: Sequence[Tensor], result: Tensor) -> int:
 
 
 def _copied(name: str, pieces: Sequence[tuple[int, int]], itemsize: int) -> Features:
-    """`pieces` are elements and the length of a run of them."""
+    """Count copies of `pieces`: (elements, length of a run)."""
     total = sum(elements for elements, _ in pieces)
     runs = sum(elements / max(1, run) for elements, run in pieces)
     return traffic(name, 2 * total * itemsize) | {f"{name}.runs": runs}
 
 
 def _run(whole: Sequence[int], part: Sequence[int]) -> int:
-    """The elements that lie side by side both in a tensor and in a window of it."""
+    """Return the number of contiguous elements shared by a tensor and a window of it."""
     run = 1
     for size, kept in zip(reversed(whole), reversed(part), strict=True):
         run *= kept
@@ -164,8 +164,8 @@ def _expand(step: Step) -> Features:
 
 
 def _transpose(step: Step) -> Features:
-    """Three loops: one axis moves outwards or inwards over others, or anything else. Each moves runs of
-    elements, single ones if the last axis moves. Axes of one position count as axes."""
+    """Count one of three loops: one axis moves outwards or inwards, or anything else. Runs of elements are
+    copied, single ones if the last axis moves. Axes of size 1 count as axes."""
     shape, perm, result = step.operand(0).shape, rewrites.perm_of(step), step.result
     rank = len(perm)
     long = [axis for axis in perm if shape[axis] != 1]
@@ -182,7 +182,7 @@ def _transpose(step: Step) -> Features:
 
 
 def _direction(perm: Sequence[int]) -> str:
-    """`outwards` or `inwards` where one axis moves over others; of two neighbours that swap, the last."""
+    """Classify a permutation: one axis moves `outwards` (also a swap) or `inwards`, else `general`."""
     moved = [i for i, axis in enumerate(perm) if axis != i]
     first, last = moved[0], moved[-1]
     window = list(perm[first : last + 1])
@@ -192,7 +192,7 @@ def _direction(perm: Sequence[int]) -> str:
 
 
 def _reduce(step: Step) -> Features:
-    """onnxruntime has quick loops where the reduced axes are neighbours, and a general one."""
+    """Count a reduction; onnxruntime has fast loops for some patterns of reduced axes."""
     data, result = step.operand(0), step.result
     pattern: list[bool] = []
     sizes: list[int] = []
@@ -213,7 +213,7 @@ def _reduce(step: Step) -> Features:
 
 
 _REDUCTIONS = ("KR", "RK", "KRK")
-"""Patterns of kept and reduced axes with a loop of their own, where neighbours of a kind are one."""
+"""Patterns of kept (K) and reduced (R) axes with a special loop, neighbours of a kind merged."""
 
 
 def _kept_axes(step: Step) -> list[bool]:
@@ -226,7 +226,7 @@ def _kept_axes(step: Step) -> list[bool]:
 
 
 def _resize(step: Step) -> Features:
-    """Images have a loop of their own, doubled ones a quicker one; any other rank is slower."""
+    """Count a Resize: images have a special loop, doubled ones a faster one; any other rank is slower."""
     shape = step.result.shape
     name = {4: "Resize.image", 3: "Resize.line"}.get(len(shape), "Resize.general")
     if len(shape) == 4 and shape[2:] == tuple(2 * size for size in step.operand(0).shape[2:]):
@@ -241,8 +241,8 @@ def _depth_to_space(step: Step) -> Features:
 
 
 def _max_pool(step: Step) -> Features:
-    """It looks at the same elements as a mean does, and takes as long. With places it looks at one after the
-    other, in any order, as a general Transpose does, and takes half as long again (2 to 4 ns)."""
+    """Count a MaxPool like AveragePool. With indices it reads elements one by one, as a general Transpose,
+    but takes half as long again (2 to 4 ns each)."""
     if len(step.results) == 1:
         return average_pool(step)
     taps = math.prod(step.ints("kernel_shape", ()))
@@ -250,13 +250,13 @@ def _max_pool(step: Step) -> Features:
 
 
 def _scatter_elements(step: Step) -> Features:
-    """A copy, and one element after the other, wherever it belongs: 3 to 5 ns each."""
+    """Count a copy, and a scatter of single elements at 3 to 5 ns each."""
     updates = step.operand(2).elements
     return traffic("Copy", 2 * step.result.bytes) | {"Transpose.general.elements": 2.0 * updates}
 
 
 _ELEMENTWISE = traits.POINTWISE | traits.ALONG_AN_AXIS | frozenset(("GatherElements", "Range"))
-"""Steps of which the bytes that are read and written tell the time, as far as it was measured."""
+"""Steps whose time is determined by the bytes read and written, as far as measured."""
 
 _RULES: dict[str, Rule] = {
     "Gemm": gemm_op,

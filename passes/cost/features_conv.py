@@ -1,4 +1,4 @@
-"""Convolutions and pools."""
+"""Features of convolutions and pools."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from passes.cost.graph import Step
 from passes.cost.vector import ALONE, NEAR, Features, add, traffic
 
 OUTPUTS = 6
-"""Neighbouring results that a blocked kernel holds in registers."""
+"""Neighbouring results that a blocked kernel accumulates in registers."""
 
 FILTERS = 64
-"""Output channels that it computes at a time: four blocks."""
+"""Output channels that a blocked kernel computes at a time: four blocks."""
 
 DEEP = 128
-"""Input channels that a pointwise kernel adds up before it writes."""
+"""Input channels that a pointwise kernel accumulates before it writes."""
 
 
 def conv(step: Step) -> Features:
-    """Not blocked: the windows are unrolled into a matrix, but for those of one position."""
+    """Count an unblocked Conv: im2col, unless windows have one position, and a product."""
     data, weights, result = step.operand(0), step.operand(1), step.result
     groups = step.int("group", 1)
     out, per_group, *kernel = weights.shape
@@ -38,7 +38,7 @@ def conv(step: Step) -> Features:
 
 
 def conv_transpose(step: Step) -> Features:
-    """Per image and group a product to columns, which are then added into the result."""
+    """Count a product to columns per image and group, and their accumulation into the result."""
     data, weights, result = step.operand(0), step.operand(1), step.result
     groups = step.int("group", 1)
     rows, per_group, *kernel = weights.shape
@@ -48,7 +48,7 @@ def conv_transpose(step: Step) -> Features:
     found = gemm(per_group * taps, positions, rows // groups, products, turned=turned, itemsize=itemsize)
     add(found, traffic("ConvTranspose", result.bytes))
     found["ConvTranspose.weights"] = float(0 if weights.constant else weights.bytes)
-    # one buffer of columns serves all products in turn
+    # one buffer of columns is reused for all products
     found["ConvTranspose.columns_far"] = float(products * max(0, columns * result.itemsize - NEAR))
     add(found, _scattered("ConvTranspose", step, products * columns, data.shape[-1]))
     return found
@@ -57,7 +57,7 @@ def conv_transpose(step: Step) -> Features:
 def col2im(step: Step) -> Features:
     data, result = step.operand(0), step.result
     strides = step.ints("strides", [1] * (len(result.shape) - 2))
-    # the windows' sizes are not written down: of the last, what the stride leaves of the result's
+    # kernel sizes are not known here: estimate the width from the last axis and its stride
     width = max(1, result.shape[-1] // strides[-1])
     found = _scattered("Col2Im", step, data.elements, width)
     add(found, traffic("Col2Im", data.bytes + result.bytes))
@@ -65,7 +65,7 @@ def col2im(step: Step) -> Features:
 
 
 def _scattered(name: str, step: Step, elements: int, width: int) -> Features:
-    """Adding elements of columns, in rows of `width`, into the result. Padding is looked at for each."""
+    """Count the accumulation of columns, in rows of `width`; padding is tested for each element."""
     rank = len(step.result.shape) - 2
     if rank != 2:
         return {f"{name}.{'line' if rank == 1 else 'volume'}": float(elements)}
@@ -76,8 +76,8 @@ def _scattered(name: str, step: Step, elements: int, width: int) -> Features:
 
 
 def average_pool(step: Step) -> Features:
-    """Not blocked. The rows of a volume may be as short as a pixel's channels. The last axis is pooled number
-    by number where the window is wider than two."""
+    """Count an unblocked AveragePool. The rows of a volume may be as short as a pixel's channels. A window
+    wider than two is pooled element by element on the last axis."""
     kernel = step.ints("kernel_shape", [])
     name = {1: "AveragePool.line", 2: "AveragePool.image"}.get(len(kernel), "AveragePool.volume")
     found = traffic(name, step.operand(0).bytes + step.result.bytes) | {
@@ -91,10 +91,9 @@ def average_pool(step: Step) -> Features:
 
 
 def blocked(step: Step) -> Features:
-    """Kernels on blocks of 16 channels. One call computes a row of results of up to four blocks from one
-    block of input channels; within it, OUTPUTS positions at a time, those at padded ends one by one.
-    Taps that lie in the padding are left out. Threads share rows of results of up to four blocks: a single
-    one is computed by one of them, alone."""
+    """Count a kernel on blocks of 16 channels. One call computes a row of results of up to four blocks from
+    one block of input channels, OUTPUTS positions at a time, padded ends one by one. Taps in the padding are
+    skipped. Threads share rows of results; a single row is computed by one thread alone."""
     batch, out, height, width = step.result.shape
     rows = height
     out = math.ceil(out / rewrites.BLOCK) * rewrites.BLOCK
@@ -106,7 +105,7 @@ def blocked(step: Step) -> Features:
         kernel = step.ints("kernel_shape", []) if step.kind == rewrites.POOL else step.operand(1).shape[2:]
         down, across = (_taps(step, axis, kernel[axis]) for axis in range(2))
     name = {rewrites.DEPTHWISE: "Depthwise", rewrites.POOL: "Pool"}.get(step.kind, step.kind)
-    # a whole row of tiles, weighted by how many rows of taps there are
+    # a whole row of tiles, weighted by the number of rows of taps
     tiles = math.ceil(across.inner / across.per_result / OUTPUTS) * across.per_result + across.edge
     if depthwise:
         return {
@@ -135,8 +134,8 @@ def blocked(step: Step) -> Features:
 
 @dataclass(frozen=True)
 class Taps:
-    """Pairs of a result and a tap of its window within the data, along one axis: `inner` of results whose
-    windows lie within the data, `edge` of the others."""
+    """Pairs of a result and a tap within the data, along one axis: `inner` of results whose windows lie
+    within the data, `edge` of the others."""
 
     per_result: int
     inner: int
@@ -161,7 +160,7 @@ def _taps(step: Step, axis: int, kernel: int) -> Taps:
 
 
 def _inside(start: int, kernel: int, dilation: int, size: int) -> int:
-    """How many of start, start + dilation, .. lie in [0, size)."""
+    """Return how many of start, start + dilation, .. lie in [0, size)."""
     first = max(0, math.ceil(-start / dilation))
     last = min(kernel - 1, (size - 1 - start) // dilation)
     return max(0, last - first + 1)

@@ -1,4 +1,4 @@
-"""Matrix products, as onnxruntime's GEMM does them: panels of B are packed, 12 rows of A at a time."""
+"""Features of matrix products in onnxruntime's GEMM: packed panels of B, 12 rows of A at a time."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from passes.cost.graph import Step
 from passes.cost.vector import Features, traffic
 
 ROWS, COLUMNS = 12, 16
-"""Rows of A and columns of B that the kernel holds in registers; fewer take as long."""
+"""Rows of A and columns of B in registers; fewer take as long."""
 
 PANEL = 128
 """Columns of B in a packed panel, and rows of B in one pass over C."""
 
 STREAMED = 32
-"""With so many columns of B, multiplying a row of A takes longer than fetching the next one."""
+"""Columns of B from which on multiplying a row of A takes longer than fetching the next one."""
 
 
 def matmul(step: Step) -> Features:
@@ -34,7 +34,7 @@ def matmul(step: Step) -> Features:
 
 
 def gemm_op(step: Step) -> Features:
-    """ONNX's Gemm, of two matrices."""
+    """Count ONNX's Gemm of two matrices."""
     left, right = step.operand(0), step.operand(1)
     turned = bool(step.int("transA", 0))
     depth, rows = left.shape if turned else left.shape[::-1]
@@ -53,8 +53,8 @@ def gemm(
     turned: bool = False,
     itemsize: int = 4,
 ) -> Features:
-    """`products` times (rows, depth) x (depth, columns). With `packed` the second is so at compile time, with
-    `turned` the first is transposed while multiplying, again for every panel of the second."""
+    """Count `products` times (rows, depth) x (depth, columns). `packed`: the second factor is packed at
+    compile time; `turned`: the first is transposed on the fly, for every panel of the second."""
     name = "Gemm" if itemsize == 4 else "GemmWide"
     if rows == 1 and not packed:
         return {

@@ -1,6 +1,6 @@
-"""What of a candidate runs: its ops less what is folded, dead, computed twice or only a view.
+"""The ops of a candidate that run: without folded, dead, duplicate and view ops.
 
-The rest is a list of steps, plain data with known sizes, in the order of the ops.
+The steps are plain data with static sizes, in the order of the ops.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, shape_of
 
 UNKNOWN = 32
-"""What stands for a size that nothing tells."""
+"""Size assumed for an unknown size."""
 
 VIEWS = traits.VIEWS
 """Ops whose result shares the memory of its operand, unless it is a result of the graph."""
 
 SMALL = 64
-"""Constants of no more elements are compared by value."""
+"""Limit on the elements of constants that are compared by value."""
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """An operand or result: sizes, bytes of an element, and whether compile time knows its value."""
+    """An operand or result: sizes, bytes per element, and whether it is constant."""
 
     shape: tuple[int, ...]
     itemsize: int
@@ -53,16 +53,16 @@ class Tensor:
         return self.elements * self.itemsize
 
     def known(self) -> list[int] | None:
-        """The elements of a small constant of integers."""
+        """Return the elements of a small integer constant."""
         array = constant_of(self.value) if self.value is not None else None
         return None if array is None else [int(x) for x in array.reshape(-1)]
 
 
 @dataclass(frozen=True)
 class Step:
-    """One node that runs. `kind` is the op's ONNX name, or a word of `blocked` for what it becomes.
+    """A node that runs. `kind` is its ONNX op, or the kernel of `rewrites` that replaces it.
 
-    An operand that is not given is None. `last` are the results that leave the graph.
+    An absent operand is None.
     """
 
     kind: str
@@ -94,9 +94,9 @@ class Step:
 
 @dataclass
 class Graph:
-    """The steps of a candidate, who reads what, and what leaves it.
+    """Steps of a candidate, their readers, and the graph's results.
 
-    Values are those of the ops, each standing for all that are equal to it.
+    Values are those of the ops, one representing all equal ones.
     """
 
     steps: list[Step]
@@ -124,7 +124,7 @@ class Graph:
         return graph
 
     def index(self) -> None:
-        """Make `readers` follow `steps`."""
+        """Recompute `readers` from `steps`."""
         self.readers = {}
         for step in self.steps:
             for operand in step.operands:
@@ -139,9 +139,9 @@ class Graph:
 
 
 class Constants:
-    """Whether compile time knows a value: it is a constant, or some of `ops` make it of constants alone.
+    """Predicate of compile-time constants: constants, and results of those of `ops` that read only constants.
 
-    Beyond these ops nobody looks: the graph that they are a part of may be large.
+    Ops outside `ops` are not visited: their graph may be large.
     """
 
     def __init__(self, ops: Sequence[Operation]) -> None:
@@ -158,7 +158,7 @@ class Constants:
 
 
 def live(ops: Sequence[Operation], results: Iterable[SSAValue]) -> list[Operation]:
-    """The ops that a result needs, in order."""
+    """Return the ops that a result needs, in order."""
     needed = set(results)
     live: list[Operation] = []
     for op in reversed(ops):
@@ -170,7 +170,7 @@ def live(ops: Sequence[Operation], results: Iterable[SSAValue]) -> list[Operatio
 
 
 def _key(op: Operation, same: Mapping[SSAValue, SSAValue], constant: Constants) -> object:
-    """Equal for ops that compute the same."""
+    """Return a key that is equal for ops that compute the same."""
     operands = tuple(_identity(same.get(value, value), constant) for value in op.operands)
     return op.name, operands, tuple(op.properties.items())
 
@@ -197,7 +197,7 @@ def step_of(op: Operation, same: Mapping[SSAValue, SSAValue], constant: Constant
 
 
 def _asked(results: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """The maxima, and their places where somebody reads them: those take far longer."""
+    """Return the maxima, and the indices if they are read: those take far longer."""
     return [value for index, value in enumerate(results) if index == 0 or value.first_use is not None]
 
 

@@ -1,4 +1,4 @@
-"""Seconds per unit of each feature, as data per target and number of threads."""
+"""Measured seconds per unit of each feature, per target and number of threads."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from passes.cost.vector import Features, dot, split_by_sharing
 Rates = Mapping[str, float]
 
 MEASURED = ("cpu",)
-"""Targets with a file of measured rates beside this one."""
+"""Targets with a file of measured rates in this package."""
 
 
 @cache
 def rates_of(target: str) -> dict[int, Rates]:
-    """The measured rates of a target by number of threads, the least first."""
+    """Return the measured rates of a target by number of threads, in ascending order."""
     rates = content_of(target)["rates"]
     return {int(count): rates[count] for count in sorted(rates, key=int)}
 
 
 def content_of(target: str) -> dict[str, Any]:
-    """The file: `source`, what was measured where; `rates`; `fit`, how well each kind of model is met."""
+    """Return the file's content: `source`, the measurement; `rates`; `fit`, the accuracy per kind of
+    model."""
     return json.loads((files("passes.cost") / f"{target}.json").read_text(encoding="utf-8"))
 
 
 def seconds(features: Features, target: str, threads: int) -> float:
-    """The time of what has these features on a measured target.
+    """Return the time of features on a measured target.
 
-    Between two measured numbers of threads and beyond the last, the time is the part that does not
-    depend on them plus one that is shared by them, t(n) = a + b / n, through the times at two of them.
-    What one thread does alone takes as long as with one thread.
+    For other numbers of threads the time is a constant plus a part shared by the threads, t(n) = a + b / n,
+    through two measured numbers. Work of one thread alone takes as long as with one thread.
     """
     rates = rates_of(target)
     features, alone = split_by_sharing(features)
@@ -53,11 +53,10 @@ def seconds(features: Features, target: str, threads: int) -> float:
 
 
 def least_seconds(features: Features, target: str, threads: int) -> float:
-    """No more than `seconds` of what has these features and may have any others.
+    """Return a lower bound of `seconds` for features of which others may follow; additive over parts.
 
-    For a number of threads that was measured that is their own time. Beyond, t(n) falls where more work takes
-    one thread longer and two not; but never below the last measured time, if all of it were shared. It is the
-    sum of those of parts.
+    For a measured number of threads it is their own time. Beyond, t(n) falls if more work takes one thread
+    longer and two not, but never below the last measured time, if all of it were shared.
     """
     rates = rates_of(target)
     shared, alone = split_by_sharing(features)

@@ -1,16 +1,15 @@
-"""What onnxruntime's CPU provider makes of a graph before it runs, as far as it matters for the time.
+"""Graph optimizations of onnxruntime's CPU provider, as far as they matter for the time.
 
-1. A Transpose of a Transpose is one, or none.
-2. A Transpose of the last two axes that only MatMul reads is part of the product.
-3. A Pad that only Conv or AveragePool reads is part of their padding.
-4. A Concat of results of the same Transpose comes before the Transpose.
-5. Conv and AveragePool on two axes work on blocks of 16 channels where the channels allow it
-   (`blocked_kind`). ReorderInput and ReorderOutput lead there and back, once per tensor; a Transpose from
-   and to channels-last beside them is part of the reordering. Concat on the channels and sums of
-   blocked tensors stay blocked.
-6. Gathers of one position each that together are all positions of an axis are one Split.
+1. A Transpose of a Transpose is merged into one, or none.
+2. A Transpose of the last two axes that only MatMul reads is fused into the product.
+3. A Pad that only Conv or AveragePool reads is fused into their padding.
+4. A Concat of results of the same Transpose is moved before the Transpose.
+5. Conv and AveragePool on two axes use blocks of 16 channels if the channels allow it (`blocked_kind`).
+   ReorderInput and ReorderOutput convert, once per tensor; a neighbouring Transpose from or to channels-last
+   is part of the reordering. Concat on the channels and sums of blocked tensors stay blocked.
+6. Gathers of one position each that together are all positions of an axis become one Split.
 
-Seen in the optimised models of onnxruntime 1.31 and 1.32.
+Seen in the optimized models of onnxruntime 1.31 and 1.32.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ ALIGNED = 4
 """Reordering takes channels in multiples of this."""
 
 FROM_LAST, TO_LAST = [0, 3, 1, 2], [0, 2, 3, 1]
-"""What leads from channels-last to channels-first, and back."""
+"""Permutations from channels-last to channels-first, and back."""
 
 DIRECT, BLOCKED, DEPTHWISE, POINTWISE, POOL = (
     "ConvDirect",
@@ -44,10 +43,10 @@ REORDER_INPUT, REORDER_INPUT_LAST = "ReorderInput", "ReorderInputLast"
 REORDER_OUTPUT, REORDER_OUTPUT_LAST = "ReorderOutput", "ReorderOutputLast"
 
 ELEMENTWISE = ("Add", "Sum", "Mul")
-"""Ops that stay blocked if all that they read is, of the shape of the result."""
+"""Ops that stay blocked if all operands are blocked and have the shape of the result."""
 
 JOINS = ("Concat", *ELEMENTWISE)
-"""Ops that stay blocked if all that they read is."""
+"""Ops that stay blocked if all operands are."""
 
 
 def rewritten(graph: Graph) -> Graph:
@@ -71,7 +70,7 @@ def _gathers(graph: Graph) -> None:
 
 
 def _take_all(readers: Sequence[Step]) -> bool:
-    """Whether these readers of a tensor are Gathers, each of another position of one axis, and all of it."""
+    """Return whether the readers are Gathers that take each position of one axis once."""
     if len(readers) < 2 or any(step.kind != "Gather" for step in readers):
         return False
     data, axis = readers[0].operand(0), readers[0].int("axis", 0)
@@ -142,7 +141,7 @@ def _transposed_products(graph: Graph) -> None:
 
 
 def _turned(product: Step) -> Step:
-    """A product of which onnxruntime transposes the first factor while it multiplies."""
+    """Mark a product whose first factor onnxruntime transposes on the fly."""
     return replace(product, attributes={**product.attributes, "transA": 1})
 
 
@@ -157,7 +156,7 @@ def _read_only_by(graph: Graph, step: Step, *kinds: str) -> bool:
 
 
 def _padded(graph: Graph) -> None:
-    """The convolution then reads the padded sizes, as if they were there."""
+    """Fuse Pads: the convolution then has the padded tensor as operand."""
     fused = {
         step.result.value
         for step in graph.steps
@@ -170,7 +169,7 @@ def _padded(graph: Graph) -> None:
 
 
 def _moved_transposes(graph: Graph) -> None:
-    """Rule 4, for Concat alone."""
+    """Apply rule 4, for Concat alone."""
     makers = graph.makers()
     steps: list[Step] = []
     moved: set[SSAValue | None] = set()
@@ -185,7 +184,7 @@ def _moved_transposes(graph: Graph) -> None:
 
 
 def _movable(graph: Graph, step: Step, makers: dict[SSAValue, Step]) -> list[Step]:
-    """The Transposes of one permutation, read by nothing else, that a Concat reads; none if it reads more."""
+    """Return the Transposes of one permutation that a Concat alone reads; empty if it has other operands."""
     if step.kind != "Concat":
         return []
     inner = [makers[_value(t)] for t in step.operands if t is not None and t.value in makers]
@@ -202,7 +201,7 @@ def _concat_first(step: Step, inner: Sequence[Step]) -> list[Step]:
     shape = [0] * len(perm)
     for position, source in enumerate(perm):
         shape[source] = step.result.shape[position]
-    # the tensor between has no value of its own in the IR: the first Transpose, which goes, lends its own
+    # the new tensor has no IR value: reuse that of the first Transpose, which is removed
     between = replace(step.result, shape=tuple(shape), value=inner[0].result.value)
     concat = Step("Concat", sources, (between,), {"axis": axis})
     return [concat, Step("Transpose", (between,), step.results, {"perm": perm})]
@@ -210,7 +209,7 @@ def _concat_first(step: Step, inner: Sequence[Step]) -> list[Step]:
 
 @dataclass(frozen=True)
 class _Formats:
-    """Which tensors are there in blocks, and which also in the layout of the graph."""
+    """Tensors that exist in blocks, and those of them that also exist in the graph's layout."""
 
     blocked: set[SSAValue]
     plain: set[SSAValue]
@@ -250,7 +249,7 @@ def _blocked(graph: Graph) -> None:
 
 
 def _plain_operands(step: Step, formats: _Formats) -> list[Step]:
-    """The reorders that a step needs which reads the layout of the graph."""
+    """Return the reorders of a step that reads the graph's layout."""
     found: list[Step] = []
     for operand in step.operands:
         if operand is None or operand.value not in formats.blocked or operand.value in formats.plain:
@@ -281,10 +280,10 @@ def _joined_kind(step: Step, formats: _Formats) -> str | None:
 
 
 def blocked_kind(step: Step) -> str | None:
-    """The blocked kernel of a step, None if it has none."""
+    """Return the blocked kernel of a step, or None."""
     if step.kind in ("AveragePool", "MaxPool"):
         data = step.operand(0)
-        alone = len(step.results) == 1  # with places there is no such kernel
+        alone = len(step.results) == 1  # no such kernel computes indices
         fits = alone and len(data.shape) == 4 and data.itemsize == 4 and data.shape[1] % BLOCK == 0
         return POOL if fits else None
     if step.kind != "Conv":

@@ -1,4 +1,4 @@
-"""The price on a target without measurements: the slower of arithmetic and memory, node by node."""
+"""Roofline model for targets without measurements: the slower of arithmetic and memory, per node."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from passes.cost.graph import VIEWS, Graph, Step
 
 FLOPS, BYTES, NODE = 1e13, 1e12, 5e-6
-"""Operations and bytes in a second, and seconds for a node: the order of magnitude of a GPU."""
+"""Flops and bytes per second, and seconds per node: the order of magnitude of a GPU."""
 
 
 def seconds(graph: Graph) -> float:
@@ -20,7 +20,7 @@ def _step(step: Step) -> float:
 
 
 def flops(step: Step) -> float:
-    """Multiplications and additions of products and convolutions; one per element of anything else."""
+    """Return multiplications and additions of products and convolutions; one per element of anything else."""
     match step.kind:
         case "MatMul":
             return 2.0 * step.result.elements * step.operand(0).shape[-1]

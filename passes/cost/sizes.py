@@ -1,4 +1,4 @@
-"""What a candidate costs where sizes are unknown: its ops again, at several sizes."""
+"""Prices for unknown sizes: copies of the ops at several sizes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dialects.support.shapes import Dim, element_type_of, shape_of
 
 @dataclass(frozen=True)
 class Sizes:
-    """What stands for unknown sizes: the first axis, the channels, and any other axis."""
+    """Sizes assumed for unknown ones: the first axis, the channels, and any other axis."""
 
     batch: int
     channels: int
@@ -33,14 +33,14 @@ class Sizes:
 
 
 SIZES = (Sizes(1, 64, 7), Sizes(1, 64, 56), Sizes(1, 64, 224), Sizes(8, 64, 28))
-"""Small, middle and large images, and a batch. A candidate is judged by the worst of them."""
+"""Small, medium and large images, and a batch. The worst of them decides."""
 
 TYPICAL = 1
-"""The index of the most usual of them."""
+"""Index of the most typical of SIZES."""
 
 
 def has_unknown(op: Operation) -> bool:
-    """Whether a size of an operand or result is not known at compile time."""
+    """Return whether a size of an operand or result is unknown at compile time."""
     return any(not shapes.is_static(shape_of(value)) for value in (*op.operands, *op.results))
 
 
@@ -48,9 +48,9 @@ def has_unknown(op: Operation) -> bool:
 def at_sizes(
     source: Operation, ops: Sequence[Operation], results: Sequence[SSAValue], sizes: Sizes
 ) -> Generator[tuple[list[Operation], list[SSAValue]] | None]:
-    """Copies of the ops that stand for `source`, and of their results, at these sizes.
+    """Yield copies of the ops that lower `source`, and of their results, at these sizes.
 
-    None if the ops contradict such sizes. The copies live as long as the context.
+    None if the ops contradict the sizes. The copies live as long as the context.
     """
     values = _known_operands(source, sizes)
     made: list[Operation] = []
@@ -64,9 +64,9 @@ def at_sizes(
 
 @contextmanager
 def problem_at(op: Operation, sizes: Sizes) -> Generator[Operation | None]:
-    """The op itself at these sizes, in no block, for as long as the context lasts.
+    """Yield a copy of the op at these sizes, in no block, while the context lasts.
 
-    None if it contradicts them, or a size of its result is not known then, either.
+    None if it contradicts them, or if a size of its result is still unknown.
     """
     values = _known_operands(op, sizes)
     other = type(op).create(
@@ -81,7 +81,7 @@ def problem_at(op: Operation, sizes: Sizes) -> Generator[Operation | None]:
 
 
 def _is_known(op: Operation) -> bool:
-    """Whether an op takes its operands, and its results, which are refined, have known sizes."""
+    """Refine the results; return whether the op accepts its operands and all sizes are known."""
     if not isinstance(op, InfersTypes):
         return False
     try:
@@ -92,7 +92,7 @@ def _is_known(op: Operation) -> bool:
 
 
 def alike(op: Operation) -> list[Sizes]:
-    """`SIZES`, each of them by the first one that is the same for an op: it may have few unknown sizes."""
+    """Return `SIZES`, each replaced by the first that gives the op the same shapes."""
     first: dict[object, Sizes] = {}
     return [first.setdefault(_known_shapes(op, sizes), sizes) for sizes in SIZES]
 
@@ -106,7 +106,7 @@ def _known_shapes(op: Operation, sizes: Sizes) -> tuple[tuple[int, ...], ...]:
 
 
 def _known_operands(op: Operation, sizes: Sizes) -> dict[SSAValue, SSAValue]:
-    """Values of known sizes that stand for operands of unknown ones."""
+    """Return static values that replace operands of unknown sizes."""
     values: dict[SSAValue, SSAValue] = {}
     for operand, shape in zip(op.operands, _known_shapes(op, sizes), strict=True):
         if not shapes.is_static(shape_of(operand)):
@@ -115,13 +115,13 @@ def _known_operands(op: Operation, sizes: Sizes) -> dict[SSAValue, SSAValue]:
 
 
 def channel_axis(op: Operation) -> int:
-    """Where the channels of its data are, as far as an op says."""
+    """Return the index of the channel axis of an op's data."""
     last = isinstance(op, LayoutOp) and op.layout == "NXC"
     return len(shape_of(op.results[0])) - 1 if last else 1
 
 
 def _copies(ops: Sequence[Operation], values: dict[SSAValue, SSAValue], made: list[Operation]) -> bool:
-    """Fill `made` and `values`; False where an op refuses its operands."""
+    """Fill `made` and `values`; return False if an op rejects its operands."""
     for op in ops:
         assert isinstance(op, OnnxOp)
         operands = [values.get(value, value) for value in op.operands]

@@ -1,4 +1,4 @@
-"""Features: a sparse vector by name."""
+"""Feature vectors: sparse, by name."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from collections.abc import Mapping
 Features = dict[str, float]
 
 NEAR = 2**20
-"""Bytes that a node may move before they no longer all come from the caches nearby."""
+"""Bytes that a node may move before some come from beyond the near caches."""
 
 DISTANT = 2**24
-"""Bytes that a node may move before they no longer all come from any cache: then memory is what counts, for
-all kinds of nodes alike."""
+"""Bytes that a node may move before some come from memory, which then dominates for all kinds of nodes."""
 
 ALONE = "alone "
-"""Begins the name of a feature of work that one thread does, whatever their number."""
+"""Name prefix of features of work that a single thread does, whatever their number."""
 
 
 LEAST = 1e-9
-"""Seconds of what runs at compile time: prices can be compared by ratios."""
+"""Least price in seconds, for work done at compile time: prices stay comparable by ratios."""
 
 
 def traffic(name: str, moved: float) -> Features:

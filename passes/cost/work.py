@@ -1,8 +1,8 @@
-"""Work that what a strategy writes cannot do without, from the sizes of the op alone: a bound on its price.
+"""Unavoidable work of a strategy, from the sizes of the op alone: a lower bound on its price.
 
-Nothing is written to find out. What is listed here is priced like the steps of a candidate; a candidate has
-these steps and may have more. So only steps are listed that no rewrite of `rewrites` removes: no Transpose
-beside a Conv or a product, no Pad before a Conv, nothing that is made of constants alone, equal ones once.
+The steps listed here are priced like those of a candidate, which has them and may have more. So they exclude
+all that a rewrite of `rewrites` may remove: Transposes next to a Conv or a product, Pads before a Conv, ops
+on constants, and duplicates.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Sizes = tuple[int, ...]
 
 @dataclass
 class Work:
-    """Steps on tensors whose elements have `itemsize` bytes. `known`: compile time knows the weights."""
+    """Steps on tensors with elements of `itemsize` bytes. `known`: the weights are constant."""
 
     itemsize: int
     known: bool = False
@@ -40,7 +40,7 @@ class Work:
     def run(
         self, kind: str, result: Sequence[int], *operands: Sequence[int] | Tensor, **attributes: Any
     ) -> Sizes:
-        """One more step; the sizes of its result."""
+        """Add a step; return the sizes of its result."""
         read = tuple(t if isinstance(t, Tensor) else self._tensor(t) for t in operands)
         self.steps.append(Step(kind, read, (self._tensor(result),), attributes))
         return tuple(result)
@@ -49,7 +49,7 @@ class Work:
         return Tensor(tuple(sizes), self.itemsize, constant)
 
     def weights(self, sizes: Sequence[int]) -> Tensor:
-        """What is made of the weights alone."""
+        """Return a tensor computed from the weights alone."""
         return self._tensor(sizes, self.known)
 
     def constant(self, sizes: Sequence[int]) -> Tensor:
@@ -58,7 +58,7 @@ class Work:
     def convolve(
         self, data: Sequence[int], weights: Sequence[int], result: Sequence[int], **attributes: Any
     ) -> Sizes:
-        """A Conv with weights that are made of the op's."""
+        """Add a Conv whose weights are computed from the op's."""
         return self.run("Conv", result, data, self.weights(weights), **attributes)
 
     def multiply(self, left: Sequence[int] | Tensor, right: Sequence[int] | Tensor) -> Sizes:
@@ -67,7 +67,7 @@ class Work:
         return self.run("MatMul", (*outer, *a[-2:-1], b[-1]), left, right)
 
     def pad(self, data: Sequence[int], axis: int, begin: Sequence[int], end: Sequence[int]) -> Sizes:
-        """Zeros around axes, of which `axis` is the first; negative numbers cut off."""
+        """Add zero padding of the axes from `axis` on; negative pads crop."""
         if not any((*begin, *end)):
             return tuple(data)
         sizes = list(data)
@@ -76,35 +76,35 @@ class Work:
         return self.run("Pad", sizes, data)
 
     def reshape(self, data: Sizes, result: Sizes) -> Sizes:
-        """A view. Not for what may leave the graph: that is a copy."""
+        """Add a view. Not for a graph result: that is a copy."""
         return result if data == result else self.run("Reshape", result, data)
 
     def reorder(self, *results: Sizes, data: Sizes | None = None) -> None:
-        """Results of Convs from blocks, which nothing reads in blocks, and data of theirs into blocks."""
+        """Add reorders of Conv results that are read unblocked, and of Conv data."""
         if data is not None:
             self.run(REORDER_INPUT, data, data)
         for sizes in results:
             self.run(REORDER_OUTPUT, sizes, sizes)
 
     def cut(self, data: Sequence[int], result: Sequence[int], step: int = 1) -> Sizes:
-        """A Slice, every step-th position."""
+        """Add a Slice with a step."""
         bounds = () if step == 1 else ((1,), (1,), (1,), (1,))
         return self.run("Slice", result, data, *bounds)
 
     def gather(self, data: Sequence[int], axis: int, places: Sequence[int]) -> Sizes:
-        """(.., places.., ..). Gathers of one position each may become a Split: they are not counted."""
+        """Add a Gather; one of a single position may become a Split and is not counted."""
         result = (*data[:axis], *places, *data[axis + 1 :])
         return self.run("Gather", result, data, axis=axis) if math.prod(places) > 1 else result
 
     def join(self, part: Sequence[int], count: int, axis: int) -> Sizes:
-        """`count` parts of equal sizes side by side."""
+        """Add a Concat of `count` parts of equal sizes."""
         if count < 2:
             return tuple(part)
         result = (*part[:axis], count * part[axis], *part[axis + 1 :])
         return self.run("Concat", result, *[part] * count, axis=axis)
 
     def contract(self, data: Sizes, axis: int, results: int) -> None:
-        """`tensors.contract` with a constant matrix: so many positions of an axis from all of them."""
+        """Add `tensors.contract` with a constant matrix, to `results` positions of an axis."""
         outer, size, behind = data[:axis], data[axis], data[axis + 1 :]
         if not behind:
             self.multiply(data, self.constant((size, results)))
@@ -116,14 +116,14 @@ class Work:
         self.steps.append(Step("Split", (self._tensor(data),), parts, {"axis": axis}))
 
     def price(self, target: Target) -> float:
-        """That of just these steps, of which no rewrite makes anything else."""
+        """Return the price of just these steps, to which no rewrite applies."""
         steps = Graph(self.steps, {}, [])
         if target.provider not in rates.MEASURED:
             return max(LEAST, roofline.seconds(steps))
         return max(LEAST, rates.seconds(features(steps), target.provider, target.threads))
 
     def least_price(self, target: Target) -> float:
-        """No more than the price of any candidate that has these steps."""
+        """Return a lower bound on the price of any candidate that has these steps."""
         if target.provider not in rates.MEASURED:
             steps = [step for step in self.steps if step.kind not in (REORDER_INPUT, REORDER_OUTPUT)]
             return roofline.seconds(Graph(steps, {}, []))
@@ -132,7 +132,7 @@ class Work:
 
 
 def static_sizes(*given: SSAValue) -> list[Sizes] | None:
-    """The sizes of values; None if any is not known, or nothing is there to be computed."""
+    """Return the sizes of values; None if any is unknown or 0."""
     found = [shapes.static_shape(value) for value in given]
     known = [sizes for sizes in found if sizes is not None]
     return known if len(known) == len(found) and all(map(math.prod, known)) else None
