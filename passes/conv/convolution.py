@@ -24,8 +24,8 @@ CONV_MIXES = (
     "that another one reads with zeros"
 )
 """`Strategy.spreads_nonfinite` of lowerings with Conv. The second was seen with onnxruntime 1.31: of 20
-channels in blocks of 16, the last block has channels 0 * data, so NaN for inf, which the next Conv multiplies by
-0. A depthwise Conv with finite weights does neither.
+channels in blocks of 16, the last block has channels 0 * data, so NaN for inf, which the next Conv
+multiplies by 0. A depthwise Conv with finite weights does neither.
 """
 
 CUDNN_MIXES = "cuDNN may choose an algorithm that adds up transformed tiles (Winograd, FFT)"

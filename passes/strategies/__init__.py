@@ -1,4 +1,4 @@
-"""The strategies, one idea per file. `passes/__init__.py` lists them."""
+"""The strategies, one per file. `passes/__init__.py` lists them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def by_name() -> dict[str, Strategy]:
 
 @cache
 def written_ops() -> tuple[type[Operation], ...]:
-    """The ops that any strategy knows."""
+    """Return the ops that any strategy can lower."""
     return tuple(dict.fromkeys(op for strategy in by_name().values() for op in strategy.ops))
 
 
 def strategies_of(op: Operation) -> list[Strategy]:
-    """The strategies that know this kind of op, applicable or not."""
+    """Return the strategies for this kind of op, applicable or not."""
     return list(_strategies_of(type(op)))
 
 

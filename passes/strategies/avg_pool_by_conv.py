@@ -1,6 +1,6 @@
-"""What the strategies share that write the gradient of a mean as that of a convolution.
+"""Base of the strategies that lower the gradient of a mean as that of a depthwise convolution.
 
-Each channel has one kernel of its own, and all weights are 1 / their number.
+Each channel has its own kernel, with weights 1 / (their number).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from passes.strategies.base import Strategy
 
 
 class AvgPoolByConv(Strategy):
-    """As `form` writes the gradient of a depthwise convolution."""
+    """Lowering by `form`, a strategy for the gradient of a depthwise convolution."""
 
     ops: ClassVar = (AvgPoolBackwardOp,)
     form: ClassVar[Strategy]
@@ -40,7 +40,7 @@ class AvgPoolByConv(Strategy):
 
     def refuses(self, op: AvgPoolBackwardOp, target: Target) -> str | None:
         if not isinstance(op.channels, int) or op.channels == 0:
-            return "each channel has weights of its own, of which there must be a known number"
+            return "each channel has its own weights, so the number of channels must be static and not 0"
         with _convolution(op, Emitter()) as convolution:
             return self.form.refuses(convolution, target)
 

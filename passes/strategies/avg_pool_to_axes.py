@@ -1,6 +1,6 @@
-"""avg-pool-to-axes: the sums of shares along one axis after the other, for any windows and sizes.
+"""avg-pool-to-axes: sums along one axis after another, for any windows and sizes.
 
-What each tap gives to the places that it read is added up, shifted by Pads; nothing is multiplied by 0.
+The contributions of each tap are shifted by Pads and added; nothing is multiplied by 0.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""avg-pool-to-conv-transpose: conv-to-conv-transpose, with weights that are all alike."""
+"""avg-pool-to-conv-transpose: conv-to-conv-transpose with equal weights."""
 
 from __future__ import annotations
 

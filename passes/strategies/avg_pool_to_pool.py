@@ -1,6 +1,6 @@
-"""avg-pool-to-pool: windows one place apart: each place gets the mean of the windows that have it.
+"""avg-pool-to-pool: with stride 1 each position gets the mean of the windows that contain it.
 
-These are a window themselves, so that it is an AveragePool again, with pads Ke - 1 - pb.
+These form a window as well, so the gradient is an AveragePool with pads Ke - 1 - pb.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class AvgPoolToPool(Strategy):
 
     def refuses(self, op: AvgPoolBackwardOp, target: Target) -> str | None:
         if any(stride > 1 for stride in op.strides):
-            return "windows are several places apart"
+            return "the stride is not 1"
         if any(dilation > 1 for dilation in op.dilations) and target.opset < 19:
-            return f"opset {target.opset}: an AveragePool has gaps from opset 19 on"
+            return f"opset {target.opset}: AveragePool has dilations from opset 19 on"
         begin, end = _pads(op)
         if any(not 0 <= pad < k for pads in (begin, end) for pad, k in zip(pads, op.kernel, strict=True)):
-            return "an AveragePool has pads of at least 0 and less than its kernel"
+            return "pads of an AveragePool must be at least 0 and less than its kernel"
         if target.symmetric_pads and begin != end:
-            return f"pads before and behind differ: {target.symmetric_pads}"
+            return f"begin and end pads differ: {target.symmetric_pads}"
         return no_kernel(target, op.diff_dst, onnx.AveragePoolOp)
 
     def emit(self, op: AvgPoolBackwardOp, target: Target, emit: Emitter) -> SSAValue:

@@ -1,4 +1,4 @@
-"""avg-pool-to-tiles: windows that lie side by side: a Resize gives each place the share of its window."""
+"""avg-pool-to-tiles: for windows that tile the data, a Resize repeats each window's share."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class AvgPoolToTiles(Strategy):
     def refuses(self, op: AvgPoolBackwardOp, target: Target) -> str | None:
         sizes = shapes.static_shape(op.diff_dst)
         if sizes is None or 0 in sizes:
-            return "a Resize needs sizes known at compile time, and a batch that is not empty"
+            return "a Resize needs static sizes and a batch that is not empty"
         rows = zip(op.windows, op.spatial(op.diff_dst), strict=True)
         if any(w.extent != w.kernel or (y != 1 and w.stride != w.kernel) for w, y in rows):
-            return "windows overlap, or leave places out: they are no tiles"
+            return "the windows overlap or leave gaps"
         return no_kernel(target, op.diff_dst, onnx.ResizeOp, onnx.MulOp, onnx.PadOp)
 
     def emit(self, op: AvgPoolBackwardOp, target: Target, emit: Emitter) -> SSAValue:

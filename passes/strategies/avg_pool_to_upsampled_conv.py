@@ -1,4 +1,4 @@
-"""avg-pool-to-upsampled-conv: conv-to-upsampled-conv, with weights that are all alike."""
+"""avg-pool-to-upsampled-conv: conv-to-upsampled-conv with equal weights."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a strategy is: one way to write one canonical gradient in plain ONNX.
+"""Base class of strategies: lowerings of one canonical gradient to plain ONNX.
 
-A strategy sees only ops in a layout that it declares. An op in another layout is shown to it as its
-variant in the first one, and what it writes stands between two Transposes.
+A strategy sees only ops in a layout that it declares. Any other op is replaced by its variant in the first
+declared layout, and the lowered ops are placed between two Transposes.
 """
 
 from __future__ import annotations
@@ -41,16 +41,15 @@ _written = templates()
 
 
 class StrategyFault(Exception):
-    """What a strategy wrote is wrong, which no user can help: a fault of gradc's own."""
+    """A strategy lowered an op wrongly: a bug in gradc, not an error of the user."""
 
 
 class Strategy(ABC):
-    """One idea. `name` is what `--strategy` takes, `ops` the canonical ops that it can write.
+    """Lowering of the canonical ops `ops`; `name` is the value of `--strategy`.
 
-    `layouts` are the layouts in which it writes convolutions without a Transpose of the data.
-    `strict_only`: others are quicker; it is for targets that are strict about IEEE numbers, and for ops that
-    no other strategy can write.
-    `is_blocked`: what it writes is one node, which onnxruntime's CPU provider runs in a layout of blocks.
+    `layouts` are the layouts in which it lowers convolutions without transposing the data.
+    `strict_only`: slower than others; for targets with strict IEEE numbers, and ops without another strategy.
+    `is_blocked`: lowers to one node, which onnxruntime's CPU provider runs in a blocked layout.
     """
 
     name: ClassVar[str]
@@ -63,8 +62,8 @@ class Strategy(ABC):
         return not isinstance(op, LayoutOp) or op.layout in self.layouts
 
     def refusal(self, op: Operation, target: Target, *, alone: bool = False) -> str | None:
-        """Why this strategy cannot write this op for this target, or need not; None if it can. `alone`: no
-        other strategy can."""
+        """Return why this strategy cannot, or need not, lower this op for this target, or None. `alone`: no
+        other strategy applies."""
         assert isinstance(op, self.ops)
         if self.strict_only and not target.strict_ieee and not alone:
             return f"slower than others: for {option('strict_ieee', True)} only"
@@ -74,27 +73,29 @@ class Strategy(ABC):
             return self._refusal(other, target)
 
     def _refusal(self, op: Operation, target: Target) -> str | None:
-        """What is too large is refused first: the other reasons may take as long as writing."""
+        """Check the size limits first: the other checks may take as long as the lowering."""
         reason = budget.refusal(self.compile_time_cost(op), op) or self.refuses(op, target)
         if reason or not target.strict_ieee or not (mixed := self.spreads_nonfinite(op, target)):
             return reason
         return f"not strict IEEE: {mixed}"
 
     def write(self, op: Operation, target: Target, emit: Emitter) -> Sequence[SSAValue]:
-        """The results of an op in any layout, in ONNX. Only for an op that is not refused.
+        """Lower an op in any layout that is not refused; return the ONNX values of its results.
 
-        Raises StrategyFault where what it writes is no ONNX, or has other shapes than the op's results.
+        Raises StrategyFault if the ONNX is invalid or its shapes differ from those of the op's results.
         """
         try:
             values = self._write(op, target, emit)
         except GradcError as error:
-            raise StrategyFault(f"{self.name} wrote for {op.name} what is no ONNX: {error}") from error
+            raise StrategyFault(f"{self.name} lowered {op.name} to invalid ONNX: {error}") from error
         if len(values) != len(op.results):
-            raise StrategyFault(f"{self.name} wrote {len(values)} of {len(op.results)} results of {op.name}")
+            raise StrategyFault(
+                f"{self.name} lowered {op.name} to {len(values)} of {len(op.results)} results"
+            )
         for value, result in zip(values, op.results, strict=True):
             given, expected = shape_of(value), shape_of(result)
             if not compatible(given, expected):
-                raise StrategyFault(f"{self.name} wrote {show(given)} for {op.name}, not {show(expected)}")
+                raise StrategyFault(f"{self.name} lowered {op.name} to {show(given)}, not {show(expected)}")
         return values
 
     def _write(self, op: Operation, target: Target, emit: Emitter) -> Sequence[SSAValue]:
@@ -109,29 +110,29 @@ class Strategy(ABC):
         return [emit(onnx.TransposeOp(result, perm=inverse(order)))]
 
     def _order(self, op: Operation) -> Order:
-        """From the op's layout to the first that the strategy writes."""
+        """Return the permutation from the op's layout to the first supported one."""
         assert isinstance(op, LayoutOp)
         return layouts.permutation(op.layout, self.layouts[0], op.spatial_rank)
 
     def compile_time_cost(self, op: Any) -> CompileTimeCost:
-        """A bound on what writing an op of one of `ops`, in one of `layouts`, builds at compile time."""
+        """Return a bound on what lowering an op of `ops`, in a layout of `layouts`, creates."""
         return CompileTimeCost()
 
     @abstractmethod
     def refuses(self, op: Any, target: Target) -> str | None:
-        """`refusal`, for an op of one of `ops` in one of `layouts`."""
+        """Return the `refusal` of an op of `ops` in a layout of `layouts`."""
 
     def spreads_nonfinite(self, op: Any, target: Target) -> str | None:
-        """Why an inf or NaN may reach results that the op does not connect with it, None if it cannot.
+        """Return why an inf or NaN may reach results that do not depend on it, or None.
 
-        For an op that is not refused otherwise. docs/numbers.md defines what is connected.
+        Called for ops that are not refused otherwise. docs/numbers.md defines the dependence.
         """
         del op, target
         return None
 
     def least_price(self, op: Operation, target: Target) -> float:
-        """No more than the price in seconds of what `write` makes of an op that is not refused; 0 where sizes
-        are unknown."""
+        """Return a lower bound on the seconds of the lowering of an op that is not refused; 0 for unknown
+        sizes."""
         sizes = static_sizes(op.operands[0], op.results[0])
         if sizes is None:
             return 0.0
@@ -147,27 +148,26 @@ class Strategy(ABC):
         return work.least_price(target)
 
     def _transposes(self, work: Work, order: Order, data: Sequence[int], result: Sequence[int]) -> None:
-        """Those around another layout. One of the last two axes may become part of a product."""
+        """Add the Transposes around another layout. One of the last two axes may be fused into a product."""
         if len(order) > 3:
             work.run("Transpose", [data[axis] for axis in order], data, perm=list(order))
         work.run("Transpose", result, [result[axis] for axis in order], perm=list(inverse(order)))
 
     def works(self, op: Any, target: Target, work: Work) -> None:
-        """Add what `emit` writes and onnxruntime cannot do without; the more, the less is written in vain.
+        """Add the unavoidable steps of `emit`; the more, the fewer lowerings are tried in vain.
 
-        For an op of known sizes in one of `layouts` that is not refused.
+        Called for ops of static sizes in a layout of `layouts` that are not refused.
         """
         del op, target, work
 
     @abstractmethod
     def emit(self, op: Any, target: Target, emit: Emitter) -> SSAValue | Sequence[SSAValue]:
-        """The result of an op in one of `layouts`, in ONNX, or all of several. Only for an op that is not
-        refused."""
+        """Lower an op in a layout of `layouts` that is not refused; return its result, or all of several."""
 
 
 @dataclass
 class ApplyStrategy(RewritePattern):
-    """Writes every op that the strategy takes."""
+    """Pattern that lowers every op that the strategy accepts."""
 
     strategy: Strategy
     target: Target
@@ -184,7 +184,7 @@ def apply_strategy(strategy: Strategy, op: Operation, target: Target, rewriter: 
 
 
 def written(strategy: Strategy, op: Operation, target: Target, emit: Emitter) -> Sequence[SSAValue]:
-    """`Strategy.write`, each op marked with the strategy's name; a copy where an op like it was written."""
+    """Run `Strategy.write`, or clone the result for an equal op; mark each op with the strategy's name."""
     further = (strategy, the_same((target, limits.current())), *context_of(op))
     return write_templated(op, _written, emit, lambda emit: _write(strategy, op, target, emit), *further)
 
@@ -202,7 +202,7 @@ def lower_with(strategy: Strategy, module: ModuleOp, target: Target) -> None:
 
 @dataclass(frozen=True)
 class StrategyPass(TargetPass):
-    """A strategy as a pass: writes the ops that the strategy takes, and leaves the others."""
+    """Pass that lowers the ops that a strategy accepts and leaves the others."""
 
     strategy: ClassVar[Strategy]
 
@@ -211,22 +211,22 @@ class StrategyPass(TargetPass):
 
 
 def pass_of(strategy: type[Strategy]) -> type[ModulePass]:
-    """The pass of a strategy's name, with the options `target` and `opset`."""
+    """Return the pass with a strategy's name and the options `target` and `opset`."""
     body = {"name": strategy.name, "strategy": strategy(), "__doc__": strategy.__doc__}
     return dataclass(frozen=True)(type(f"{strategy.__name__}Pass", (StrategyPass,), body))
 
 
 def no_kernel(target: Target, value: SSAValue, *ops: type[OnnxOp]) -> str | None:
-    """The first reason why one of the ops cannot run on tensors of the value's dtype."""
+    """Return the first reason why an op cannot run with the dtype of `value`, or None."""
     dtype = name_of(element_type_of(value))
     reasons = (target.lacks(op, dtype) for op in ops)
     return next((reason for reason in reasons if reason), None)
 
 
 def no_resize(target: Target, value: SSAValue) -> str | None:
-    """Why a Resize may not take a tensor of a known rank; None if it may.
+    """Return why a Resize may not read a ranked tensor, or None.
 
-    onnxruntime's CPU provider takes one that run time finds to be empty, but ONNX none that is known to be.
+    onnxruntime's CPU provider accepts one that is empty at run time; ONNX none that is statically empty.
     """
     shape = shape_of(value)
     if 0 not in shape and (target.name == "cpu" or isinstance(shape[0], int)):

@@ -1,4 +1,4 @@
-"""Which strategy writes an op: the candidates with their costs, and the one that is chosen."""
+"""Strategy selection: the priced candidate lowerings of an op, and the choice."""
 
 from __future__ import annotations
 
@@ -47,16 +47,15 @@ class Candidate:
 
 
 MOST_KNOWN = 4096
-"""Problems of which is remembered what is known: a graph has many ops of few kinds."""
+"""Size of the cache of rankings: a graph has many ops of few kinds."""
 
 SHARED_LAYOUT = 1.4
-"""How much dearer alone a strategy may be whose layout an op's neighbours share. A price has the reordering
-of data and result in it, which neighbours of blocked kernels share, or need anyway. Of 1.15, 1.4 and 2.0, on
-gradients of eleven models, 1.4 was as quick as the quickest but for noise: up to 12 % quicker than none, with
-up to 15 % fewer nodes."""
+"""Allowed cost ratio of a strategy in the blocked layout of an op's neighbours: its price includes reorders,
+which they share or need anyway. Of 1.15, 1.4 and 2.0, on gradients of eleven models, 1.4 was as fast as the
+fastest but for noise: up to 12 % faster than none, with up to 15 % fewer nodes."""
 
 PricingContext = tuple[Limits, spelling.Place]
-"""What refusals depend on, and their words, besides the problem."""
+"""Inputs of refusals and their wording, besides the problem."""
 
 AtSizes = tuple[float, ...]
 """Seconds: one number, or one for each of `sizes.SIZES`."""
@@ -64,47 +63,47 @@ AtSizes = tuple[float, ...]
 _known: dict[object, Ranking] = {}
 
 _seen = Memo(MOST_KNOWN)
-"""The same by the identity of types and attributes: equal problems of one process mostly share theirs."""
+"""Cache by the identity of types and attributes, which equal problems in one process mostly share."""
 
 
 @dataclass
 class Ranking:
-    """What is known of the strategies for one problem. The methods take any op that is this problem.
+    """Prices and refusals of the strategies for one problem. The methods accept any op with this problem.
 
-    What a strategy writes is priced when it may be the answer: what takes longer than another one, at all
-    sizes of `sizes.SIZES` where sizes are unknown, by `Strategy.least_price` is not written.
+    An op is lowered and priced only if the strategy may be the cheapest: not if its `Strategy.least_price`
+    exceeds the price of another one, at all of `sizes.SIZES` if sizes are unknown.
     """
 
     target: Target
     refusals: dict[Strategy, str | None]
     bounds: dict[Strategy, AtSizes] = field(default_factory=dict)
     prices: dict[Strategy, AtSizes] = field(default_factory=dict)
-    """Of those that were written, and can be run."""
+    """Prices of runnable lowerings."""
 
     is_settled: bool = False
-    """Whether it is known that some strategy can be run, or else what is slower than others was asked for;
-    and which prices are the best at each size."""
+    """True if a runnable strategy is known, or slow ones were tried; then the best price per size is
+    known."""
 
     @classmethod
     def of(cls, op: Operation, target: Target) -> Ranking:
         return cls(target, {strategy: strategy.refusal(op, target) for strategy in strategies_of(op)})
 
     def candidates(self, op: Operation) -> list[Candidate]:
-        """All of them, those that apply first, the cheapest first of all."""
+        """Return all candidates by cost; inapplicable ones come last."""
         self._settle(op)
         costs = {strategy: self.price(op, strategy) for strategy in self.refusals}
         found = [Candidate(s, costs[s], refusal) for s, refusal in self.refusals.items()]
         return sorted(found, key=lambda c: (c.cost is None, c.cost))
 
     def refusal(self, op: Operation, strategy: Strategy) -> str | None:
-        """Why a strategy does not apply; None if it does."""
+        """Return why a strategy does not apply, or None."""
         if strategy.strict_only:
             self._settle(op)
         self._write(op, strategy)
         return self.refusals[strategy]
 
     def price(self, op: Operation, strategy: Strategy) -> float | None:
-        """None, and a refusal, for one that does not apply, or whose ops the target cannot run."""
+        """Return the price; None, with a refusal, if the op cannot be lowered or run."""
         if has_unknown(op):
             self._settle(op)
         self._write(op, strategy)
@@ -112,18 +111,18 @@ class Ranking:
         return None if found is None else self._judged(found)
 
     def _judged(self, prices: AtSizes) -> float:
-        """One number: `worst_case`, of which the best prices are known."""
+        """Combine the prices per size by `worst_case`."""
         return worst_case([prices], [*self.prices.values()])[0]
 
     def _write(self, op: Operation, strategy: Strategy) -> None:
-        """Have a strategy among `prices`, or refused."""
+        """Price a strategy, or record its refusal."""
         if self.refusals[strategy] is None and strategy not in self.prices:
             prices = self._written(op, strategy)
             if self.refusals[strategy] is None:
                 self.prices[strategy] = prices
 
     def _written(self, op: Operation, strategy: Strategy) -> AtSizes:
-        """The prices of what it writes; it is refused from now on if the target cannot run that."""
+        """Lower and price an op; record a refusal if the target cannot run the result."""
 
         def write(op: Operation, target: Target, emit: Emitter) -> Sequence[SSAValue]:
             values = written(strategy, op, target, emit)
@@ -133,7 +132,7 @@ class Ranking:
         return price_written(write, op, self.target)
 
     def applicable(self) -> list[Strategy]:
-        """As far as is known: what is not written yet may turn out not to run."""
+        """Return the strategies not refused so far; those not yet lowered may turn out not to run."""
         return [strategy for strategy, refusal in self.refusals.items() if refusal is None]
 
     def _settle(self, op: Operation) -> None:
@@ -147,7 +146,7 @@ class Ranking:
         self.is_settled = True
 
     def cheapest(self, op: Operation, among: Callable[[Strategy], bool] = lambda _: True) -> Candidate | None:
-        """Of those that apply; of equal prices the first."""
+        """Return the cheapest applicable strategy, the first of equal ones."""
         self._settle(op)
         self._write_best(op, among)
         found = [(self._judged(self.prices[s]), i, s) for i, s in self._asked(among) if s in self.prices]
@@ -157,7 +156,7 @@ class Ranking:
         return Candidate(strategy, price, None)
 
     def _write_best(self, op: Operation, among: Callable[[Strategy], bool]) -> None:
-        """Write all of which none that is asked for, and can be run, is known to be quicker at all sizes."""
+        """Price all strategies but those whose bound exceeds another's price at all sizes."""
         self._bound(op)
         asked = self._asked(among)
         for _, strategy in sorted(asked, key=lambda one: (self._least(one[1]), one[0])):
@@ -170,7 +169,7 @@ class Ranking:
         return at_sizes[min(TYPICAL, len(at_sizes) - 1)]
 
     def is_any_below(self, op: Operation, seconds: float, among: Callable[[Strategy], bool]) -> bool:
-        """Whether one that applies costs less than that."""
+        """Return whether an applicable strategy costs less than `seconds`."""
         self._settle(op)
         bounds = {strategy: self._judged(self.bounds[strategy]) for _, strategy in self._asked(among)}
         for strategy in sorted(bounds, key=bounds.__getitem__):
@@ -182,19 +181,19 @@ class Ranking:
         return False
 
     def _asked(self, among: Callable[[Strategy], bool]) -> list[tuple[int, Strategy]]:
-        """Those that apply, with their places."""
+        """Return the applicable strategies with their indices."""
         return [(i, s) for i, s in enumerate(self.refusals) if self.refusals[s] is None and among(s)]
 
     def _bound(self, op: Operation) -> None:
-        """Have all that apply among `bounds`."""
+        """Compute the missing lower bounds."""
         missing = [strategy for strategy in self.applicable() if strategy not in self.bounds]
         if missing:
             self.bounds |= zip(missing, least_prices(op, missing, self.target), strict=True)
 
 
 def least_prices(op: Operation, strategies: Sequence[Strategy], target: Target) -> list[AtSizes]:
-    """`Strategy.least_price` of each; of the op at each of `sizes.SIZES` if sizes are unknown, 0 where that
-    is not the same problem with numbers."""
+    """Return `Strategy.least_price` of each; for unknown sizes at each of `sizes.SIZES`, 0 if those do not
+    give a static problem."""
     if not has_unknown(op):
         return [(strategy.least_price(op, target),) for strategy in strategies]
     every = alike(op)
@@ -218,7 +217,7 @@ def _is_slower(bound: AtSizes, prices: AtSizes) -> bool:
 
 
 def find_strategy(name: str) -> Strategy | None:
-    """The strategy of a name (dashes or underscores), None for `auto`; UsageError if there is none."""
+    """Return the strategy of a name (with dashes or underscores), None for `auto`. Raises UsageError."""
     spelled = name.replace("_", "-")
     if spelled == AUTO:
         return None
@@ -234,12 +233,12 @@ def _pricing_context() -> PricingContext:
 
 
 def candidates(op: Operation, target: Target) -> list[Candidate]:
-    """Every strategy that knows this kind of op, those that apply first, the cheapest first of all."""
+    """Return every strategy for this kind of op by cost; inapplicable ones come last."""
     return ranking(op, target).candidates(op)
 
 
 def ranking(op: Operation, target: Target) -> Ranking:
-    """What is known of the problem that an op is."""
+    """Return the ranking of an op's problem."""
     state = call_state(type(op), op.operands, op.properties)
     if state is None:
         return _of_problem(op, target)
@@ -258,8 +257,8 @@ def _of_problem(op: Operation, target: Target) -> Ranking:
 
 
 def unrunnable(ops: Sequence[Operation], values: Sequence[SSAValue], target: Target) -> str | None:
-    """Why the target cannot run one of the ops that make some values, None if it can run all. What is made of
-    constants alone is computed before."""
+    """Return why the target cannot run an op that the values need, or None. Ops on constants are folded and
+    do not count."""
     constant = Constants(ops)
     for op in live(ops, values):
         assert isinstance(op, OnnxOp)
@@ -269,8 +268,8 @@ def unrunnable(ops: Sequence[Operation], values: Sequence[SSAValue], target: Tar
 
 
 def worst_case(asked: Sequence[AtSizes], known: Sequence[AtSizes]) -> list[float]:
-    """One cost for each candidate from its prices at one or more sizes: its worst ratio to the best of all
-    that are known at those sizes, times the best at typical ones. At one size that is the price."""
+    """Return one cost per candidate: its worst ratio to the best known price at a size, times the best price
+    at typical sizes. With one size that is the price."""
     if all(len(at_sizes) == 1 for at_sizes in asked):
         return [price for (price,) in asked]
     best = [min(at_size) for at_size in zip(*known, strict=True)]
@@ -279,7 +278,7 @@ def worst_case(asked: Sequence[AtSizes], known: Sequence[AtSizes]) -> list[float
 
 
 def choose(op: Operation, forced: Strategy | None, target: Target) -> Strategy:
-    """The strategy for an op; UnsupportedError, with the reasons, where none applies."""
+    """Return the strategy for an op. Raises UnsupportedError, with the reasons, if none applies."""
     if forced is not None and isinstance(op, forced.ops):
         refusal = ranking(op, target).refusal(op, forced)
         if refusal is None:
@@ -294,8 +293,7 @@ def choose(op: Operation, forced: Strategy | None, target: Target) -> Strategy:
 
 
 def _beside_others(op: Operation, known: Ranking, cheapest: Candidate) -> Strategy:
-    """For an op between others, a strategy that writes one node and shares its layout with them, if it is
-    hardly dearer than the cheapest."""
+    """Prefer a blocked strategy for an op between others, if it costs hardly more than the cheapest."""
     if known.target.name != "cpu" or not _stands_between(op) or cheapest.cost is None:
         return cheapest.strategy
     for strategy in (s for s in known.applicable() if s.is_blocked):
@@ -306,13 +304,13 @@ def _beside_others(op: Operation, known: Ranking, cheapest: Candidate) -> Strate
 
 
 def _stands_between(op: Operation) -> bool:
-    """Whether other ops make what it reads, and read what it makes."""
+    """Return whether ONNX ops define the data and read the results."""
     read = (use.operation for result in op.results for use in result.uses)
     return isinstance(op.operands[0].owner, OnnxOp) and any(isinstance(user, OnnxOp) for user in read)
 
 
 def _chosen(op: Operation) -> Strategy | None:
-    """The strategy that the op's attribute names; GradcError if there is none of that name."""
+    """Return the strategy named by the op's attribute. Raises GradcError if there is none of that name."""
     named = op.attributes.get(CHOICE)
     if named is None:
         return None
@@ -331,9 +329,9 @@ def _why_unused(chosen: Strategy, op: Operation, target: Target) -> str | None:
 
 
 def unused_choices(module: ModuleOp, target: Target) -> Iterator[Diagnostic]:
-    """A remark on every canonical gradient whose `gradc.choice` names a strategy that does not apply.
+    """Yield a remark for every canonical gradient whose `gradc.choice` names a strategy that does not apply.
 
-    An op that only one strategy knows, such as the window cut from a chosen gradient, has no choice.
+    An op with a single strategy, such as the window cut from a chosen gradient, has no choice.
     """
     for op in module.walk():
         if CHOICE not in op.attributes or len(strategies_of(op)) < 2:
@@ -359,7 +357,7 @@ def _refused(
 
 
 def _older(op: Operation, target: Target) -> str:
-    """The newest opset before the target's at which one applies, where there is one."""
+    """Suggest the newest older opset at which a strategy applies, if any."""
     for opset in range(target.opset - 1, OLDEST - 1, -1):
         if ranking(op, replace(target, opset=opset)).cheapest(op) is not None:
             return advice("opset", "has one", opset)

@@ -1,10 +1,10 @@
-"""conv-nxc-to-matmul: channels last, a convolution gradient is MatMul on windows, without a Transpose.
+"""conv-nxc-to-matmul: a channels-last convolution gradient as MatMul on windows, without a Transpose.
 
 1. Kernel 1 and stride 1: diff_dst (N, Y.., O) times weights (O, C).
-2. Otherwise what the taps of a position read, rows of O channels of diff_dst, padded, is gathered side by
-   side, for each phase apart (see `support.phases`; a stride of 1 has one): (N, Q.., T O) times (T O, C).
-   The phases are interleaved in runs of whole channels.
-3. ConvTransposeBackwardData, a forward convolution: one such product, its windows taken with the stride.
+2. Otherwise the reads of all taps of a position, rows of O channels of padded diff_dst, are gathered and
+   concatenated per phase (see `conv.phases`; stride 1 has one): (N, Q.., T O) times (T O, C). The phases are
+   interleaved in runs of whole channels.
+3. ConvTransposeBackwardData, a forward convolution: one such product, with strided windows.
 
 Taps are in the order of the weights: nothing is flipped.
 """
@@ -37,8 +37,8 @@ from passes.strategies.conv_to_phase_convs import too_many_phases
 NEEDED = (onnx.MatMulOp, onnx.ConcatOp, onnx.PadOp, onnx.GatherOp)
 
 MOST_PLACES = 2**19
-"""Of larger windows the places alone are a constant of 4 MB, and the windows so many bytes that other
-strategies are quicker."""
+"""Limit on the rows of windows: beyond, the indices alone are a constant of 4 MB, and other strategies are
+faster."""
 
 
 class ConvNxcToMatMul(Strategy):
@@ -49,7 +49,7 @@ class ConvNxcToMatMul(Strategy):
     layouts: ClassVar = ("NXC",)
 
     def compile_time_cost(self, op: GradConv) -> CompileTimeCost:
-        """The place of every row that is gathered: of diff_dst, and of the weights for each tap."""
+        """Count the gather indices of rows of diff_dst, and of the weights for each tap."""
         if is_product(op):
             return CompileTimeCost()
         first, second, *kernel = op.weights_shape
@@ -62,7 +62,7 @@ class ConvNxcToMatMul(Strategy):
 
     def refuses(self, op: GradConv, target: Target) -> str | None:
         if op.layout != "NXC":
-            return "only channels-last data has all channels of a position side by side"
+            return "only channels-last data has contiguous channels"
         if op.groups > 1:
             return f"groups {op.value('groups')}: the channels of a position are in several products"
         if reason := no_kernel(target, op.diff_dst, *NEEDED):
@@ -70,7 +70,7 @@ class ConvNxcToMatMul(Strategy):
         if is_product(op):
             return None
         if not shapes.is_static((*op.spatial(op.diff_dst), *op.spatial(op.diff_src))):
-            return "windows need spatial sizes known at compile time"
+            return "windows need static spatial sizes"
         if _places(op) > MOST_PLACES:
             return f"windows of {_places(op):,} rows, more than {MOST_PLACES:,}"
         return too_many_phases(op, target) if isinstance(op, ConvBackwardDataOp) else None
@@ -125,7 +125,7 @@ def _backward_works(op: ConvBackwardDataOp, work: Work, data: Sizes, channels: i
 
 
 def _places(op: GradConv) -> int:
-    """The rows of all windows: one for each tap of each position of its phase."""
+    """Return the number of rows of all windows: one for each tap of each position of its phase."""
     strides = op.strides if isinstance(op, ConvBackwardDataOp) else [1] * op.spatial_rank
     sizes = zip(op.spatial(op.diff_src), strides, strict=True)
     return math.prod(op.weights_shape[2:]) * math.prod(-(-x // s) for x, s in sizes if isinstance(x, int))
@@ -136,12 +136,12 @@ def strided(op: ConvBackwardDataOp) -> bool:
 
 
 def _only(axes: Sequence[AxisPhases]) -> tuple[Phase, ...]:
-    """The phases of an op without a stride: one per axis."""
+    """Return the only phases of an op without strides."""
     return tuple(phase for axis in axes for phase in axis.phases if phase)
 
 
 def is_product(op: GradConv) -> bool:
-    """Whether every result position is the product of one position of diff_dst with the weights."""
+    """Return whether every result position is the product of one position of diff_dst with the weights."""
     if any(k != 1 or axis.pads != (0, 0) for k, axis in zip(op.weights_shape[2:], op.axes, strict=True)):
         return False
     residue = op.residue if isinstance(op, ConvBackwardDataOp) else ()

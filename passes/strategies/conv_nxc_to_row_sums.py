@@ -1,14 +1,14 @@
-"""conv-nxc-to-row-sums: channels last, a product for each tap of the first axis, summed with rows shifted.
+"""conv-nxc-to-row-sums: for channels-last data, one product per tap of the first axis, shifted and summed.
 
-What the taps of a position read is gathered for all axes but the first; one axis needs no gathering. Every
-tap of the first axis multiplies the same windows (N, Y, Q.., T O) by its own weights (T O, C), and what it
-gives for row y belongs to row y - o of the result, o being how far the tap reads.
+The reads of the taps are gathered for all axes but the first; a single axis needs no gathering. Every tap of
+the first axis multiplies the same windows (N, Y, Q.., T O) by its own weights (T O, C), and the product of
+row y belongs to row y - o of the result, if the tap reads at offset o.
 
-Against conv-nxc-to-matmul the windows hold the K taps of the first axis once, not K times, and as many
-results are added: less is moved where there are no more channels in the result than in the windows.
+Compared with conv-nxc-to-matmul, the windows hold the K taps of the first axis once, not K times, but K
+products are added: it moves less data unless the result has more channels than the windows.
 
-ConvTransposeBackwardData, a forward convolution with a stride s: tap k of row i reads row s (i + o) + r. Each
-remainder r has windows of its own, of every s-th row.
+ConvTransposeBackwardData, a forward convolution with stride s: tap k of row i reads row s (i + o) + r. Each
+remainder r has its own windows, of every s-th row.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ NEEDED = (onnx.MatMulOp, onnx.ConcatOp, onnx.PadOp, onnx.GatherOp, onnx.SliceOp,
 
 @dataclass(frozen=True)
 class RowTap:
-    """A tap of the first axis: row q of the result reads row q + `offset` of every s-th row of diff_dst, of
-    which the first is `first`. A gradient takes every row."""
+    """A tap of the first axis: row q of the result reads row q + `offset` among every s-th row of diff_dst,
+    from `first` on. A gradient reads all rows."""
 
     tap: int
     first: int
@@ -60,7 +60,7 @@ class ConvNxcToRowSums(Strategy):
     layouts: ClassVar = ("NXC",)
 
     def compile_time_cost(self, op: GradConv) -> CompileTimeCost:
-        """The place of every row that is gathered: of diff_dst, and of the weights for each tap."""
+        """Count the gather indices of rows of diff_dst, and of the weights for each tap."""
         first, second, *kernel = op.weights_shape
         taps, nodes = math.prod(kernel), 20 + 6 * kernel[0]
         if isinstance(op, ConvTransposeBackwardDataOp):
@@ -71,7 +71,7 @@ class ConvNxcToRowSums(Strategy):
 
     def refuses(self, op: GradConv, target: Target) -> str | None:
         if op.layout != "NXC":
-            return "only channels-last data has all channels of a position side by side"
+            return "only channels-last data has contiguous channels"
         if op.groups > 1:
             return f"groups {op.value('groups')}: the channels of a position are in several products"
         if op.weights_shape[2] == 1:
@@ -79,7 +79,7 @@ class ConvNxcToRowSums(Strategy):
         if reason := no_sums(op) or no_kernel(target, op.diff_dst, *NEEDED):
             return reason
         if not shapes.is_static((*op.spatial(op.diff_dst), *op.spatial(op.diff_src))):
-            return "windows need spatial sizes known at compile time"
+            return "windows need static spatial sizes"
         if reason := too_many_phases(op, target) if isinstance(op, ConvBackwardDataOp) else None:
             return reason
         return None if all(_row_taps(op)) else "taps of the first axis read nothing but padding"
@@ -131,7 +131,7 @@ def _forward_works(op: ConvTransposeBackwardDataOp, work: Work, data: Sizes, res
 def _sum_works(
     work: Work, windows: Sizes, channels: int, shifts: Sequence[int], results: int, is_whole: bool = True
 ) -> None:
-    """A product for each tap of the first axis, shifted; `is_whole` if these are all that are added up."""
+    """Add a shifted product per tap of the first axis; `is_whole` if these are all terms of the sum."""
     for offset in shifts:
         product = work.multiply(windows, work.weights((windows[-1], channels)))
         shifted = work.pad(product, 1, [-offset], [results + offset - product[1]])
@@ -140,14 +140,14 @@ def _sum_works(
 
 
 def _places(op: GradConv) -> int:
-    """The rows of the windows of one row of diff_dst."""
+    """Return the number of rows of the windows of one row of diff_dst."""
     strides = op.strides if isinstance(op, ConvBackwardDataOp) else [1] * op.spatial_rank
     sizes = list(zip(op.spatial(op.diff_src), strides, strict=True))[1:]
     return math.prod(op.weights_shape[3:]) * math.prod(-(-x // s) for x, s in sizes if isinstance(x, int))
 
 
 def _row_taps(op: GradConv) -> list[list[RowTap]]:
-    """The taps of the first axis; for a gradient those of each phase that any reaches."""
+    """Return the taps of the first axis; for a gradient, those of each nonempty phase."""
     if isinstance(op, ConvTransposeBackwardDataOp):
         return [_forward_taps(op)]
     rows = op_phases(op)[0]
@@ -173,7 +173,7 @@ def _forward_taps(op: ConvTransposeBackwardDataOp) -> list[RowTap]:
 
 
 def _count(size: int, first: int, step: int) -> int:
-    """Of `size` rows, every `step`-th from `first` on."""
+    """Return the number of every `step`-th of `size` rows from `first` on."""
     return max(0, -(-(size - first) // step))
 
 
@@ -240,7 +240,7 @@ def _forward(op: ConvTransposeBackwardDataOp, emit: Emitter) -> SSAValue:
 
 
 def _shifted(emit: Emitter, value: SSAValue, offset: int, results: int) -> SSAValue:
-    """Rows `offset` and up of axis 1, `results` of them, zeros where there are none."""
+    """Take `results` rows of axis 1 from `offset` on, zeros outside."""
     rows = shape_of(value)[1]
     assert isinstance(rows, int)
     return padded(emit, value, 1, [-offset], [results + offset - rows])

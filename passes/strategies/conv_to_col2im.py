@@ -1,7 +1,7 @@
 """conv-to-col2im: the gradient of a convolution as a matrix product and Col2Im.
 
-Columns (C K, Y) = weights (C K, O) times diff_dst (O, Y): what each output position sends to each tap
-of its window. Col2Im adds them up at x = y s - pb + k d.
+Columns (C K, Y) = weights (C K, O) times diff_dst (O, Y): the contribution of each output position to each
+tap of its window. Col2Im sums them at x = y s - pb + k d.
 """
 
 from __future__ import annotations
@@ -38,14 +38,13 @@ class ConvToCol2Im(Strategy):
         if reason := no_kernel(target, op.diff_dst, onnx.Col2ImOp, onnx.MatMulOp):
             return reason
         if not shapes.is_static((*shape_of(op.diff_dst)[2:], *shape_of(op.diff_src)[2:])):
-            return "spatial sizes must be known at compile time"
+            return "spatial sizes must be static"
         batch = shape_of(op.diff_dst)[0]
         if not isinstance(batch, int) or batch == 0:
-            return "Col2Im refuses an empty batch, so a batch known to be positive is needed"
+            return "Col2Im rejects an empty batch, so the batch must be static and positive"
         if op.spatial_rank != 2:
-            # seen with onnxruntime 1.31, which counts dilated windows as if they were dense, and with
-            # OpenVINO 2026.4, which refuses the op
-            return "runtimes compute Col2Im right on two spatial axes only"
+            # onnxruntime 1.31 counts dilated windows as dense, OpenVINO 2026.4 rejects the op
+            return "runtimes compute Col2Im correctly on two spatial axes only"
         return None
 
     def works(self, op: ConvBackwardDataOp, target: Target, work: Work) -> None:

@@ -1,13 +1,13 @@
 """conv-to-conv: both convolution gradients as a forward convolution.
 
-1. ConvTransposeBackwardData *is* a forward convolution: Conv with the weights as they stand.
-2. ConvBackwardData of stride 1: with x = y - pb + k d, the gradient is the correlation of diff_dst
-   with the kernel reversed, k' = K - 1 - k:
+1. ConvTransposeBackwardData *is* a forward convolution: Conv with the weights unchanged.
+2. ConvBackwardData of stride 1: with x = y - pb + k d, the gradient is the correlation of diff_dst with the
+   reversed kernel, k' = K - 1 - k:
 
        diff_src[x] = sum over k' of diff_dst[x + pb - (Ke - 1) + k' d] flipped[k'],
 
-   a Conv with pads Ke - 1 - pb and Ke - 1 - pe, and with input and output channels of the weights
-   swapped within each group.
+a Conv with pads Ke - 1 - pb and Ke - 1 - pe, and with input and output channels of the weights swapped within
+each group.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""conv-to-conv2d: the convolution of conv-to-conv on one or three axes, written on two.
+"""conv-to-conv2d: the convolution of conv-to-conv on one or three axes, lowered to one on two.
 
-onnxruntime has blocked (NCHWc) convolution kernels for two spatial axes; on one and on three it unrolls
-the windows and multiplies. So one axis becomes an image of one row, and of three the first is unrolled
-into channels, which costs a copy per tap of that axis and no more.
+onnxruntime has blocked (NCHWc) convolution kernels for two spatial axes; on one and on three it unrolls the
+windows and multiplies. So one axis becomes an image of one row, and the first of three is unrolled into
+channels, which costs a copy per tap of that axis.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ConvToConv2D(Strategy):
     layouts: ClassVar = ("NCX", "NXC")
 
     def compile_time_cost(self, op: GradConv) -> CompileTimeCost:
-        """The taps of the first of three axes are slices."""
+        """Count a slice per tap of the first of three axes."""
         taps = op.weights_shape[2] if op.spatial_rank == 3 else 1
         return CompileTimeCost(sum(op.weights_shape[2:]), 20 + taps, taps)
 
@@ -52,9 +52,9 @@ class ConvToConv2D(Strategy):
         if op.spatial_rank == 1:
             return None
         if op.groups > 1:
-            return f"groups {op.value('groups')}: the unrolled channels would lie in the wrong group"
+            return f"groups {op.value('groups')}: the unrolled channels would be in the wrong group"
         if not isinstance(op.spatial(op.diff_dst)[0], int):
-            return "the unrolled axis needs a size known at compile time"
+            return "the size of the unrolled axis must be static"
         return None
 
     def spreads_nonfinite(self, op: GradConv, target: Target) -> str | None:

@@ -1,9 +1,8 @@
 """conv-to-conv-transpose: the gradient of a convolution is a transposed convolution.
 
-ConvTranspose scatters x = y s - pb + k d, which is the very index equation of the gradient, without a
-flip: weights (O, C / g, K...) are ConvTranspose's (C_in, C_out / g, K...) as they stand, and the
-residue is its output_padding. `auto_pad` and `output_shape` are never written: runtimes disagree on
-both.
+ConvTranspose scatters to x = y s - pb + k d, the index equation of the gradient, without a flip: weights (O,
+C / g, K...) are ConvTranspose's (C_in, C_out / g, K...), and the residue is its output_padding. `auto_pad`
+and `output_shape` are never used: runtimes disagree on both.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from passes.strategies.base import Strategy, no_kernel
 
 
 class ConvToConvTranspose(Strategy):
-    """ConvTranspose with the weights as they are."""
+    """ConvTranspose with the weights unchanged."""
 
     name: ClassVar[str] = "conv-to-conv-transpose"
     ops: ClassVar = (ConvBackwardDataOp,)
@@ -51,7 +50,7 @@ class ConvToConvTranspose(Strategy):
         end = [axis.pad_end for axis in op.axes]
         if begin == end or not target.symmetric_pads:
             return _scatter(emit, op, begin, end)
-        # the smaller pad is dropped from both ends, and the rest sliced off
+        # pad both ends by the smaller pad, and slice off the rest
         least = [min(axis.pads) for axis in op.axes]
         extra = [(b - m, e - m) for b, e, m in zip(begin, end, least, strict=True)]
         return _without(emit, _scatter(emit, op, least, least), extra, shape_of(op.diff_src)[2:])
@@ -74,7 +73,7 @@ def _scatter(emit: Emitter, op: ConvBackwardDataOp, begin: Sequence[int], end: S
 def _without(
     emit: Emitter, value: SSAValue, extra: Sequence[tuple[int, int]], sizes: Sequence[Dim]
 ) -> SSAValue:
-    """The spatial axes without `extra` positions at the begin and the end; `sizes` are what is left."""
+    """Drop `extra` positions at begin and end of the spatial axes, leaving `sizes`."""
     ends = [
         begin + size if isinstance(size, int) else -end or TO_THE_END
         for (begin, end), size in zip(extra, sizes, strict=True)

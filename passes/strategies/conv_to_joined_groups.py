@@ -1,9 +1,9 @@
-"""conv-to-joined-groups: groups of few channels, joined until they fill the blocks of onnxruntime's kernels.
+"""conv-to-joined-groups: merge groups of few channels until they fill the blocks of onnxruntime's kernels.
 
-m neighbouring groups are one group of m times the channels, with weights of 0 between channels that were
-in different ones. That multiplies m times as often; but onnxruntime's blocked (NCHWc) kernels take only
-groups whose channels fill blocks, and unroll the windows of others group by group. What is left to do is a
-gradient like any other, written as a Conv, or as one per phase of a stride.
+m neighbouring groups become one of m times the channels, with weights of 0 between channels of different
+groups. That needs m times the multiplications; but onnxruntime's blocked (NCHWc) kernels require groups whose
+channels fill blocks, and it unrolls the windows of others group by group. The merged gradient is lowered as a
+Conv, or as one per phase of a stride.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ConvToJoinedGroups(Strategy):
     layouts: ClassVar = ("NCX", "NXC")
 
     def compile_time_cost(self, op: GradConv) -> CompileTimeCost:
-        """A mask over the channels of the weights, and what is written then."""
+        """Count the mask of the weights, and the lowering of the merged op."""
         count = _joined(op)
         if count is None:
             return CompileTimeCost()
@@ -59,7 +59,7 @@ class ConvToJoinedGroups(Strategy):
             return "depthwise: onnxruntime has blocked kernels for it"
         count = _joined(op)
         if count is None:
-            return f"no number of groups together has a multiple of {BLOCK} channels on both sides"
+            return f"no number of merged groups has a multiple of {BLOCK} channels on both sides"
         if count == 1:
             return f"the channels of each group fill blocks of {BLOCK}"
         if reason := no_kernel(target, op.diff_dst, onnx.ConcatOp, onnx.MulOp):
@@ -84,7 +84,7 @@ class ConvToJoinedGroups(Strategy):
 
 
 def _joined(op: GradConv) -> int | None:
-    """The fewest groups to join for channels that fill blocks; None if they do not divide the groups."""
+    """Return the fewest groups whose merged channels fill blocks; None if they do not divide `groups`."""
     channels, per_group, *_ = op.weights_shape
     groups = op.groups
     sides = (channels // groups, per_group)
@@ -100,9 +100,9 @@ def _way(op: GradConv) -> Strategy:
 
 @contextmanager
 def _wide(op: GradConv, count: int, weights: SSAValue | None = None) -> Generator[GradConv]:
-    """The op with `count` times fewer groups, in no block, for as long as the context lasts.
+    """Yield the op with `count` times fewer groups, in no block, while the context lasts.
 
-    It reads `weights`, or a value that is nothing but its type.
+    It reads `weights`, or by default a block argument of their type.
     """
     first, second, *kernel = op.weights_shape
     if weights is None:
@@ -122,7 +122,7 @@ def _wide(op: GradConv, count: int, weights: SSAValue | None = None) -> Generato
 
 
 def _spread(emit: Emitter, op: GradConv, count: int) -> SSAValue:
-    """Weights (A, m B / g, K...) of m = `count` joined groups: those of each in its place, zeros beside."""
+    """Return weights (A, m B / g, K...) of m = `count` merged groups, with zeros between different groups."""
     first, second, *kernel = op.weights_shape
     of_group = np.arange(first) // (first // op.groups) % count
     dtype = of_mlir(element_type_of(op.weights))

@@ -1,14 +1,14 @@
 """conv-to-matmul: convolution gradients as one matrix product per group.
 
 1. Kernel 1 in all axes: weights (C / g, O / g) times diff_dst (O / g, Y). In ConvBackwardData a stride
-   puts s - 1 zeros behind every position, pads and residue cut the ends.
-2. Otherwise what each tap reads of diff_dst, padded, is cut out, one axis after the other, and joined:
-   columns of all taps. Then weights (C / g, T O / g) times columns (T O / g, Q), for each phase apart (see
-   `support.phases`; a stride of 1 has one), and the phases interleaved.
-3. ConvTransposeBackwardData, a forward convolution: one such product, its columns cut out with the stride.
+   inserts s - 1 zeros after every position; pads and residue crop the ends.
+2. Otherwise the reads of each tap are sliced from padded diff_dst, axis by axis, and joined to columns. Then
+   weights (C / g, T O / g) times columns (T O / g, Q), per phase (see `conv.phases`; stride 1 has one), and
+   the phases are interleaved.
+3. ConvTransposeBackwardData, a forward convolution: one such product, with strided columns.
 
 Taps are in the order of the weights: nothing is flipped. Forms 2 and 3 work for every dtype, dilation and
-rank that MatMul, Slice and Pad take.
+rank that MatMul, Slice and Pad support.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ from passes.strategies.conv_to_phase_convs import too_many_phases
 ConvOp = ConvBackwardDataOp | ConvTransposeBackwardDataOp
 
 MOST_SLICES = 16
-"""Of more taps, an axis is gathered and transposed: slower to run, but no graph of one node per tap."""
+"""Limit on the Slices per axis; more taps are gathered and transposed: slower, but fewer nodes."""
 
 
 class ConvToMatMul(Strategy):
-    """MatMul on diff_dst itself for kernel 1, on columns cut out of it otherwise."""
+    """MatMul on diff_dst for kernel 1, otherwise on columns sliced from it."""
 
     name: ClassVar[str] = "conv-to-matmul"
     ops: ClassVar = (ConvBackwardDataOp, ConvTransposeBackwardDataOp)
 
     def compile_time_cost(self, op: ConvOp) -> CompileTimeCost:
-        """A node for each tap of an axis, unless the op is a product, in every phase; tables of many taps."""
+        """Count a node per tap of an axis and phase, unless the op is a product; and tables of many taps."""
         kernel, strides = op.weights_shape[2:], op.strides
         spread = math.prod(kernel) * math.prod(strides)
         if is_pointwise(op):
@@ -66,7 +66,7 @@ class ConvToMatMul(Strategy):
             return reason
         sizes = (*shape_of(op.diff_dst)[2:], *shape_of(op.diff_src)[2:])
         if not is_pointwise(op) and not shapes.is_static(sizes):
-            return "the columns of a kernel larger than 1 need spatial sizes known at compile time"
+            return "the columns of a kernel larger than 1 need static spatial sizes"
         if is_pointwise(op) or isinstance(op, ConvTransposeBackwardDataOp):
             return None
         return too_many_phases(op, target)
@@ -125,7 +125,7 @@ def _columns_works(
     steps: Sequence[int],
     seen: set[object],
 ) -> Sizes:
-    """`_columns`; `seen` has what other phases have made: what is equal is made once."""
+    """Count `_columns`; `seen` has the steps of other phases, which are shared."""
     for i in reversed(range(len(firsts))):
         taps, key = firsts[i], (i, *firsts[i + 1 :])
         part = (*data[: 3 + i], counts[i], *data[4 + i :])
@@ -143,7 +143,7 @@ def _columns_works(
 
 
 def _product_works(work: Work, groups: int, matrix: Sizes, batch: int, length: int) -> None:
-    """`_grouped_product`, with a matrix of these sizes for each group."""
+    """Count `_grouped_product` with a matrix of these sizes per group."""
     rows, depth = matrix
     if groups > 1:
         work.multiply(work.weights((groups, rows, depth)), (batch, groups, depth, length))
@@ -152,7 +152,7 @@ def _product_works(work: Work, groups: int, matrix: Sizes, batch: int, length: i
 
 
 def _columns_built(op: ConvOp, strides: Sequence[int], spread: int) -> CompileTimeCost:
-    """For one phase of each axis: K / s taps, and X / s positions."""
+    """Return the cost of one phase of each axis: K / s taps, and X / s positions."""
     taps = [-(-k // s) for k, s in zip(op.weights_shape[2:], strides, strict=True)]
     sizes = [-(-x // s) for x, s in zip(op.spatial(op.diff_src), strides, strict=True) if isinstance(x, int)]
     tables = sum(k * x for k, x in zip(taps, sizes, strict=False) if k > MOST_SLICES)
@@ -161,7 +161,7 @@ def _columns_built(op: ConvOp, strides: Sequence[int], spread: int) -> CompileTi
 
 
 def is_pointwise(op: ConvOp) -> bool:
-    """Whether the result is a matrix product of diff_dst itself: kernel 1, and whole windows."""
+    """Return whether the result is a matrix product of diff_dst: kernel 1, and whole windows."""
     if any(k != 1 for k in op.weights_shape[2:]):
         return False
     if isinstance(op, ConvBackwardDataOp):
@@ -192,7 +192,7 @@ def _grouped_product(
     length: Size,
     emit: Emitter,
 ) -> SSAValue:
-    """matrix (g, M, rows / g) times data (N, rows, length): (N, g, M, length), or (N, M, length)."""
+    """Multiply matrix (g, M, rows / g) by data (N, rows, length) to (N, g, M, length), or (N, M, length)."""
     if groups > 1:
         columns = reshape(emit, data, [batch, groups, rows // groups, length])
         return multiply_left(emit, matrix, columns)
@@ -204,7 +204,7 @@ def _grouped_product(
 def _strided(
     op: ConvBackwardDataOp, value: SSAValue, batch: Size, spatial: Sequence[Size], emit: Emitter
 ) -> SSAValue:
-    """Position y goes to y s - pb: s - 1 zeros behind each, then the window [pb, pb + X)."""
+    """Move position y to y s - pb: insert s - 1 zeros after each, then take the window [pb, pb + X)."""
     strides = op.strides
     if any(s > 1 for s in strides):
         n = len(strides)
@@ -219,10 +219,10 @@ def _strided(
 
 
 def _cut(op: ConvBackwardDataOp, value: SSAValue, emit: Emitter) -> SSAValue:
-    """The window [pb, pb + X) of each axis; X + pb <= s Y, since r < s and Ke = 1.
+    """Take the window [pb, pb + X) of each axis; X + pb <= s Y, since r < s and Ke = 1.
 
-    Pads larger than the positions that a gradient reaches leave fewer than X: for Ke = 1 they do not,
-    the forward op would read nothing but padding.
+    X is never cut short by pads larger than the positions that a gradient reaches: for Ke = 1 the forward op
+    would read nothing but padding.
     """
     begin = op.pads_begin
     sizes = shape_of(op.diff_src)[2:]
@@ -239,7 +239,7 @@ def _cut(op: ConvBackwardDataOp, value: SSAValue, emit: Emitter) -> SSAValue:
 
 
 def _backward(op: ConvBackwardDataOp, emit: Emitter) -> SSAValue:
-    """Columns with the taps outside and O / g channels inside, as they stand in weights that are swapped."""
+    """Multiply by columns with taps outside and O / g channels inside, as in swapped weights."""
     groups = op.groups
     axes = op_phases(op)
     begin, end = zip(*(axis.widest for axis in axes), strict=True)
@@ -258,7 +258,7 @@ def _backward(op: ConvBackwardDataOp, emit: Emitter) -> SSAValue:
 
 
 def _forward(op: ConvTransposeBackwardDataOp, emit: Emitter) -> SSAValue:
-    """Columns with the channels outside and the taps inside, as they stand in the weights."""
+    """Multiply by columns with channels outside and taps inside, as in the weights."""
     begin, end = zip(*(axis.pads for axis in op.axes), strict=True)
     first, second, *kernel = op.weights_shape
     channels = op.groups * second
@@ -270,7 +270,7 @@ def _forward(op: ConvTransposeBackwardDataOp, emit: Emitter) -> SSAValue:
 
 
 def _split(emit: Emitter, data: SSAValue, parts: int, channels: int) -> SSAValue:
-    """(N, O, Y..) as (N, parts, O / parts, Y..)."""
+    """Reshape (N, O, Y..) to (N, parts, O / parts, Y..)."""
     spatial = [size for size in shape_of(data)[2:] if isinstance(size, int)]
     return reshape(emit, data, [size_of(emit, data, 0), parts, channels // parts, *spatial])
 
@@ -278,7 +278,7 @@ def _split(emit: Emitter, data: SSAValue, parts: int, channels: int) -> SSAValue
 def _columns(
     emit: Emitter, data: SSAValue, taps: Sequence[Taps], counts: Sequence[int], steps: Sequence[int]
 ) -> SSAValue:
-    """(N, L, R, Y..) to (N, L, T R, Q..): what each tap reads, the last axis first, whose runs are short."""
+    """Return the reads (N, L, T R, Q..) of (N, L, R, Y..), the last axis first, whose runs are short."""
     for i in reversed(range(len(taps))):
         firsts = [first for _, first in taps[i]]
         join = _sliced if len(firsts) <= MOST_SLICES else _gathered
@@ -305,7 +305,7 @@ def _gathered(
 
 
 def _every(emit: Emitter, data: SSAValue, axis: int, first: int, count: int, step: int) -> SSAValue:
-    """`count` positions of an axis, `step` apart."""
+    """Take `count` positions of an axis, `step` apart."""
     stop = first + (count - 1) * step + 1
     if (first, stop) == (0, shape_of(data)[axis]) and step == 1:
         return data
@@ -315,7 +315,7 @@ def _every(emit: Emitter, data: SSAValue, axis: int, first: int, count: int, ste
 def _product(
     op: ConvOp, emit: Emitter, matrix: SSAValue, columns: SSAValue, counts: Sequence[int]
 ) -> SSAValue:
-    """(N, C, Q..) from weights (C, T O / g) and columns of T O / g in every group."""
+    """Multiply weights (C, T O / g) by columns of T O / g per group to (N, C, Q..)."""
     groups = op.groups
     channels, depth = (size for size in shape_of(matrix) if isinstance(size, int))
     batch = size_of(emit, op.diff_dst, 0)

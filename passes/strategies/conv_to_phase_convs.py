@@ -1,8 +1,8 @@
 """conv-to-phase-convs: a strided gradient as one small convolution per phase, interleaved.
 
-See `support.phases`. The work is that of the gradient, without a zero, on onnxruntime's quick Conv; what
-it costs is writing diff_src again for every axis. In NXC the phases are interleaved in runs of whole
-channels, all axes at once, and the Transposes around a Conv come with its own reordering.
+See `conv.phases`. It multiplies no zeros and uses onnxruntime's fast Conv, at the cost of writing diff_src
+again for every axis. In NXC the phases are interleaved in runs of whole channels, all axes at once, and the
+Transposes around a Conv are fused with its reordering.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ from passes.kernels.target import Target
 from passes.strategies.base import Strategy, no_kernel
 
 MOST_PARTS = 32
-"""Of more, a patch embedding has 256, the nodes are so many that compilation takes a quarter of a second, and
-their running longer than one ConvTranspose."""
+"""Limit on the parts: with more (a patch embedding has 256) compilation takes a quarter of a second, and the
+nodes run longer than one ConvTranspose."""
 
 
 class ConvToPhaseConvs(Strategy):
@@ -76,7 +76,7 @@ class ConvToPhaseConvs(Strategy):
         for letter, axis in zip(axis_letters(op.spatial_rank), op_phases(op), strict=True):
             pads = [axis.pads(phase) for phase in axis.phases if phase]
             if min(map(min, pads)) < 0:
-                return f"a phase of axis {letter} leaves out the edge of diff_dst: negative pads"
+                return f"a phase of axis {letter} does not read the edge of diff_dst: negative pads"
         return None
 
     def spreads_nonfinite(self, op: ConvBackwardDataOp, target: Target) -> str | None:
@@ -116,14 +116,14 @@ class ConvToPhaseConvs(Strategy):
 
 
 def _is_grouped_volume(op: ConvBackwardDataOp) -> bool:
-    """Unrolled, the channels of a slice would lie in the wrong group."""
+    """Return whether unrolling would put the channels of a slice into the wrong group."""
     return op.spatial_rank == 3 and op.groups > 1
 
 
 def _writer(
     op: ConvBackwardDataOp, target: Target
 ) -> Callable[[Emitter, SSAValue, SSAValue, Convolution], SSAValue]:
-    """What writes the convolution of a phase."""
+    """Return the function that lowers the convolution of a phase."""
     channels_first = op.layout == "NCX"
     if not _is_grouped_volume(op):
         shared = reads_blocks(op, target) and _convolutions(op) > 1
@@ -139,20 +139,20 @@ def _convolutions(op: ConvBackwardDataOp) -> int:
 
 
 def no_phases(op: ConvBackwardDataOp) -> str | None:
-    """Why the op has no phases to speak of, None if it has."""
+    """Return why the op has no phases, or None."""
     if all(s == 1 for s in op.strides):
         return "no axis has a stride"
     if not shapes.is_static((*op.spatial(op.diff_dst), *op.spatial(op.diff_src))):
-        return "spatial sizes must be known at compile time"
+        return "spatial sizes must be static"
     return None
 
 
 def too_many_phases(op: ConvBackwardDataOp, target: Target) -> str | None:
-    """Why nodes for every choice of phases are not written, None if they are."""
+    """Return why the choices of phases are too many nodes, or None."""
     parts = math.prod(map(min, op.strides, op.weights_shape[2:]))
     if parts <= MOST_PARTS or no_kernel(target, op.diff_dst, onnx.ConvTransposeOp):
         return None
-    return f"{parts} phases that taps reach, more than {MOST_PARTS}: one ConvTranspose is quicker"
+    return f"{parts} phases, more than {MOST_PARTS}: one ConvTranspose is faster"
 
 
 def _geometry(axes: Sequence[AxisPhases], chosen: Sequence[Phase], groups: int) -> Convolution:

@@ -1,8 +1,8 @@
-"""conv-to-rows: the convolution of conv-to-conv on three axes, written on two with depth and height as one.
+"""conv-to-rows: the convolution of conv-to-conv on three axes, lowered to two by merging depth and height.
 
-See `support.convolution_rows`. A Conv per tap of the height, on onnxruntime's blocked kernels, which add up
-their results themselves. No data is copied for a tap, as it is in conv-to-conv2d; instead rows of zeros
-between the slices are computed. Groups are no obstacle.
+See `conv.rows`. One Conv per tap of the height, on onnxruntime's blocked kernels, which add their results
+themselves. No data is copied per tap, as in conv-to-conv2d; instead rows of zeros between the slices are
+computed. Groups are supported.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from passes.strategies.base import Strategy, no_kernel
 
 
 class ConvToRows(Strategy):
-    """Conv on an image whose rows are those of all slices, a Conv per tap of the height."""
+    """Conv on an image of the rows of all slices, one Conv per tap of the height."""
 
     name: ClassVar[str] = "conv-to-rows"
     ops: ClassVar = (ConvBackwardDataOp, ConvTransposeBackwardDataOp)

@@ -1,14 +1,14 @@
-"""conv-to-tap-sums: what each tap of the kernel adds, put in its place and summed up.
+"""conv-to-tap-sums: the terms of each tap of the kernel, moved to their positions and summed.
 
 One product gives the terms of all taps: weights (g, K C / g, O / g) times diff_dst (N, g, O / g, Y). Then
 those of each tap, as (N, C, Y...), are moved without a multiplication and added:
 
-1. ConvBackwardData: position y goes to y s + k d of the full extent s (Y - 1) + Ke + r, zeros between and
-   around; the window [pb, extent - pe) of the sum is the result.
-2. ConvTransposeBackwardData: result position x takes position x s - pb + k d, or a zero beside diff_dst.
+1. ConvBackwardData: position y goes to y s + k d of the full extent s (Y - 1) + Ke + r, with zeros around;
+   the window [pb, extent - pe) of the sum is the result.
+2. ConvTransposeBackwardData: result position x takes position x s - pb + k d, or a zero outside diff_dst.
 
-Each result is the sum of the op's own terms, and zeros. It works for every dtype that MatMul takes, and
-with run-time sizes. A half type that the target keeps is widened: each Add would round.
+Each result is the sum of the op's terms and zeros. It works for every dtype that MatMul supports, and for
+dynamic sizes. A half type that the target does not widen is widened here: each Add would round.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ConvToTapSums(Strategy):
     strict_only: ClassVar = True
 
     def compile_time_cost(self, op: GradConv) -> CompileTimeCost:
-        """A few nodes for each tap; the terms of all taps at once."""
+        """Count a few nodes per tap, and the terms of all taps at once."""
         taps = math.prod(op.weights_shape[2:])
         return CompileTimeCost(0, 15 + 10 * taps, taps * math.prod(op.strides))
 
@@ -65,7 +65,7 @@ def _is_half(op: GradConv) -> bool:
 
 
 def _terms(op: GradConv, emit: Emitter) -> list[tuple[tuple[int, ...], SSAValue]]:
-    """Each tap with what it makes of diff_dst, (N, C, Y...)."""
+    """Return each tap with its terms (N, C, Y...)."""
     groups, weights, diff_dst = op.groups, op.weights, op.diff_dst
     if _is_half(op):
         weights, diff_dst = (emit(onnx.CastOp(value, to=f32)) for value in (weights, diff_dst))
@@ -88,7 +88,7 @@ def _terms(op: GradConv, emit: Emitter) -> list[tuple[tuple[int, ...], SSAValue]
 
 
 def _split(emit: Emitter, value: SSAValue, widths: Sequence[int]) -> Sequence[SSAValue]:
-    """Parts of axis 2."""
+    """Split axis 2."""
     if len(widths) == 1:
         return [value]
     op = onnx.SplitOp(value, emit.ints(widths), axis=2, results=len(widths))
@@ -97,11 +97,11 @@ def _split(emit: Emitter, value: SSAValue, widths: Sequence[int]) -> Sequence[SS
 
 
 def _scattered(op: ConvBackwardDataOp, tap: Sequence[int], terms: SSAValue, emit: Emitter) -> SSAValue:
-    """Y positions s apart from k d on, in the full extent."""
+    """Put Y positions s apart, from k d on, into the full extent."""
     behind: list[int] = []
     begin = [k * axis.window.dilation for k, axis in zip(tap, op.axes, strict=True)]
     for k, axis, residue in zip(tap, op.axes, op.residue, strict=True):
-        # a stride leaves s - 1 zeros behind the last position, too
+        # a stride inserts s - 1 zeros after the last position, too
         rest = (axis.window.kernel - 1 - k) * axis.window.dilation + residue
         behind.append(rest - (axis.window.stride - 1))
     apart = _apart(emit, terms, op.strides)
@@ -110,7 +110,7 @@ def _scattered(op: ConvBackwardDataOp, tap: Sequence[int], terms: SSAValue, emit
 
 
 def _apart(emit: Emitter, value: SSAValue, strides: Sequence[int]) -> SSAValue:
-    """s - 1 zeros behind every position."""
+    """Insert s - 1 zeros after every position."""
     n = len(strides)
     if all(s == 1 for s in strides):
         return value
@@ -123,7 +123,7 @@ def _apart(emit: Emitter, value: SSAValue, strides: Sequence[int]) -> SSAValue:
 
 
 def _read(op: ConvTransposeBackwardDataOp, tap: Sequence[int], terms: SSAValue, emit: Emitter) -> SSAValue:
-    """Positions x s - pb + k d, zeros beside them."""
+    """Take positions x s - pb + k d, zeros outside."""
     padded = _padded(emit, terms, op.pads_begin, op.pads_end)
     begin = [k * axis.window.dilation for k, axis in zip(tap, op.axes, strict=True)]
     end = [b - axis.window.extent + 1 for b, axis in zip(begin, op.axes, strict=True)]
@@ -131,14 +131,14 @@ def _read(op: ConvTransposeBackwardDataOp, tap: Sequence[int], terms: SSAValue, 
 
 
 def _padded(emit: Emitter, value: SSAValue, begin: Sequence[int], end: Sequence[int]) -> SSAValue:
-    """Zeros around the spatial axes."""
+    """Zero-pad the spatial axes."""
     return emit(onnx.PadOp(value, emit.ints([0, 0, *begin, 0, 0, *end])))
 
 
 def _sliced(
     emit: Emitter, value: SSAValue, begin: Sequence[int], end: Sequence[int], steps: Sequence[int] = ()
 ) -> SSAValue:
-    """The spatial axes from `begin`, without the last -end positions, every step-th."""
+    """Slice the spatial axes from `begin` to `end`, a nonpositive offset from the end, with steps."""
     far = np.iinfo(np.int64).max
     stops = [e if e else far for e in end]
     axes = range(2, len(shape_of(value)))

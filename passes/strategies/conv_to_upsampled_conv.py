@@ -1,10 +1,10 @@
-"""conv-to-upsampled-conv: zeros between the positions of diff_dst make a stride a convolution.
+"""conv-to-upsampled-conv: zeros inserted between the positions of diff_dst turn a stride into a convolution.
 
-With u[s y] = diff_dst[y] and zeros elsewhere, diff_src is the convolution of u with the flipped kernel,
-with pads Ke - 1 - pb before, and what reaches X after u's s Y positions: X + pb - s Y.
+With u[s y] = diff_dst[y] and zeros elsewhere, diff_src is the convolution of u with the flipped kernel, with
+begin pads Ke - 1 - pb, and end pads that extend u's s Y positions to X: X + pb - s Y.
 
-It multiplies s^n as often as needed, and is quick where multiplications are not what takes the time: a
-depthwise ConvTranspose runs channel after channel. u is written by Resize (nearest) and a mask.
+It needs s^n times the multiplications, and is fast where those do not dominate: a depthwise ConvTranspose
+runs channel by channel. u is computed by Resize (nearest) and a mask.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ConvToUpsampledConv(Strategy):
     ops: ClassVar = (ConvBackwardDataOp,)
 
     def compile_time_cost(self, op: ConvBackwardDataOp) -> CompileTimeCost:
-        """A mask as large as the spatial axes of what is convolved."""
+        """Count a mask as large as the spatial axes of the upsampled data."""
         sizes = [y for y in op.spatial(op.diff_dst) if isinstance(y, int)]
         mask = math.prod(sizes) * math.prod(op.strides)
         return CompileTimeCost(mask + sum(op.weights_shape[2:]), 8, math.prod(op.strides))
@@ -52,16 +52,16 @@ class ConvToUpsampledConv(Strategy):
         if reason := no_resize(target, op.diff_dst):
             return reason
         if not shapes.is_static((*op.spatial(op.diff_dst), *op.spatial(op.diff_src))):
-            return "spatial sizes must be known at compile time"
+            return "spatial sizes must be static"
         if all(m in (1, k) for m, k in zip(_upsampled_sizes(op), op.weights_shape[2:], strict=True)):
-            return "the mask has the sizes of the kernel, and OpenVINO takes it for a factor of the weights"
+            return "the mask has the kernel's sizes, and OpenVINO would fold it into the weights"
         for letter, begin, end in zip(axis_letters(op.spatial_rank), *_pads(op), strict=True):
             if min(begin, end) < 0:
                 return f"the convolution would need negative pads ({begin}, {end}) on axis {letter}"
         return None
 
     def spreads_nonfinite(self, op: ConvBackwardDataOp, target: Target) -> str | None:
-        return "the mask that makes zeros between positions multiplies them by 0"
+        return "the mask that inserts zeros multiplies by 0"
 
     def works(self, op: ConvBackwardDataOp, target: Target, work: Work) -> None:
         data, result = images(op)
@@ -84,7 +84,7 @@ class ConvToUpsampledConv(Strategy):
 
 
 def _pads(op: ConvBackwardDataOp) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Of the convolution of u, before and after."""
+    """Return begin and end pads of the convolution of u."""
     sizes = zip(op.axes, op.spatial(op.diff_dst), op.spatial(op.diff_src), strict=True)
     after: list[int] = []
     for axis, y, x in sizes:

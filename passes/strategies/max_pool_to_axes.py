@@ -1,7 +1,7 @@
-"""max-pool-to-axes: the places of maxima along one axis after the other, and the gradient back to them.
+"""max-pool-to-axes: argmax along one axis after another, and the gradient back through them.
 
-What is equal to the largest of its row gets the row's gradient, unless a place before it was: products with
-comparisons, no scatter. The gradients of windows that overlap are added up, shifted by Pads.
+The first element of a window's row that equals its maximum gets the row's gradient, by products with
+comparisons instead of a scatter. The gradients of overlapping windows are shifted by Pads and added.
 """
 
 from __future__ import annotations

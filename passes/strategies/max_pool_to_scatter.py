@@ -1,7 +1,7 @@
-"""max-pool-to-scatter: what is scattered to the places that MaxPool tells.
+"""max-pool-to-scatter: a scatter to the indices that MaxPool returns.
 
-Several windows may have one place, so the scatter adds up, from opset 16 on. The places take a multiple of
-the time of the maxima alone.
+Overlapping windows may share an index, so the scatter must add, from opset 16 on. Computing the indices takes
+several times as long as the maxima alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from passes.strategies.base import Strategy, no_kernel
 
 
 class MaxPoolToScatter(Strategy):
-    """MaxPool with places, and ScatterElements."""
+    """MaxPool with indices, and ScatterElements."""
 
     name: ClassVar[str] = "max-pool-to-scatter"
     ops: ClassVar = (MaxPoolBackwardOp,)
@@ -30,7 +30,7 @@ class MaxPoolToScatter(Strategy):
 
     def refuses(self, op: MaxPoolBackwardOp, target: Target) -> str | None:
         if target.opset < 16:
-            return f"opset {target.opset}: a scatter adds up from opset 16 on"
+            return f"opset {target.opset}: ScatterElements adds from opset 16 on"
         return no_kernel(target, op.src, onnx.MaxPoolOp, onnx.ScatterElementsOp, onnx.PadOp)
 
     def emit(self, op: MaxPoolBackwardOp, target: Target, emit: Emitter) -> SSAValue:

@@ -1,9 +1,9 @@
-"""max-pool-to-tiles: windows that lie side by side, each place with a number that falls in row-major order.
+"""max-pool-to-tiles: for windows that tile the data; positions are ranked in falling row-major order.
 
-    e = (src == the largest, over its window) * number;  diff_src = (e == the largest e) * diff_dst
+    e = (src == window maximum) * rank;  diff_src = (e == window maximum of e) * diff_dst
 
-Of what equals the largest, the first has the highest number. What a window gives to its places is its value,
-repeated by a Resize.
+Of the elements that equal the maximum, the first has the highest rank. A Resize repeats the value of a window
+at its positions.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class MaxPoolToTiles(Strategy):
 
     def refuses(self, op: MaxPoolBackwardOp, target: Target) -> str | None:
         if op.kernel != op.strides or any(d > 1 for d in op.dilations) or any(op.pads_begin):
-            return "windows overlap, or leave places out, or begin before src: they are no tiles"
+            return "the windows overlap, leave gaps or begin before src"
         sizes = [size for value in op.operands for size in op.channels_first(value)[2:]]
         if not shapes.is_static(sizes):
-            return "spatial sizes must be known at compile time"
+            return "spatial sizes must be static"
         if reason := no_resize(target, op.diff_dst):
             return reason
         rows = zip(op.windows, op.channels_first(op.src)[2:], op.channels_first(op.diff_dst)[2:], strict=True)
@@ -73,13 +73,13 @@ class MaxPoolToTiles(Strategy):
         return _turned(found, "NCX", op.layout).value
 
     def _largest(self, data: Expr, op: MaxPoolBackwardOp) -> Expr:
-        """Whether each place has the largest of its window."""
+        """Return a mask of the positions that equal the maximum of their window."""
         maxima = data.apply(onnx.MaxPoolOp, kernel_shape=op.kernel, strides=op.strides)
         return data.equals(_repeated(maxima, op))
 
 
 def _repeated(values: Expr, op: MaxPoolBackwardOp) -> Expr:
-    """The value of each window at all its places."""
+    """Repeat the value of each window at all its positions."""
     return values.e(repeat(values.e.emit, values.value, [1, 1, *op.kernel]))
 
 

@@ -1,9 +1,9 @@
-"""resize-axes-last: the resized axes moved behind all others, resized there, and moved back.
+"""resize-axes-last: the resized axes are transposed to the end, resized there, and transposed back.
 
-A resize is a product on outer x Y x inner. With few columns, inner, that product runs at a fraction of
-its speed: the pixels of an image with channels last are rows of three numbers. With the axes last it has
-as many rows as there are lines, and the Transposes cost less than they save. Of one channel, no Transpose
-is needed: the tensor is the same in either order.
+A resize is a product on outer x Y x inner. With few inner columns, such as the three channels of a
+channels-last image, the product runs at a fraction of its speed. With the axes last it has as many rows as
+there are lines, which saves more than the Transposes cost. One channel needs no Transpose: the tensor is the
+same in either order.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from passes.strategies.base import Strategy, no_kernel
 from passes.strategies.resize_by_axis import ResizeByAxis, no_form
 
 MOST_BEHIND = 16
-"""Columns that a product computes at once (AVX-512, f32): with more, it needs no other order."""
+"""Columns that a product computes at once (AVX-512, f32): with more, no transposition is needed."""
 
 _BY_AXIS = ResizeByAxis()
 
@@ -43,12 +43,12 @@ class ResizeAxesLast(Strategy):
     def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
         behind = _behind(op)
         if not behind:
-            return "the last axis is resized itself: nothing lies behind"
+            return "the last axis is resized, so there are no inner axes"
         columns = shapes.static([shape_of(op.diff_dst)[axis] for axis in behind])
         if columns is None:
-            return "what lies behind the resized axes must be known at compile time"
+            return "the sizes of the inner axes must be static"
         if math.prod(columns) > MOST_BEHIND:
-            return f"{math.prod(columns)} columns lie behind the resized axes: a product is quick as they are"
+            return f"{math.prod(columns)} inner columns: a product needs no transposition"
         return no_kernel(target, op.diff_dst, onnx.TransposeOp) or no_form(op, target)
 
     def spreads_nonfinite(self, op: ResizeBackwardOp, target: Target) -> str | None:
@@ -67,7 +67,7 @@ class ResizeAxesLast(Strategy):
 
 
 def _behind(op: ResizeBackwardOp) -> range:
-    """The axes behind the last resized one."""
+    """Return the axes after the last resized one."""
     return range(max(op.axes) + 1, len(shape_of(op.diff_dst)))
 
 
@@ -78,7 +78,7 @@ def _axes_last(op: ResizeBackwardOp) -> Order:
 
 
 def _ordered(emit: Emitter, value: SSAValue, order: Order) -> SSAValue:
-    """A Transpose, or a Reshape where only axes of size 1 change places with others."""
+    """Transpose, or Reshape if only axes of size 1 move."""
     shape = shape_of(value)
     kept = [axis for axis in order if shape[axis] != 1]
     if kept == sorted(kept):

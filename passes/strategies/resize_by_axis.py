@@ -1,4 +1,4 @@
-"""resize-by-axis: on every axis of a resize the form that is cheapest there.
+"""resize-by-axis: the cheapest form for each axis of a resize.
 
 The axes of a resize may differ: a short one is multiplied whole, a long one in bands, a periodic one in
 blocks. See `resize.axis_forms`; prices are those of `passes.cost`.
@@ -47,10 +47,10 @@ FORMS: tuple[AxisForm, ...] = (
     Sums(),
     Gathers(),
 )
-"""Of equal price, the first is taken."""
+"""Forms in order of preference at equal prices."""
 
 STRICT_FORMS: tuple[AxisForm, ...] = (*FORMS, Tables())
-"""Those to choose from for a target that is strict about IEEE numbers, if they do not mix."""
+"""Forms for targets with strict IEEE numbers; only those that do not mix are used."""
 
 
 class ResizeByAxis(Strategy):
@@ -60,12 +60,12 @@ class ResizeByAxis(Strategy):
     ops: ClassVar = (ResizeBackwardOp,)
 
     def compile_time_cost(self, op: ResizeBackwardOp) -> CompileTimeCost:
-        """The most of what the form of each axis may be, of those that are within the limits."""
+        """Return the largest cost of the admissible forms of each axis."""
         return sum((_most(sampling) for sampling in op.samplings), CompileTimeCost())
 
     def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
         if len(op.samplings) < 2:
-            return "one axis has one form, which is a strategy of its own"
+            return "a single axis has one form, which is a separate strategy"
         return no_form(op, target)
 
     def spreads_nonfinite(self, op: ResizeBackwardOp, target: Target) -> str | None:
@@ -98,8 +98,8 @@ class ResizeByAxis(Strategy):
 
 
 def no_form(op: ResizeBackwardOp, target: Target) -> str | None:
-    """Why an axis has no form on the target, None if each has one: then the reason of the product with
-    the whole matrix, which fits any axis."""
+    """Return why an axis has no form on the target, or None: the reason of the dense product, which fits any
+    axis."""
     for sampling in op.samplings:
         if not _forms(sampling, op.diff_dst, target):
             return _refusal(FORMS[0], sampling, op.diff_dst, target)
@@ -111,12 +111,12 @@ def _known(target: Target) -> tuple[AxisForm, ...]:
 
 
 def _forms(sampling: AxisSampling, value: SSAValue, target: Target) -> list[AxisForm]:
-    """What an axis of the value may be written as on the target, mixing or not."""
+    """Return the forms for an axis of the value on the target, mixing or not."""
     return [form for form in _known(target) if not _refusal(form, sampling, value, target)]
 
 
 def _exact(sampling: AxisSampling, value: SSAValue, target: Target) -> list[AxisForm]:
-    """Of `_forms`, those that do not mix if the target is strict."""
+    """Return the `_forms` that do not mix, or all if the target is not strict."""
     forms = _forms(sampling, value, target)
     return [form for form in forms if not form.spreads_nonfinite(sampling)] if target.strict_ieee else forms
 
@@ -138,7 +138,7 @@ def _most(sampling: AxisSampling) -> CompileTimeCost:
 
 @dataclass(frozen=True)
 class Trial:
-    """An axis written in one form, not yet in the graph, and its price."""
+    """An axis lowered in one form, not yet in the graph, and its price."""
 
     emit: Emitter
     value: SSAValue
@@ -154,7 +154,7 @@ class Trial:
 def _cheapest(
     value: SSAValue, axis: int, sampling: AxisSampling, forms: Sequence[AxisForm], target: Target
 ) -> Trial:
-    """The first of equal price. What is dearer than another in any case is not written."""
+    """Return the first of the cheapest forms. Forms whose bound exceeds the best price are not lowered."""
     data = static_shape(value)
     bounds = [(_least(form, value, data, axis, sampling, target), i) for i, form in enumerate(forms)]
     best: tuple[float, int, Trial] | None = None

@@ -1,4 +1,4 @@
-"""What the strategies share that write a resize gradient axis after axis."""
+"""Base of the strategies that lower a resize gradient axis by axis."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ResizeByForm(Strategy):
         )
 
     def _form(self, sampling: AxisSampling) -> AxisForm:
-        """Whether the form fits is not asked of an axis of which that would take too much to find out."""
+        """Return the form, or Dense if it does not fit; an axis too long to check gets the form."""
         form = self.form
         if budget.is_too_much(form.compile_time_cost(sampling)):
             return form

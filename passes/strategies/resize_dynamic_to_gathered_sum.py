@@ -1,6 +1,6 @@
 """resize-dynamic-to-gathered-sum: `grad.resize_backward_dynamic` by tables computed in the graph.
 
-The tables are those of `resize.axis_forms.tables`, made of the matrix of resize-dynamic-to-matmul.
+The tables are those of `resize.axis_forms.tables`, computed from the matrix of resize-dynamic-to-matmul.
 """
 
 from __future__ import annotations

@@ -19,11 +19,11 @@ from passes.resize.sampling_matrix import NARROW_STEP, emit_matrix, runtime_samp
 from passes.strategies.base import Strategy, no_kernel
 
 LITERAL_ZEROS = 14
-"""The opset whose Reshape has `allowzero`."""
+"""First opset whose Reshape has `allowzero`."""
 
 
 class ResizeDynamicToMatMul(Strategy):
-    """One dense MatMul per axis with a matrix that the graph computes."""
+    """One dense MatMul per axis with a matrix computed in the graph."""
 
     name: ClassVar[str] = "resize-dynamic-to-matmul"
     ops: ClassVar = (ResizeBackwardDynamicOp,)
@@ -44,7 +44,7 @@ class ResizeDynamicToMatMul(Strategy):
 
 
 def too_wide(op: ResizeBackwardDynamicOp, target: Target) -> str | None:
-    """Why a step, where it is known, needs wider integers than the target has; None if it does not."""
+    """Return why a static step needs wider integers than the target has, or None."""
     if not target.narrow_integers:
         return None
     numerators, denominators = (dims_of(v) or () for v in (op.step_numerators, op.step_denominators))

@@ -1,15 +1,15 @@
-"""resize-to-conv: enlarging by whole factors, the gradient is a strided depthwise convolution.
+"""resize-to-conv: for enlargement by whole factors, the gradient is a strided depthwise convolution.
 
-With S = 1 / r, t(r + y) = t(y) + 1: every position x of diff_src weighs the positions r x + j alike, by
-a kernel w[j] that is read off the sampling of a long axis. So diff_src is a Conv with stride r, the same
-kernel (an outer product) in every channel.
+With S = 1 / r, t(r + y) = t(y) + 1: every position x of diff_src weights the positions r x + j alike, by a
+kernel w[j] read off the sampling of a long axis. So diff_src is a Conv with stride r and the same kernel (an
+outer product) in every channel.
 
-Clamped coordinates: what would fall on position -1 falls on 0, what would fall on X falls on X - 1. The
-convolution computes those two positions as well, and they are added to their neighbours.
+Clamped coordinates: terms of position -1 belong to 0, those of X to X - 1. The convolution computes those two
+positions as well, and they are added to their neighbours.
 
-Volumes take two convolutions of images. The first is of the slices: all channels have the same kernel, so
-that with channels first (N, C, D, H, W) is as good as (N, C D, H, W), and with channels last slices are
-images of their own. The second is along D, of (N C, D, H W) and of (N, D, H W, C), both channels last.
+Volumes take two convolutions of images. The first is over slices: as all channels have the same kernel, the
+channels-first volume (N, C, D, H, W) is treated as (N, C D, H, W), and channels-last slices are images. The
+second is along D, of (N C, D, H W) and of (N, D, H W, C), both channels last.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from passes.strategies.base import Strategy, no_kernel
 class AxisKernel:
     """w[j] for j = first, first + 1, ..: the weights of positions r x + j for position x.
 
-    `before` and `after` say whether positions -1 and X get something.
+    `before` and `after`: positions -1 and X receive terms.
     """
 
     ratio: int
@@ -62,13 +62,13 @@ class AxisKernel:
 
 
 class ResizeToConv(Strategy):
-    """A depthwise Conv with the ratio as its stride."""
+    """Depthwise Conv with the ratio as its stride."""
 
     name: ClassVar[str] = "resize-to-conv"
     ops: ClassVar = (ResizeBackwardOp,)
 
     def compile_time_cost(self, op: ResizeBackwardOp) -> CompileTimeCost:
-        """Kernels of up to three times the ratios, for each channel; they are read off five windows."""
+        """Count kernels of up to three times the ratios per channel, which are read off five windows."""
         taps = {
             axis: 3 * -(-sampling.y // sampling.x)
             for axis, sampling in zip(op.axes, op.samplings, strict=True)
@@ -88,7 +88,7 @@ class ResizeToConv(Strategy):
         if rank not in (3, 4, 5) or _layout(op) is None:
             return f"axes {list(op.value('axes'))} of {rank} are not one to three spatial axes"
         if not all(isinstance(d, int) for channels, _ in _convolutions(op) for d in channels):
-            return "a depthwise convolution needs channels known at compile time"
+            return "a depthwise convolution needs static channels"
         for sampling in op.samplings:
             if sampling.y % sampling.x or sampling.step != Fraction(sampling.x, sampling.y):
                 return f"{sampling.x} to {sampling.y} is no enlargement by a whole factor"
@@ -99,10 +99,10 @@ class ResizeToConv(Strategy):
             return CUDNN_MIXES
         if all(axis_kernel(sampling).weights.all() for sampling in op.samplings):
             return None
-        return "weights of 0 make up for windows that begin or end inside the data"
+        return "the kernel has weights of 0"
 
     def works(self, op: ResizeBackwardOp, target: Target, work: Work) -> None:
-        """The Conv of images."""
+        """Count the Conv of images."""
         layout, data = _layout(op), static_shape(op.diff_dst)
         assert layout is not None
         assert data is not None
@@ -134,7 +134,7 @@ class ResizeToConv(Strategy):
 
 
 def _layout(op: ResizeBackwardOp) -> str | None:
-    """Where the axes are spatial ones, channels first or last."""
+    """Return the layout in which the resized axes are spatial, or None."""
     rank, axes = len(shape_of(op.diff_dst)), set(op.axes)
     if axes <= set(range(2, rank)):
         return "NCX"
@@ -142,12 +142,12 @@ def _layout(op: ResizeBackwardOp) -> str | None:
 
 
 def _first(layout: str) -> int:
-    """The first spatial axis."""
+    """Return the first spatial axis."""
     return 2 if layout == "NCX" else 1
 
 
 def _convolutions(op: ResizeBackwardOp) -> list[tuple[Sequence[Dim], range]]:
-    """Each convolution that is made: sizes whose product is the number of channels, and its axes."""
+    """Return each convolution: sizes whose product is the number of channels, and its axes."""
     shape, result = shape_of(op.diff_dst), shape_of(op.diff_src)
     first = _first(_layout(op) or "NXC")
     spatial = range(first, first + len(shape) - 2)
@@ -160,7 +160,7 @@ def _convolutions(op: ResizeBackwardOp) -> list[tuple[Sequence[Dim], range]]:
 
 
 def _kernels(op: ResizeBackwardOp, first: int) -> list[AxisKernel | None]:
-    """One per spatial axis, the first of which is `first`; None for an axis that is not resized."""
+    """Return a kernel per spatial axis from `first` on; None for an axis that is not resized."""
     given = dict(zip(op.axes, op.samplings, strict=True))
     spatial = range(first, first + len(shape_of(op.diff_dst)) - 2)
     return [axis_kernel(given[axis]) if axis in given else None for axis in spatial]
@@ -168,18 +168,18 @@ def _kernels(op: ResizeBackwardOp, first: int) -> list[AxisKernel | None]:
 
 def axis_kernel(sampling: AxisSampling) -> AxisKernel:
     ratio = sampling.y // sampling.x
-    # position 2 of five is clamped nowhere
+    # position 2 of five is not clamped
     five = AxisSampling(5, 5 * ratio, sampling.step, sampling.interpolation, sampling.coordinates)
     column = five.part(range(five.y), range(2, 3))[:, 0]
     used = np.flatnonzero(column)
-    # pads must not be negative: weights of 0 make up for a window that begins or ends inside
+    # pads must be nonnegative: weights of 0 extend a window that begins or ends inside
     low, high = min(int(used[0]), 2 * ratio), max(int(used[-1]), 3 * ratio - 1)
     first, last = low - 2 * ratio, high - 2 * ratio
     return AxisKernel(ratio, sampling.x, first, column[low : high + 1], last >= ratio, first <= -1)
 
 
 def _volumes(emit: Emitter, value: SSAValue, layout: str, kernels: Sequence[AxisKernel | None]) -> SSAValue:
-    """(N, C, D, H, W) or (N, D, H, W, C): slices as images, then D as the rows of images."""
+    """Convolve (N, C, D, H, W) or (N, D, H, W, C): slices as images, then D as the rows of images."""
     depth, *plane = kernels
     first = _first(layout)
     sizes = [size_of(emit, value, axis) for axis in range(5)]
@@ -197,7 +197,7 @@ def _volumes(emit: Emitter, value: SSAValue, layout: str, kernels: Sequence[Axis
 def _along_depth(
     emit: Emitter, value: SSAValue, layout: str, sizes: Sequence[Size], depth: AxisKernel
 ) -> SSAValue:
-    """A volume of `sizes`, in any shape: channels last, and what has the most channels."""
+    """Convolve a volume of `sizes`, in any shape, along D: channels last, with most channels."""
     if layout == "NCX":
         rows = [product(emit, sizes[:2]), sizes[2], product(emit, sizes[3:])]
         return _images(emit, reshape(emit, value, rows), "NXC", [depth])
@@ -206,7 +206,7 @@ def _along_depth(
 
 
 def _images(emit: Emitter, value: SSAValue, layout: str, kernels: Sequence[AxisKernel | None]) -> SSAValue:
-    """X positions for Y on those of one or two spatial axes that have a kernel."""
+    """Convolve one or two spatial axes from Y to X positions; a kernel of None leaves an axis."""
     channels = shape_of(value)[1 if layout == "NCX" else -1]
     assert isinstance(channels, int)
     kernel = functools.reduce(np.multiply.outer, [k.weights if k else np.ones(1) for k in kernels])

@@ -1,7 +1,7 @@
 """resize-to-gather: rows gathered tap by tap, weighted and added. See `resize.axis_forms`.
 
-Where every position reads one (forward, the resize shrinks by whole factors or more), all axes are gathered
-at once: as one axis, with the products of their weights.
+If every position reads one (the forward resize shrinks by whole factors or more), all axes are gathered at
+once, as one axis with the products of their weights.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ResizeToGather(ResizeByForm):
     form: ClassVar = Gathers()
 
     def compile_time_cost(self, op: ResizeBackwardOp) -> CompileTimeCost:
-        """Also, where the axes may be gathered at once, a position and a weight for each of their product."""
+        """Count also an index and a weight per position, if the axes may be gathered at once."""
         apart = super().compile_time_cost(op)
         shrinks = all(sampling.x >= sampling.y for sampling in op.samplings)
         return apart + CompileTimeCost(2 * math.prod(s.x for s in op.samplings), 4) if shrinks else apart
@@ -45,7 +45,7 @@ class ResizeToGather(ResizeByForm):
 
 
 def _reads_one(op: ResizeBackwardOp) -> bool:
-    """Whether every position reads one, of axes that follow each other."""
+    """Return whether the axes are adjacent and every position reads one."""
     axes = sorted(op.axes)
     follow = axes == list(range(axes[0], axes[0] + len(axes)))
     return follow and all(s.x >= s.y and most_taps(s) == 1 for s in op.samplings)

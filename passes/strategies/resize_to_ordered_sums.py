@@ -1,9 +1,9 @@
-"""resize-to-ordered-sums: `nearest` where some positions read more than others, in order of how many.
+"""resize-to-ordered-sums: `nearest` with unequal numbers of reads, grouped by that number.
 
-All axes count as one. The positions of diff_src that read n positions of diff_dst are summed by n Gathers
-of whole rows, for each n apart; the sums stand one after the other, and one Gather puts them where they
-belong. Every row is read once, and nothing is multiplied. ScatterND, which would add in one step, adds
-wrongly where two threads meet on a position (onnxruntime 1.31).
+All axes are merged. The positions of diff_src that read n positions of diff_dst are summed by n Gathers of
+whole rows, for each n; the sums are concatenated, and one Gather permutes them. Every row is read once, and
+nothing is multiplied. ScatterND, which would add in one step, adds wrongly if two threads write to the same
+position (onnxruntime 1.31).
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from passes.kernels.target import Target
 from passes.strategies.base import Strategy, no_kernel
 
 MOST_READ = 16
-"""For a position that reads more, axis after axis takes fewer additions."""
+"""Limit on the reads of a position; with more, resizing axis by axis takes fewer additions."""
 
 
 class ResizeToOrderedSums(Strategy):
-    """Gathers and Adds by the number of positions read, put in order by a Gather."""
+    """Gathers and Adds grouped by the number of reads, permuted by a Gather."""
 
     name: ClassVar[str] = "resize-to-ordered-sums"
     ops: ClassVar = (ResizeBackwardOp,)
 
     def compile_time_cost(self, op: ResizeBackwardOp) -> CompileTimeCost:
-        """Every position of diff_dst once, and the place of each of diff_src."""
+        """Count an index per position of diff_dst and of diff_src."""
         positions = math.prod(s.y for s in op.samplings) + math.prod(s.x for s in op.samplings)
         return sum(
             map(budget.evaluated, op.samplings), CompileTimeCost(positions, MOST_READ * (MOST_READ + 1))
@@ -50,9 +50,9 @@ class ResizeToOrderedSums(Strategy):
             return reason
         axes = sorted(op.axes)
         if axes != list(range(axes[0], axes[0] + len(axes))):
-            return f"axes {axes} do not follow each other"
+            return f"axes {axes} are not adjacent"
         if axes[-1] == len(shape_of(op.diff_dst)) - 1:
-            return "nothing is behind the axes: rows of one number"
+            return "the last axis is resized: rows of one element"
         counts = np.ones((), np.int64)
         for sampling in op.samplings:
             if sampling.interpolation == "linear":
@@ -86,8 +86,8 @@ class ResizeToOrderedSums(Strategy):
 
 
 def _classes(samplings: list[AxisSampling]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """By how many positions of diff_dst are read: which of diff_src do, as a mask, and (n, positions) what
-    they read, in ascending order."""
+    """Yield for each number n of reads the mask of positions of diff_src with n reads, and the rows (n,
+    positions) that they read, in ascending order."""
     adds_to, count = np.zeros((), np.int64), np.ones((), np.int64)
     for sampling in samplings:
         lower = np.concatenate([sampling.taps(rows)[0] for rows in parts(range(sampling.y))])
@@ -102,6 +102,6 @@ def _classes(samplings: list[AxisSampling]) -> Iterator[tuple[np.ndarray, np.nda
 
 @lru_cache(FEW)
 def _counts(sampling: AxisSampling) -> np.ndarray:
-    """How many positions of diff_dst each of diff_src reads."""
+    """Return how many positions of diff_dst each position of diff_src reads."""
     readers = map(sampling.readers, parts(range(sampling.x)))
     return np.concatenate([end - first for first, end in readers])

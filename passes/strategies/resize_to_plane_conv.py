@@ -12,12 +12,12 @@ from passes.strategies.resize_by_form import ResizeByForm
 
 
 class ResizeToPlaneConv(ResizeByForm):
-    """One strided Conv per axis where the sampling repeats, an output channel per position of a period."""
+    """One strided Conv per axis if the sampling repeats, with an output channel per position of a period."""
 
     name: ClassVar[str] = "resize-to-plane-conv"
     form: ClassVar = Convs()
 
     def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
         if len(shape_of(op.diff_dst)) - 1 not in op.axes:
-            return "the last axis is not resized: with channels last, products of blocks are quicker"
+            return "the last axis is not resized: for channels last, block products are faster"
         return super().refuses(op, target)

@@ -1,8 +1,8 @@
-"""resize-to-pool: enlarging by whole factors with `nearest`, the gradient is a sum over windows.
+"""resize-to-pool: for enlargement by whole factors with `nearest`, the gradient is a sum over windows.
 
-AveragePool times the size of its window, the axes as spatial ones of images with one channel, and what
-lies behind them (the channels of NXC) as one more that is not pooled: onnxruntime's pooling runs along
-the last axis, whatever that is, and reads the data once for all axes.
+AveragePool times the window size, with the axes as spatial ones of images with one channel, and the inner
+axes (the channels of NXC) as one more that is not pooled: onnxruntime's pooling runs along the last axis in
+any case, and reads the data once for all axes.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class ResizeToPool(Strategy):
         if reason := no_kernel(target, op.diff_dst, onnx.AveragePoolOp, onnx.MulOp):
             return reason
         if not isinstance(shape_of(op.diff_dst)[0], int) or 0 in shape_of(op.diff_dst):
-            return "AveragePool refuses an empty batch, so a batch known to be positive is needed"
+            return "AveragePool rejects an empty batch, so the batch must be static and positive"
         return next((reason for s in op.samplings if (reason := Sums().refuses(s))), None)
 
     def works(self, op: ResizeBackwardOp, target: Target, work: Work) -> None:
-        """Of the first pools of several axes the sizes are those of the data."""
+        """Count the Mul alone: the sizes of the pools depend on the order of axes."""
         result = static_shape(op.diff_src)
         assert result is not None
         work.run("Mul", result, result, work.constant(()))
@@ -62,7 +62,7 @@ class ResizeToPool(Strategy):
 
 
 def _groups(axes: Sequence[int], rank: int) -> list[list[int]]:
-    """The axes that are pooled at once, the last ones first."""
+    """Return the axes that are pooled at once, the last ones first."""
     groups: list[list[int]] = []
     left = list(axes)
     while left:
@@ -89,7 +89,7 @@ def _pooled(emit: Emitter, value: SSAValue, ratios: dict[int, int]) -> SSAValue:
 
 
 def _behind(emit: Emitter, sizes: Sequence[Size], room: int) -> list[Size]:
-    """The axes behind as at most `room` axes, the innermost kept: rows that are not too long."""
+    """Merge the inner axes into at most `room`, leaving the innermost, so that rows are not too long."""
     if len(sizes) <= room:
         return list(sizes)
     kept = list(sizes[len(sizes) - room + 1 :])

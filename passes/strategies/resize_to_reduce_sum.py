@@ -1,4 +1,4 @@
-"""resize-to-reduce-sum: sums, where nearest enlarged by a whole factor. See `resize.axis_forms`."""
+"""resize-to-reduce-sum: sums for nearest enlargement by a whole factor. See `resize.axis_forms`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from passes.strategies.resize_by_form import ResizeByForm
 
 
 class ResizeToReduceSum(ResizeByForm):
-    """ReduceSum, or Gathers added, where nearest enlarged by a whole factor."""
+    """ReduceSum, or Gathers and Adds, for nearest enlargement by a whole factor."""
 
     name: ClassVar[str] = "resize-to-reduce-sum"
     form: ClassVar = Sums()

@@ -1,11 +1,11 @@
-"""resize-to-upsample: shrinking by whole factors, every position of diff_dst is repeated.
+"""resize-to-upsample: for shrinking by whole factors, every position of diff_dst is repeated.
 
-With X = r Y and an output position that reads only its own r input positions, r y to r y + r - 1, and all
-outputs theirs alike, with weights m: diff_src[r y + j] = m[j] diff_dst[y]. That is a nearest Resize by r,
-times m; where all of m are one number (`linear` and `half_pixel` by 2: a half), times it before.
+With X = r Y, if each output reads only its r input positions, r y to r y + r - 1, with the same weights m:
+diff_src[r y + j] = m[j] diff_dst[y]. That is a nearest Resize by r, times m; if m is constant (`linear` and
+`half_pixel` by 2: a half), the product comes first.
 
-It is one pass where products with a matrix or gathered columns are several; on the last two axes, where
-Resize is quick.
+It takes one pass, where matrix products or gathered columns take several; on the last two axes, where Resize
+is fast.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ResizeToUpsample(Strategy):
     ops: ClassVar = (ResizeBackwardOp,)
 
     def compile_time_cost(self, op: ResizeBackwardOp) -> CompileTimeCost:
-        """The taps of each position, and a mask over the resized axes."""
+        """Count the taps of each position, and a mask over the resized axes."""
         mask = math.prod(sampling.x for sampling in op.samplings)
         return sum(map(budget.evaluated, op.samplings), CompileTimeCost(mask, 8))
 
@@ -55,7 +55,7 @@ class ResizeToUpsample(Strategy):
     def spreads_nonfinite(self, op: ResizeBackwardOp, target: Target) -> str | None:
         if all(weights.all() for weights in _weights(op)):
             return None
-        return "positions that nothing reads are made by a product with 0"
+        return "unread positions are multiplied by 0"
 
     def emit(self, op: ResizeBackwardOp, target: Target, emit: Emitter) -> SSAValue:
         mask = np.multiply.outer(*_weights(op))
@@ -67,7 +67,7 @@ class ResizeToUpsample(Strategy):
 
 
 def _shared_positions(sampling: AxisSampling) -> str | None:
-    """Why outputs do not each read their own positions, all alike; None if they do."""
+    """Return why outputs do not read disjoint positions with equal weights, or None."""
     if sampling.x % sampling.y:
         return f"{sampling.x} is no multiple of {sampling.y}"
     return _why_shared(sampling)
@@ -82,25 +82,25 @@ def _why_shared(sampling: AxisSampling) -> str | None:
         if first.min() < 0 or last.max() >= ratio:
             return f"an output reads more than its {ratio} positions"
         reads_alike &= all((of == one).all() for of, one in zip((first, last, fraction), place, strict=True))
-    return None if reads_alike else "outputs read their positions each in its own way"
+    return None if reads_alike else "the outputs have different weights"
 
 
 def _places(sampling: AxisSampling, rows: range) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Where consecutive outputs read, from the first of their own positions on: first, last, fraction."""
+    """Return the reads of consecutive outputs relative to their first position: first, last, fraction."""
     lower, upper, fraction = sampling.taps(rows)
     own = np.arange(rows.start, rows.stop) * (sampling.x // sampling.y)
     return lower - own, np.where(fraction > 0, upper, lower) - own, fraction
 
 
 def _last_two(op: ResizeBackwardOp) -> list[AxisSampling | None]:
-    """The samplings of the last two axes; None for one that is not resized."""
+    """Return the samplings of the last two axes; None for one that is not resized."""
     given = dict(zip(op.axes, op.samplings, strict=True))
     rank = len(shape_of(op.diff_dst))
     return [given.get(axis) for axis in (rank - 2, rank - 1)]
 
 
 def _weights(op: ResizeBackwardOp) -> list[np.ndarray]:
-    """m of the last two axes."""
+    """Return m of the last two axes."""
     return [s.part(range(1), range(s.x // s.y))[0] if s else np.ones(1) for s in _last_two(op)]
 
 
@@ -111,10 +111,10 @@ def _times(emit: Emitter, value: SSAValue, factor: np.ndarray) -> SSAValue:
 
 
 def _repeated(emit: Emitter, value: SSAValue, times: tuple[int, ...]) -> SSAValue:
-    """Along the last two axes, as images of one channel: other ranks are slower."""
+    """Repeat along the last two axes, as images of one channel: other ranks are slower."""
     sizes = [size_of(emit, value, axis) for axis in range(len(shape_of(value)))]
     image, count = sizes[-2:], product(emit, sizes[:-2])
-    # what may be 0 is the first axis, as `reshape` wants it
+    # only the first axis may be 0 in `reshape`
     outer = [1, count] if isinstance(count, int) else [count, 1]
     repeated = repeat(emit, reshape(emit, value, [*outer, *image]), [1, 1, *times])
     results = [product(emit, [size, count]) for size, count in zip(image, times, strict=True)]

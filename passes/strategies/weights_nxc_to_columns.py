@@ -1,8 +1,8 @@
-"""weights-nxc-to-columns: weights-to-columns for channels-last data, which no Transpose turns.
+"""weights-nxc-to-columns: weights-to-columns for channels-last data, without transposing the data.
 
-    diff_weights[.., k, :] = diff_dst (N Y, O), transposed, times what row k of the kernel reads (N Y, taps C)
+    diff_weights[.., k, :] = diff_dst (N Y, O), transposed, times the reads of kernel row k (N Y, taps C)
 
-The product transposes while it multiplies; the weights alone are turned behind it.
+The product transposes on the fly; only the weights are transposed afterwards.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NEEDED = (onnx.GemmOp, onnx.PadOp, onnx.SliceOp, onnx.ConcatOp, onnx.TransposeOp
 
 
 class WeightsNxcToColumns(Strategy):
-    """Slices of channels-last data side by side; a Gemm for each row of taps."""
+    """Concatenated Slices of channels-last data; a Gemm for each row of taps."""
 
     name: ClassVar[str] = "weights-nxc-to-columns"
     ops: ClassVar = (ConvBackwardWeightsOp,)
@@ -36,7 +36,7 @@ class WeightsNxcToColumns(Strategy):
 
     def refuses(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
         if op.layout != "NXC":
-            return "only channels-last data has all channels of a position side by side"
+            return "only channels-last data has contiguous channels"
         if op.groups > 1:
             return f"groups {op.groups}: the channels of a position are in several products"
         return no_kernel(target, op.src, *NEEDED)

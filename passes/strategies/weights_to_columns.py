@@ -1,8 +1,8 @@
-"""weights-to-columns: a product for the taps of a row of the kernel at once.
+"""weights-to-columns: one product for the taps of a row of the kernel.
 
-    diff_weights[.., k, :] = diff_dst (O, N Y) times what row k of the kernel reads of src (N Y, C taps)
+    diff_weights[.., k, :] = diff_dst (O, N Y) times the reads of kernel row k from src (N Y, C taps)
 
-Columns of all rows are cut out once; what a row reads is a Slice of them along another axis, which copies
+Columns of all rows are sliced once; the reads of a row are a Slice of them along another axis, which copies
 long runs.
 """
 
@@ -24,7 +24,7 @@ from passes.strategies.weights_to_taps import NEEDED
 
 
 class WeightsToColumns(Strategy):
-    """Slices along the last axis, side by side; a MatMul for each row of taps."""
+    """Concatenated Slices along the last axis; a MatMul for each row of taps."""
 
     name: ClassVar[str] = "weights-to-columns"
     ops: ClassVar = (ConvBackwardWeightsOp,)
@@ -35,7 +35,7 @@ class WeightsToColumns(Strategy):
 
     def refuses(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
         if op.kernel[-1] == 1 or len(op.kernel) == 1:
-            return "one row, or one tap in a row: nothing to put side by side"
+            return "the kernel has one row, or one tap per row"
         return no_kernel(target, op.src, *NEEDED)
 
     def spreads_nonfinite(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:

@@ -2,9 +2,9 @@
 
     diff_weights[o, j, k] = sum over n, y of diff_dst[n, o, y] src[n, c, y s - pb + k d]
 
-is a Conv with batch and channels exchanged, and with them strides and dilations: its images are the channels
-of src, its channels the images, and windows of Y taps that are s apart stand d apart. What the stride left of
-src may give further places, which are cut off.
+is a Conv with batch and channels exchanged, and with them strides and dilations: the channels of src are its
+batch, the images its channels, and windows of Y taps, s apart, have stride d. Positions beyond K, from the
+part of src that the stride left over, are cropped.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class WeightsToConv(Strategy):
     def refuses(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
         batch = shape_of(op.src)[0]
         if not isinstance(batch, int) or batch == 0:
-            return "the batch becomes channels, of which a Conv needs a known number above 0"
+            return "the batch becomes channels, so it must be static and positive"
         if not shapes.is_static(shape_of(op.diff_dst)):
-            return "diff_dst becomes a kernel, whose sizes must be known at compile time"
+            return "diff_dst becomes a kernel, so its sizes must be static"
         return no_kernel(target, op.src, onnx.ConvOp, onnx.TransposeOp)
 
     def spreads_nonfinite(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:

@@ -1,7 +1,6 @@
-"""weights-to-exact-taps: `weights-to-taps` where nothing in the padding is multiplied.
+"""weights-to-exact-taps: `weights-to-taps` without products with padding.
 
-Of diff_dst, each tap takes what it reads data for, and 0 for the rest: the zeros of the padding then meet
-no inf.
+Each tap multiplies diff_dst where it reads data, and 0 elsewhere: the zeros of the padding then meet no inf.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from passes.strategies.weights_to_taps import NEEDED, WeightsToTaps
 
 
 class WeightsToExactTaps(Strategy):
-    """Where, Slice and MatMul for each tap, side by side."""
+    """Where, Slice and MatMul for each tap, stacked."""
 
     name: ClassVar[str] = "weights-to-exact-taps"
     ops: ClassVar = (ConvBackwardWeightsOp,)

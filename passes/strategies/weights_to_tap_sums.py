@@ -1,8 +1,8 @@
 """weights-to-tap-sums: the gradient of a depthwise convolution's weights by a sum for each tap.
 
-    diff_weights[o, 0, k] = sum over n, y of diff_dst[n, o, y] times what tap k reads of channel c
+    diff_weights[o, 0, k] = sum over n, y of diff_dst[n, o, y] times the reads of tap k from channel c
 
-No product of matrices has work for more than one row here.
+Matrix products would have a single row here.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NEEDED = (onnx.MulOp, onnx.ReduceSumOp, onnx.PadOp, onnx.SliceOp, onnx.ConcatOp)
 
 
 class WeightsToTapSums(Strategy):
-    """Slice, Mul and ReduceSum for each tap, side by side."""
+    """Slice, Mul and ReduceSum for each tap, stacked."""
 
     name: ClassVar[str] = "weights-to-tap-sums"
     ops: ClassVar = (ConvBackwardWeightsOp,)
@@ -39,7 +39,7 @@ class WeightsToTapSums(Strategy):
 
     def refuses(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
         if shape_of(op.diff_weights)[1] != 1:
-            return f"groups {op.groups}: a group has more than one channel of src, so there are sums of them"
+            return f"groups {op.groups}: a group has more than one channel of src"
         return no_kernel(target, op.src, *NEEDED)
 
     def spreads_nonfinite(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:

@@ -1,8 +1,8 @@
 """weights-to-taps: the gradient of a convolution's weights as a product for each tap of the kernel.
 
-    diff_weights[.., k] = diff_dst (O, N Y) times what tap k reads of src (N Y, C)
+    diff_weights[.., k] = diff_dst (O, N Y) times the reads of tap k from src (N Y, C)
 
-What a tap reads is a Slice of src, padded. A kernel of one tap is one product.
+The reads of a tap are a Slice of padded src. A kernel of one tap is one product.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NEEDED = (onnx.MatMulOp, onnx.GemmOp, onnx.PadOp, onnx.SliceOp, onnx.ReduceSumOp
 
 
 class WeightsToTaps(Strategy):
-    """Slice and MatMul for each tap, side by side."""
+    """Slice and MatMul for each tap, stacked."""
 
     name: ClassVar[str] = "weights-to-taps"
     ops: ClassVar = (ConvBackwardWeightsOp,)

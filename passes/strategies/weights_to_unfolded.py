@@ -1,7 +1,7 @@
-"""weights-to-unfolded: as weights-to-windows, with the windows cut out by a convolution.
+"""weights-to-unfolded: weights-to-windows with the windows extracted by a convolution.
 
-A kernel that is 1 at one tap and 0 at the others moves what that tap reads; one for each tap are the columns,
-whatever the strides, pads and dilations. All channels are images of one channel.
+A kernel that is 1 at one tap and 0 at the others copies the reads of that tap; one for each tap gives the
+columns for any strides, pads and dilations. All channels are images of one channel.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class WeightsToUnfolded(Strategy):
         return no_kernel(target, op.src, onnx.ConvOp, onnx.MatMulOp, onnx.GemmOp, onnx.ReduceSumOp)
 
     def spreads_nonfinite(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
-        return "what other taps read is multiplied by zeros"
+        return "the reads of other taps are multiplied by 0"
 
     def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Emitter) -> SSAValue:
         src, diff_dst = channels_first(op, emit)

@@ -1,8 +1,8 @@
 """weights-to-windows: the gradient of a convolution's weights as one product.
 
-    diff_weights = diff_dst (O, N Y) times what all taps read of src (N Y, C taps)
+    diff_weights = diff_dst (O, N Y) times the reads of all taps from src (N Y, C taps)
 
-What a channel's taps read stands side by side, in the order of the weights: nothing is turned behind.
+The reads of a channel's taps are adjacent, in the order of the weights, so no Transpose follows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from passes.strategies.weights_to_taps import NEEDED
 
 
 class WeightsToWindows(Strategy):
-    """Slices of all taps side by side, and one MatMul."""
+    """Concatenated Slices of all taps, and one MatMul."""
 
     name: ClassVar[str] = "weights-to-windows"
     ops: ClassVar = (ConvBackwardWeightsOp,)

@@ -1,7 +1,7 @@
-"""window-to-slice: `grad.take_window` as a Pad to the window's end and a Slice of run-time bounds.
+"""window-to-slice: `grad.take_window` as a Pad to the window's end and a Slice with dynamic bounds.
 
-Of a window that starts where the data does only the end is to be mended: one Pad of an amount that may be
-negative, which onnxruntime takes and not all runtimes do.
+A window that starts with the data needs one Pad only, by an amount that may be negative; onnxruntime supports
+that, but not all runtimes do.
 """
 
 from __future__ import annotations

@@ -70,11 +70,11 @@ class TestStrategies:
         [
             (
                 lambda self, op, target, emit: emit(ops.TransposeOp(op.diff_dst, perm=[0, 0])),
-                "what is no ONNX: ",
+                "to invalid ONNX: ",
             ),
             (
                 lambda self, op, target, emit: op.diff_dst,
-                "wrote [1, 4, 3, 3] for grad.conv_backward_data, not ",
+                "lowered grad.conv_backward_data to [1, 4, 3, 3], not ",
             ),
         ],
         ids=["no op", "another shape"],

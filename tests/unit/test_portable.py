@@ -126,7 +126,7 @@ class TestConvolution:
             data_format="NCX",
         )
         g.output(dx, "dx")
-        with pytest.raises(UnsupportedError, match="OpenVINO takes it for a factor of the weights"):
+        with pytest.raises(UnsupportedError, match="OpenVINO would fold it into the weights"):
             gradc.compile(g, strategy="avg-pool-to-upsampled-conv")
 
     def test_asymmetric_pads_become_a_slice(self):

@@ -46,7 +46,7 @@ func.func @grouped(%dy: tensor<1x4x5x1xf32>, %w: tensor<4x3x2x1xf32>) -> tensor<
 // CHECK-NEXT: %dx_10 = onnx.Col2Im %dx_7, %dx_8, %dx_9 {dilations = [1, 1], pads = [0, 0, 0, 0], strides = [1, 1], gradc.strategy = "conv-to-col2im"} : (tensor<1x12x5xf32>, tensor<2xi64>, tensor<2xi64>) -> tensor<1x6x6x1xf32>
 // CHECK-NEXT: func.return %dx_10 : tensor<1x6x6x1xf32>
 
-// Refused: runtimes compute Col2Im right on two axes only.
+// Refused: runtimes compute Col2Im correctly on two axes only.
 func.func @dilated(%dy: tensor<1x2x5xf32>, %w: tensor<2x3x2xf32>) -> tensor<1x3x8xf32> {
   %dx = grad.conv_backward_data %dy, %w {strides = [1], dilations = [3], pads_begin = [0], pads_end = [0], groups = 1, residue = [0], layout = "NCX"} : (tensor<1x2x5xf32>, tensor<2x3x2xf32>) -> tensor<1x3x8xf32>
   func.return %dx : tensor<1x3x8xf32>
