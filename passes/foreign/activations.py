@@ -1,6 +1,6 @@
 # pyright: standard
 # (lambdas in tables get their types from no annotation)
-"""The functions that fused ops apply at their end."""
+"""Activations that fused ops apply last."""
 
 from __future__ import annotations
 

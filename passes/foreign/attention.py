@@ -1,4 +1,4 @@
-"""The attentions of com.microsoft, with their masks, pasts and biases, as ops of ONNX."""
+"""Decompositions of com.microsoft's attention ops, with masks, past and biases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from passes.vjp.rules.attention import rotary_embedding as turned
 
 
 def attention(f: Forward, e: Operators) -> Results:
-    """Of one input, whose products with the weights are queries, keys and values."""
+    """Attention of one input, whose projections are queries, keys and values."""
     weights, bias, past = f.operand(1), f.operand(2), f.operand(4)
     assert weights is not None
     if f.value("do_rotary", 0):
@@ -53,7 +53,7 @@ def attention(f: Forward, e: Operators) -> Results:
 
 
 def multi_head_attention(f: Forward, e: Operators) -> Results:
-    """Of queries, keys and values, perhaps in one tensor; keys and values perhaps by heads already."""
+    """Attention of queries, keys and values, packed or not; keys and values may be in heads."""
     q, k, v, bias = f.x, f.operand(1), f.operand(2), f.operand(3)
     if f.operand(9) is not None:
         raise refusal("cache_indirection", expected="none")
@@ -63,7 +63,7 @@ def multi_head_attention(f: Forward, e: Operators) -> Results:
         q, k, v = _biased(q, k, v, bias)
     q, k, v = (x if x.rank == 4 else by_heads(x, heads) for x in (q, k, v))
     pasts, length = (f.operand(6), f.operand(7)), f.operand(8)
-    if length is not None:  # buffers that are longer than what they hold
+    if length is not None:  # buffers longer than their contents
         pasts = tuple(None if past is None else _first_rows(past, length) for past in pasts)
     k, v = (_after(past, x) for past, x in zip(pasts, (k, v), strict=True))
     y, scores = _mixed(f, (q, k, v), mask=f.operand(4), bias=f.operand(5), past=pasts[0])
@@ -71,7 +71,7 @@ def multi_head_attention(f: Forward, e: Operators) -> Results:
 
 
 def decoder_masked_multi_head_attention(f: Forward, e: Operators) -> Results:
-    """Of one query for each sequence; what it hands on is in buffers of its own."""
+    """Attention of one query per sequence; the present buffers are not computed."""
     beams = f.operand(8)
     known = None if beams is None else constant_of(beams.value)
     if f.operand(9) is not None and (known is None or known.reshape(-1)[0] != 1):
@@ -96,8 +96,7 @@ def _first_rows(past: Expr, length: Expr) -> Expr:
 
 
 def _unpacked(q: Expr, k: Expr | None, v: Expr | None) -> tuple[Expr, Expr, Expr]:
-    """Queries, keys and values of (B, length, heads, 3, size), or keys and values of (B, length, heads, 2,
-    size), each as (B, length, heads * size)."""
+    """Unpack (B, length, heads, 3, size), or such keys and values, to (B, length, heads * size)."""
     if k is None and q.rank == 5:
         return _flat(q, 0), _flat(q, 1), _flat(q, 2)
     if v is None and k is not None and k.rank == 5 and q.rank == 3:
@@ -108,7 +107,7 @@ def _unpacked(q: Expr, k: Expr | None, v: Expr | None) -> tuple[Expr, Expr, Expr
 
 
 def _flat(packed: Expr, index: int) -> Expr:
-    """One of the tensors along the axis before the last."""
+    """Select a tensor on the last axis but one, and merge its heads."""
     e = packed.e
     one = packed.apply(onnx.GatherOp, e(e.emit.constant(np.array(index))), axis=3)
     batch, length, heads, size = (size_of(one, axis) for axis in range(4))
@@ -119,7 +118,7 @@ def _flat(packed: Expr, index: int) -> Expr:
 
 
 def _biased(q: Expr, k: Expr, v: Expr, bias: Expr) -> tuple[Expr, Expr, Expr]:
-    """Keys and values that are by heads already have theirs."""
+    """Add the biases; keys and values in heads already include theirs."""
     widths = [x.shape[-1] for x in (q, k, v)]
     known = [width for width in widths if isinstance(width, int)]
     if k.rank == 4 and v.rank == 4:
@@ -137,7 +136,7 @@ def _after(past: Expr | None, x: Expr) -> Expr:
 def _mixed(
     f: Forward, qkv: tuple[Expr, Expr, Expr], mask: Expr | None, bias: Expr | None, past: Expr | None
 ) -> tuple[Expr, Expr]:
-    """softmax(Q K^T scale + masks + bias) V, and what the softmax is of."""
+    """Return softmax(Q K^T scale + masks + bias) V, and the softmax's argument."""
     q, k, v = qkv
     scale = f.value("scale", 0.0) or root(q)
     scores = (q * scale).apply(onnx.MatMulOp, k.apply(onnx.TransposeOp, perm=[0, 1, 3, 2]))
@@ -157,8 +156,8 @@ def _mixed(
 
 
 def _earlier(scores: Expr, past: Expr | None) -> Expr:
-    """Which keys are not behind a query, by their places; those of the past come first. The last query sees
-    all, also where there are more keys than queries: onnxruntime has no mask for it."""
+    """Return the causal mask; past keys come first. The last query sees all keys: onnxruntime does not mask
+    it."""
     e, lengths = scores.e, [size_of(scores, axis) for axis in (2, 3)]
     queries, keys = (counted(length, scores) for length in lengths)
     rows = queries.apply(onnx.UnsqueezeOp, e.ints([1]))
@@ -168,7 +167,7 @@ def _earlier(scores: Expr, past: Expr | None) -> Expr:
 
 
 def _seen(mask: Expr, scores: Expr) -> Expr:
-    """Which keys a mask lets see: by where they end, and perhaps where they begin, or one by one."""
+    """Return the visible keys by a mask of end (and start) indices, or by a mask of keys."""
     e = mask.e
     if mask.rank in (2, 3):
         return (mask > 0).apply(onnx.UnsqueezeOp, e.ints([1, 2] if mask.rank == 2 else [1]))
@@ -182,7 +181,8 @@ def _seen(mask: Expr, scores: Expr) -> Expr:
 
 
 def _starts(mask: Expr, first: Expr) -> Expr:
-    """Behind the ends; where 3 B + 2 numbers are given, sums of lengths stand there, and all begins at 0."""
+    """Return the starts, which follow the ends; with 3 B + 2 entries those are cumulative, and starts are
+    0."""
     e, count = mask.e, vector(mask, [size_of(mask, 0)])
     zeros = e.ints([0]).apply(onnx.ExpandOp, first)
     both = e(e.emit(onnx.ConcatOp([mask.value, zeros.value], axis=0)))
@@ -205,7 +205,7 @@ def embed_layer_normalization(f: Forward, e: Operators) -> Results:
 
 
 def seen_words(f: Forward) -> Expr:
-    """How many words of each row the mask lets see; 0 without a mask."""
+    """Return the number of unmasked words in each row; 0 without a mask."""
     mask, e = f.operand(7), f.e
     if mask is None:
         zero = e(e.emit.constant(np.array(0, np.int32)))
@@ -217,8 +217,8 @@ def seen_words(f: Forward) -> Expr:
 def embedded(
     f: Forward, rows: Callable[[int, Expr], Expr], scale: Expr, bias: Expr, places: Expr | None
 ) -> tuple[Expr, Expr]:
-    """The normalised sum of what words, places and segments stand for, and the sum. `rows` gives those of the
-    table that is an operand."""
+    """Return the normalized sum of word, position and segment embeddings, and the sum. `rows` gathers from an
+    operand."""
     segments = f.operand(1)
     places = counted(size_of(f.x, 1), f.x) if places is None else places
     total = rows(2, f.x) + rows(3, places)
@@ -229,8 +229,8 @@ def embedded(
 
 
 def rotary_embedding(f: Forward, e: Operators) -> Results:
-    """One place is that of the first row, those behind it count on. onnxruntime's kernel does not look at
-    `scale`; `is_packed_batching` says only that there may be more rows than the tables have."""
+    """A single position is that of the first row; the next ones follow. onnxruntime ignores `scale`;
+    `is_packed_batching` only allows more rows than the tables have."""
     places, cos, sin = (f.operand(i) for i in (1, 2, 3))
     assert places is not None
     assert cos is not None
@@ -259,4 +259,4 @@ BODIES: Mapping[str, Body] = MappingProxyType(
         "RotaryEmbedding": rotary_embedding,
     }
 )
-"""Op of com.microsoft -> ops of ONNX that make the same."""
+"""Op of com.microsoft -> its decomposition."""

@@ -1,8 +1,8 @@
-"""Ops of com.microsoft.nchwc, which onnxruntime writes for one machine, on channels in their order.
+"""Decompositions of com.microsoft.nchwc ops, which onnxruntime writes for one machine.
 
-There, channels lie in blocks of 8 or 16, filled up with zeros, and so do the weights of a file. Here, what is
-between them has its channels one after the other, with the zeros behind them: for ops that work element by
-element, along channels or along other axes that is the same.
+Their blocked layout has 8 or 16 channels per block, padded with zeros, for data and weights. The
+decompositions keep data between them in NCHW with the padding channels last, which elementwise ops and those
+along any axis compute alike.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from passes.vjp.common.forward import Forward, refusal
 DOMAIN = "com.microsoft.nchwc"
 
 BLOCK = "gradc.block"
-"""Of the model: how many channels a block has; None where nothing tells."""
+"""Attribute of the model: channels per block; None if unknown."""
 
 
 def conv(f: Forward, e: Operators) -> Results:
@@ -47,8 +47,8 @@ def _block(f: Forward) -> int:
 
 
 def _in_order(f: Forward, weights: Expr) -> Expr:
-    """(O, I, ...) of (O / b, I / b, ..., b, b); of (O / b, I, ..., b) where what is read is in no blocks, or
-    each channel is a group."""
+    """Return weights (O, I, ...) from (O / b, I / b, ..., b, b), or from (O / b, I, ..., b) if the input is
+    not blocked or the convolution is depthwise."""
     e, block, sizes = weights.e, _block(f), static(weights.shape)
     if sizes is None or sizes[0] % block:
         raise refusal("sizes of weights", given="unknown", expected=f"known, for blocks of {block} channels")
@@ -94,7 +94,7 @@ def upsample(f: Forward, e: Operators) -> Results:
     mode, scales = f.value("mode", "nearest"), f.value("scales")
     rule = f.value("coordinate_transformation_mode", "asymmetric")
     own = {"coordinate_transformation_mode": rule, "mode": mode}
-    if mode == "nearest":  # by whole numbers: each rule repeats
+    if mode == "nearest":  # integer scales: all coordinate modes repeat
         own = {"coordinate_transformation_mode": "asymmetric", "mode": mode, "nearest_mode": "floor"}
     return [f.x.apply(onnx.ResizeOp, None, e(e.emit.constant(np.array(scales, np.float32))), **own)]
 
@@ -111,4 +111,4 @@ BODIES: Mapping[str, Body] = MappingProxyType(
         "Upsample": upsample,
     }
 )
-"""Op of com.microsoft.nchwc -> ops of ONNX that make the same."""
+"""Op of com.microsoft.nchwc -> its decomposition."""

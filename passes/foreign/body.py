@@ -1,4 +1,4 @@
-"""What stands for an op of another domain."""
+"""Types of decompositions of ops of other domains."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from passes.emit.expressions import Expr, Operators
 from passes.vjp.common.forward import Forward
 
 Results: TypeAlias = Sequence[Expr | None]
-"""In order; None for one that only the op itself makes."""
+"""Results in order; None for one that only the op itself can compute."""
 
 Body: TypeAlias = Callable[[Forward, Operators], Results]
-"""The results of an op, made of ops of ONNX; raises for a form that it does not cover."""
+"""Decomposition of an op; raises for variants that it does not cover."""

@@ -1,8 +1,7 @@
-"""Ops on codes of few bits as ops on floats, so that gradients pass straight through rounding.
+"""Rewrite integer ops on quantized codes to float ops, so that straight-through gradients pass.
 
-What QLinearConv, QLinearMatMul, MatMulInteger and ConvInteger compute is computed of what DequantizeLinear
-gives; and one that stands behind a move of codes, or behind their MaxPool, is put before it, beside what
-quantised.
+QLinearConv, QLinearMatMul, MatMulInteger and ConvInteger compute on dequantized operands. A DequantizeLinear
+after moved or max-pooled codes is hoisted above the move, next to the quantizing op.
 """
 
 from __future__ import annotations
@@ -47,15 +46,15 @@ _CODES: Mapping[str, tuple[int, ...]] = MappingProxyType(
         "Where": (1, 2),
     }
 )
-"""Op that moves codes or chooses between them -> its operands that are codes; of Concat all are."""
+"""Op that moves codes or selects between them -> indices of its code operands; of Concat all are."""
 
 
 _IN_ORDER = (onnx.ClipOp, onnx.MaxOp, onnx.MaxPoolOp, onnx.MinOp, onnx.ReduceMaxOp, onnx.ReduceMinOp)
-"""Ops that choose by size: the order of codes is that of floats where their scale is positive."""
+"""Ops that select by size: codes are ordered like floats if their scale is positive."""
 
 
 def compute_with_floats(module: ModuleOp) -> None:
-    """In place; values that others read, and what the function gives, stay."""
+    """Rewrite in place; values with other readers, and results of the function, stay."""
     rewrite(module, [ComputedWithFloats()], tuple(_BODIES))
     rewrite(module, [ProductsOfFloats()], (onnx.CastOp,))
     before = BeforeMoves()
@@ -72,7 +71,7 @@ class ComputedWithFloats(RewritePattern):
         operands = [None if value is None else e(value) for value in op.onnx_inputs()]
         try:
             results = _BODIES[type(op)](Forward(e, operands, op.onnx_attributes()), e)
-        except UnknownRank:  # it stays, and stops gradients
+        except UnknownRank:  # the op stays, and blocks gradients
             e.emit.discard()
             return
         values = [result.value for result in results if result is not None]
@@ -80,7 +79,7 @@ class ComputedWithFloats(RewritePattern):
 
 
 class ProductsOfFloats(RewritePattern):
-    """A product of integers that is cast to floats is one of floats: sums of 8 bits times 8 are exact."""
+    """Rewrites integer products that are cast to floats: sums of 8-bit products are exact."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, onnx.CastOp)
@@ -102,8 +101,7 @@ class ProductsOfFloats(RewritePattern):
 
 
 def _centred(codes: Expr | None, zero: Expr | None, index: int, is_conv: bool) -> Expr:
-    """The codes less their zero points, of which a MatMul has one for each row or column, a Conv for each
-    filter."""
+    """Subtract zero points: per row or column for MatMul, per filter for Conv."""
     assert codes is not None
     e = codes.e
     one = e(e.emit.constant(np.array(1, np.float32)))
@@ -116,7 +114,7 @@ def _centred(codes: Expr | None, zero: Expr | None, index: int, is_conv: bool) -
 @dataclass
 class BeforeMoves(RewritePattern):
     moved: list[Operation] = field(default_factory=list[Operation])
-    """The moves of codes, from the last to the first, which may be unread then."""
+    """Moves of codes, from last to first, that may be dead after the rewrite."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, onnx.DequantizeLinearOp)
@@ -147,7 +145,7 @@ class BeforeMoves(RewritePattern):
 
 
 def _codes_of(move: OnnxOp) -> Sequence[int]:
-    """Which of its operands are codes, of which the result has the places changed, and nothing else."""
+    """Return the code operands of an op that only moves codes, else none."""
     name, attributes = move.onnx_name(), move.onnx_attributes()
     if name == "Concat":
         return range(len(move.operands))

@@ -1,5 +1,5 @@
-"""Mixtures of experts of com.microsoft as ops of ONNX: all experts see each row, and those count 0 that the
-router does not choose for it."""
+"""Decompositions of com.microsoft's mixtures of experts: each row passes all experts, weighted by 0 unless
+routed."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from passes.vjp.common.slices import size_of, vector
 from passes.vjp.rules.quantize import spread
 
 INTERLEAVED = 1
-"""Of `swiglu_fusion`: rows of gates and of what they let through in turns. 2: one half behind the other."""
+"""`swiglu_fusion` with alternating rows of gate and value. 2: one half after the other."""
 
 
 @dataclass(frozen=True)
 class Layer:
-    """x W^T + b of each expert, W of (experts, rows, width), b of (experts, rows)."""
+    """x W^T + b of each expert, W (experts, rows, width), b (experts, rows)."""
 
     weights: Expr
     bias: Expr | None
@@ -41,7 +41,7 @@ def moe(f: Forward, e: Operators) -> Results:
 
 
 def q_moe(f: Forward, e: Operators) -> Results:
-    """Of codes of few bits; that kernels may round the rows to 8 bits is not followed."""
+    """MoE of quantized weights; a kernel's rounding of rows to 8 bits is not modeled."""
     if f.value("quant_type", "int") != "int":
         raise refusal("quant_type", given=f.value("quant_type"), expected="int")
     if f.value("weights_prepacked", -1) == 1:
@@ -59,7 +59,7 @@ def _layer(weights: Expr | None, bias: Expr | None) -> Layer | None:
 
 
 def _dequantized(f: Forward, number: int, place: int) -> Expr | None:
-    """(codes - zero points) scales; of one for each row, or for each block of a row."""
+    """Return (codes - zero points) scales, per row or per block of a row."""
     codes, scales, zeros, e = f.operand(place), f.operand(place + 1), f.operand(10 + number), f.e
     if codes is None:
         return None
@@ -84,7 +84,7 @@ def _dequantized(f: Forward, number: int, place: int) -> Expr | None:
 
 
 def _points(zeros: Expr, sizes: tuple[int, int, int], bits: int, is_blocked: bool) -> Expr:
-    """Packed along the blocks of a row, or along the rows of an expert."""
+    """Return zero points packed along the blocks of a row, or along the rows of an expert."""
     e, (experts, rows, blocks) = zeros.e, sizes
     groups, count = (experts * rows, blocks) if is_blocked else (experts, rows)
     found = unpacked(zeros, [groups, -(-count * bits // 8)], bits)
@@ -111,7 +111,7 @@ def _mixed(f: Forward, layers: Sequence[Layer | None], router_weights: Expr | No
 
 
 def _halves(layer: Layer, order: int) -> tuple[Layer, Layer]:
-    """The gates, and what they let through."""
+    """Return the gate and value layers."""
 
     def part(x: Expr | None, index: int) -> Expr | None:
         if x is None:
@@ -130,7 +130,7 @@ def _halves(layer: Layer, order: int) -> tuple[Layer, Layer]:
 
 
 def _shares(f: Forward, router_weights: Expr | None) -> Expr:
-    """What each expert counts for each row, (rows, experts): 0 but for the `k` that the router likes most."""
+    """Return the weight of each expert for each row (rows, experts): 0 except for the top `k`."""
     e, router = f.e, f.operand(1)
     assert router is not None
     router, is_normed = router.cast(f32), f.value("normalize_routing_weights", 0)
@@ -182,4 +182,4 @@ def _swiglu(f: Forward, gate: Expr, other: Expr) -> Expr:
 
 
 BODIES: Mapping[str, Body] = MappingProxyType({"MoE": moe, "QMoE": q_moe})
-"""Op of com.microsoft -> ops of ONNX that make the same."""
+"""Op of com.microsoft -> its decomposition."""

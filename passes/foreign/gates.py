@@ -1,4 +1,4 @@
-"""Sums, gates and norms of com.microsoft that are fused from a few ops, element by element or row by row."""
+"""Decompositions of com.microsoft's fused sums, gates and norms."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def bias_add(f: Forward, e: Operators) -> Results:
 
 
 def bias_dropout(f: Forward, e: Operators) -> Results:
-    """Of a model that is not being trained; the mask is the op's alone."""
+    """BiasDropout in inference; only the op computes the mask."""
     if f.operand(4) is not None:
         raise refusal("training_mode", expected="none")
     total, residual = f.x + needed(f, 1), f.operand(2)
@@ -39,7 +39,7 @@ def bias_dropout(f: Forward, e: Operators) -> Results:
 
 
 def bias_softmax(f: Forward, e: Operators) -> Results:
-    """Over all axes from `axis` on."""
+    """BiasSoftmax over all axes from `axis` on."""
     total, axis = f.x + needed(f, 1), f.value("axis", 1) % f.x.rank
     if axis == total.rank - 1:
         return [total.apply(onnx.SoftmaxOp, axis=axis)]
@@ -48,7 +48,7 @@ def bias_softmax(f: Forward, e: Operators) -> Results:
 
 
 def bias_split_gelu(f: Forward, e: Operators) -> Results:
-    """The first half of the last axis times Gelu of the second."""
+    """Multiply the first half of the last axis by Gelu of the second."""
     total = f.x + needed(f, 1)
     width = total.shape[-1]
     if not isinstance(width, int):
@@ -66,7 +66,7 @@ def group_norm(f: Forward, e: Operators) -> Results:
 
 
 def skip_group_norm(f: Forward, e: Operators) -> Results:
-    """And the sum before the norm. The skip may be one row for all places of an image."""
+    """SkipGroupNorm, with the sum before the norm. The skip may be one row for all pixels."""
     skip, bias, last = needed(f, 3), f.operand(4), f.value("channels_last", 1)
     if skip.rank == 2:
         skip = skip.apply(onnx.UnsqueezeOp, e.ints([1, 2] if last else [2, 3]))
@@ -87,13 +87,13 @@ def _normed_groups(f: Forward, x: Expr) -> Expr:
 
 
 def _rms(x: Expr, epsilon: float) -> Expr:
-    """Over the last axis."""
+    """Normalize by the RMS over the last axis."""
     mean = x.square().apply(onnx.ReduceMeanOp, x.e.ints([x.rank - 1]), keepdims=1)
     return x / (mean + epsilon).sqrt()
 
 
 def branchwise_rms_norm(f: Forward, e: Operators) -> Results:
-    """Of each of the branches, which lie side by side or are an axis of their own."""
+    """RMS norm of each branch; branches are contiguous or a separate axis."""
     count, scale = f.value("num_branches", 0), f.operand(1)
     x = _branches(f.x.cast(f32), count)
     y = _rms(x, f.value("epsilon", 1e-5))
@@ -139,7 +139,7 @@ def linear_attention_gate(f: Forward, e: Operators) -> Results:
 
 
 def engram_gate(f: Forward, e: Operators) -> Results:
-    """sigmoid of the signed root of the product of the norms of key and query, times the value."""
+    """Return value times the sigmoid of the signed square root of normalized key . query."""
     keys, queries, value = (needed(f, i).cast(f32) for i in range(3))
     scale, epsilon = f.operand(5), f.value("epsilon", 1e-5)
     pair = _rms(keys, epsilon) * needed(f, 3).cast(f32) * (_rms(queries, epsilon) * needed(f, 4).cast(f32))
@@ -157,7 +157,7 @@ def engram_gate(f: Forward, e: Operators) -> Results:
 
 
 def _branches(x: Expr, count: int) -> Expr:
-    """(..., C * H) as (..., C, H) for the C that is given, else as it is."""
+    """Reshape (..., C * H) to (..., C, H) if C is given."""
     if not count:
         return x
     sizes = [size_of(x, i) for i in range(x.rank - 1)]
@@ -169,7 +169,7 @@ def _as_given(y: Expr, x: Expr, count: int) -> Expr:
 
 
 def _gates(gate: Expr, like: Expr) -> Expr:
-    """(..., C), (..., C, 1), (..., C, H) or (..., C * H) so that it broadcasts to (..., C, H)."""
+    """Broadcast (..., C), (..., C, 1), (..., C, H) or (..., C * H) to (..., C, H)."""
     e = like.e
     if gate.rank == like.rank:
         return gate
@@ -197,11 +197,11 @@ def hyper_connection_post_mix(f: Forward, e: Operators) -> Results:
     return [_as_given(y, f.x, count).cast(f.x.dtype)]
 
 
-# Rotations of three places
+# Rotations by three positions
 
 
 def m_rotary_embedding(f: Forward, e: Operators) -> Results:
-    """The columns of the tables are those of three places, one after the other or in turns."""
+    """Rotate by three positions, whose table columns are contiguous or interleaved."""
     places, cos, sin = (needed(f, i) for i in range(1, 4))
     half, sections = cos.shape[1], f.value("mrope_section")
     if not isinstance(half, int):
@@ -226,7 +226,7 @@ def m_rotary_embedding(f: Forward, e: Operators) -> Results:
 
 
 def _of_streams(rows: Expr, which: Expr) -> Expr:
-    """(3, B, length, half) as (B, length, half), each column of the stream that is its own."""
+    """Select (B, length, half) from (3, B, length, half): each column from its stream."""
     e = rows.e
     streams = (rows.apply(onnx.GatherOp, e(e.emit.constant(np.array(i, np.int32))), axis=0) for i in range(3))
     first, second, third = streams
@@ -253,4 +253,4 @@ BODIES: Mapping[str, Body] = MappingProxyType(
         "SkipGroupNorm": skip_group_norm,
     }
 )
-"""Op of com.microsoft -> ops of ONNX that make the same."""
+"""Op of com.microsoft -> its decomposition."""

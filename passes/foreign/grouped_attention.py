@@ -1,4 +1,4 @@
-"""GroupQueryAttention of com.microsoft, of which several heads of queries share one of keys and values."""
+"""Decomposition of com.microsoft's GroupQueryAttention, whose query heads share key heads."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from passes.vjp.common.slices import size_of, vector
 from passes.vjp.rules.attention import rotary_embedding as turned
 
 BEFORE_SOFTMAX = 1
-"""Of `qk_output`: what the softmax is of, 0 for keys that are not seen. 2 are the weights that it gives."""
+"""`qk_output` of the softmax's argument, 0 for masked keys. 2: its result."""
 
 
 def group_query_attention(f: Forward, e: Operators) -> Results:
-    """softmax(Q K^T scale + bias) V, where a query sees the keys up to its own place. What a past has in 8
-    bits is rounded before it is seen."""
+    """softmax(Q K^T scale + bias) V, causal by default. New keys are rounded first if the past is 8-bit."""
     _check(f)
     q, k, v = _by_heads(f)
     places, total = _places(f, q)
@@ -48,7 +47,7 @@ def _check(f: Forward) -> None:
 
 
 def _normed(f: Forward, x: Expr, which: str, place: int) -> Expr:
-    """Each head by the root of the mean of its squares."""
+    """Normalize each head by its RMS."""
     weights = f.operand(place)
     if weights is None:
         raise refusal("q_norm_weight and k_norm_weight", expected="both")
@@ -57,7 +56,7 @@ def _normed(f: Forward, x: Expr, which: str, place: int) -> Expr:
 
 
 def _scale_of(f: Forward, which: str, place: int) -> Expr:
-    """One number, or (1, heads, 1, size)."""
+    """Return the scale: a scalar, or (1, heads, 1, size)."""
     scale, kind = f.operand(place), f.value(f"{which}_quant_type", "NONE")
     if scale is None or kind not in ("PER_TENSOR", "PER_CHANNEL"):
         raise refusal(f"{which}_quant_type", given=kind, expected="PER_TENSOR or PER_CHANNEL, with a scale")
@@ -67,14 +66,14 @@ def _scale_of(f: Forward, which: str, place: int) -> Expr:
 
 
 def _cached(f: Forward, past: Expr | None, which: str, place: int) -> Expr:
-    """Floats that a past of codes stands for."""
+    """Dequantize the past."""
     assert past is not None
     scale = _scale_of(f, which, place)
     return (past.cast(scale.dtype) * scale).cast(f.x.dtype)
 
 
 def _rounded(f: Forward, x: Expr, which: str, place: int) -> Expr:
-    """New keys or values as the past will have them, (B, heads, length, size)."""
+    """Round new keys or values (B, heads, length, size) as in the past."""
     e, scale = x.e, _scale_of(f, which, place)
     zero, rows = e(e.emit.constant(np.zeros((), np.int8))), x
     if scale.rank:
@@ -89,7 +88,7 @@ def _rounded(f: Forward, x: Expr, which: str, place: int) -> Expr:
 
 
 def _by_heads(f: Forward) -> tuple[Expr, Expr, Expr]:
-    """Queries, keys and values, perhaps side by side in one tensor, as (B, heads, length, size)."""
+    """Return queries, keys and values, separate or packed, as (B, heads, length, size)."""
     heads, shared = f.value("num_heads"), f.value("kv_num_heads")
     q, k, v = f.x, f.operand(1), f.operand(2)
     if k is None or v is None:
@@ -102,9 +101,9 @@ def _by_heads(f: Forward) -> tuple[Expr, Expr, Expr]:
 
 
 def _places(f: Forward, q: Expr) -> tuple[Expr, Expr]:
-    """Of each query, (B, length), where it stands in its sequence; and how long the longest is.
+    """Return the position of each query in its sequence (B, length), and the maximum length.
 
-    Those of a first prompt stand from 0 on, behind shorter ones lies padding.
+    Positions of a first prompt start at 0; shorter sequences are padded at the end.
     """
     e, lengths, total = q.e, f.operand(5), f.operand(6)
     assert lengths is not None
@@ -128,8 +127,8 @@ def _turned(f: Forward, x: Expr, places: Expr) -> Expr:
 
 
 def _turns(f: Forward, x: Expr, places: Expr) -> Expr:
-    """By how many steps each row is turned. Of the places that are given for a first prompt the kernel reads
-    the first one alone, for all sequences."""
+    """Return the rotation steps of each row. For a first prompt the kernel uses the first given position for
+    all sequences."""
     e, given, total = x.e, f.operand(9), f.operand(6)
     if given is None:
         return places
@@ -141,7 +140,7 @@ def _turns(f: Forward, x: Expr, places: Expr) -> Expr:
 
 
 def _joined(past: Expr | None, x: Expr, first: Expr, total: Expr) -> Expr:
-    """The keys or values of the past, as many as `first` says, and those that are new behind them."""
+    """Return the first `first` keys or values of the past, followed by the new ones."""
     assert past is not None
     e = x.e
     both = e(e.emit(onnx.ConcatOp([past.value, x.value], axis=2)))
@@ -154,7 +153,8 @@ def _joined(past: Expr | None, x: Expr, first: Expr, total: Expr) -> Expr:
 
 
 def _mixed(f: Forward, qkv: tuple[Expr, Expr, Expr], places: Expr) -> tuple[Expr, Expr | None]:
-    """The result, and what `qk_output` asks for. A group of heads of queries is an axis of its own."""
+    """Return the result, and the output that `qk_output` selects. Query heads of a group are a separate
+    axis."""
     q, k, v = qkv
     e, heads, shared = q.e, f.value("num_heads"), f.value("kv_num_heads")
     batch, length, size = (size_of(q, axis) for axis in (0, 2, 3))
@@ -188,8 +188,8 @@ def _of_groups(bias: Expr, heads: int, shared: int) -> Expr:
 
 
 def _seen(f: Forward, places: Expr, count: int | Expr, scores: Expr) -> Expr:
-    """Which keys a query sees: those up to its place, or the last few of these; all of its sequence where
-    what comes later may be seen, too."""
+    """Return the visible keys: those up to the query's position, perhaps in a window; all of the sequence if
+    not causal."""
     e, lengths = scores.e, f.operand(5)
     assert lengths is not None
     if not f.value("causal", 1):
@@ -202,7 +202,7 @@ def _seen(f: Forward, places: Expr, count: int | Expr, scores: Expr) -> Expr:
 
 
 def _softmax(f: Forward, scores: Expr) -> Expr:
-    """Perhaps with one more term in the sum below: 1, or that of a head's sink."""
+    """Softmax, with an additional term in the denominator for `smooth_softmax` (1) or a head's sink."""
     e, sink = scores.e, f.operand(11)
     if sink is None and f.value("smooth_softmax", 0) != 1:
         return scores.apply(onnx.SoftmaxOp, axis=-1)

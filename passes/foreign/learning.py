@@ -1,4 +1,4 @@
-"""The ops of ai.onnx.ml that are formulas, as ops of ONNX. Their results are f32, as onnxruntime's are."""
+"""Decompositions of ai.onnx.ml ops that are formulas. Results are f32, as in onnxruntime."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def array_feature_extractor(f: Forward, e: Operators) -> Results:
 
 
 def normalizer(f: Forward, e: Operators) -> Results:
-    """Each row by its maximum, its sum or its length; one that has none stays."""
+    """Divide each row by its maximum, sum or length, unless that is 0."""
     x, axes = f.x.cast(f32), e.ints([-1])
     match f.value("norm", "MAX"):
         case "MAX":
@@ -91,7 +91,7 @@ def linear_regressor(f: Forward, e: Operators) -> Results:
 
 
 def linear_classifier(f: Forward, e: Operators) -> Results:
-    """The scores; of which class the label is, the op itself says. One row of weights is for two classes."""
+    """Return the scores; only the op computes the label. One row of weights serves two classes."""
     classes = len(f.value("classlabels_ints") or f.value("classlabels_strings") or ())
     targets = len(f.value("intercepts") or ()) or classes
     scores = _linear(f, e, targets)
@@ -120,8 +120,8 @@ def svm_regressor(f: Forward, e: Operators) -> Results:
 
 
 def svm_classifier(f: Forward, e: Operators) -> Results:
-    """A score for each pair of classes, or by Platt's sigmoid of these probabilities of the classes.
-    onnxruntime finds these in steps that end when they change by less than 0.005 in all."""
+    """Return a score for each pair of classes, or class probabilities from Platt's sigmoid of these.
+    onnxruntime's solver for the probabilities stops at a total change below 0.005."""
     counts = f.value("vectors_per_class") or ()
     if len(counts) < 2 or f.value("post_transform", "NONE") != "NONE":
         raise refusal("SVMClassifier", expected="vectors of each class without a post_transform")
@@ -143,7 +143,7 @@ def _pair(first: Expr, second: Expr) -> Expr:
 
 
 def _weights_of_pairs(coefficients: Sequence[float], counts: Sequence[int]) -> np.ndarray:
-    """For each support and each pair of classes: a class has coefficients against each of the others."""
+    """Return a weight for each support and pair of classes from the one-against-one coefficients."""
     rows = np.reshape(coefficients, (len(counts) - 1, sum(counts)))
     ends = np.cumsum(counts)
     of = [slice(end - count, end) for end, count in zip(ends, counts, strict=True)]
@@ -155,9 +155,9 @@ def _weights_of_pairs(coefficients: Sequence[float], counts: Sequence[int]) -> n
 
 
 def _coupled(first: Expr, classes: int) -> Expr:
-    """Probabilities of classes from those of the first of each pair, by Wu, Lin and Weng's second method:
-    those that sum up to 1 for which p Q p is least. Q p is one number for all classes, so p is a multiple of
-    the solution of (Q + 1) p = 1, whose matrix is positive definite."""
+    """Return class probabilities from pairwise ones, by Wu, Lin and Weng's second method: the p with sum 1
+    and least p Q p. Q p is one number for all classes, so p is a multiple of the solution of (Q + 1) p = 1,
+    whose matrix is positive definite."""
     e, n = first.e, classes
     chosen, rest = np.zeros((n * (n - 1) // 2, n, n)), np.zeros((n, n))
     for pair, (i, j) in enumerate(combinations(range(n), 2)):
@@ -170,8 +170,7 @@ def _coupled(first: Expr, classes: int) -> Expr:
 
 
 def _solved(matrix: Expr, n: int) -> Expr:
-    """Multiples that sum up to 1 of the solutions for a right side of ones, by elimination without a choice
-    of pivots."""
+    """Solve for a right-hand side of ones by elimination without pivoting; scale solutions to sum 1."""
     e = matrix.e
     ones = e.filled(1, _part(matrix, 0, 1, axis=2))
     table = e(e.emit(onnx.ConcatOp([matrix.value, ones.value], axis=2)))
@@ -188,7 +187,7 @@ def _part(x: Expr, start: int, end: int, axis: int) -> Expr:
 
 
 def _kernel(f: Forward, x: Expr, supports: np.ndarray, e: Operators) -> Expr:
-    """Of each row with each support."""
+    """Return the kernel of each row with each support."""
     gamma, offset, degree = [*(f.value("kernel_params") or ()), 0.0, 0.0, 0.0][:3]
     matrix = _constant(supports.T.ravel(), e, supports.T.shape)
     match f.value("kernel_type", "LINEAR"):
@@ -205,7 +204,7 @@ def _kernel(f: Forward, x: Expr, supports: np.ndarray, e: Operators) -> Expr:
 
 
 def _distances(x: Expr, supports: np.ndarray, e: Operators) -> Expr:
-    """Squares of distances by a product; from the middle of the supports, so that little cancels."""
+    """Return squared distances by a product, relative to the mean of the supports against cancellation."""
     middle = supports.mean(0)
     x, supports = x - _constant(middle, e), supports - middle
     squares = x.apply(onnx.ReduceSumSquareOp, e.ints([1]), keepdims=1)
@@ -225,4 +224,4 @@ BODIES: Mapping[str, Body] = MappingProxyType(
         "Scaler": scaler,
     }
 )
-"""Op of ai.onnx.ml -> ops of ONNX that make the same."""
+"""Op of ai.onnx.ml -> its decomposition."""

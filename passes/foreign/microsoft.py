@@ -1,4 +1,4 @@
-"""The ops of com.microsoft that onnxruntime's own optimiser writes, as ops of ONNX."""
+"""Decompositions of the com.microsoft ops that onnxruntime's optimizer writes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def fused_gemm(f: Forward, e: Operators) -> Results:
 
 
 def fused_matmul(f: Forward, e: Operators) -> Results:
-    """alpha A B, each perhaps with its last two axes exchanged, or the rows before the batch."""
+    """alpha A B; each operand may be transposed, or have its rows before the batch."""
     b = f.operand(1)
     assert b is not None
     a = _turned(f.x, f.value("transA", 0), f.value("transBatchA", 0))
@@ -47,7 +47,7 @@ def _turned(x: Expr, last: int, batch: int) -> Expr:
     order = list(range(x.rank))
     if x.rank < 2 or not (last or batch):
         return x
-    if batch:  # the rows are in front of the batch
+    if batch:  # the rows precede the batch
         order = [*order[1:-1], 0, order[-1]]
     if last:
         order = [*order[:-2], order[-1], order[-2]]
@@ -147,4 +147,4 @@ BODIES: Mapping[str, Body] = MappingProxyType(
         "TransposeMatMul": fused_matmul,
     }
 )
-"""Op of com.microsoft -> ops of ONNX that make the same."""
+"""Op of com.microsoft -> its decomposition."""

@@ -1,6 +1,6 @@
-"""Products with weights of few bits: the file keeps the packed bytes, and ops of ONNX unpack these.
+"""Products with packed weights of few bits: the file keeps the bytes, and ONNX ops unpack them.
 
-Runtimes fold what they make of constants when they load a model, so that it computes with floats.
+Runtimes fold the unpacking when they load a model, so that it computes with floats.
 """
 
 from __future__ import annotations
@@ -31,12 +31,11 @@ _NF4 = (
     *(0.7229568362236023, 1.0),
 )
 _OF_BNB4 = ((*_FP4, *(-x for x in _FP4)), _NF4)
-"""What each code of four bits stands for, by `quant_type`."""
+"""Values of the 4-bit codes, by `quant_type`."""
 
 
 def matmul_n_bits(f: Forward, e: Operators) -> Results:
-    """A W^T + bias, W of (N, K) in f32. An `accuracy_level` that lets the kernel round A to 8 bits is not
-    followed."""
+    """A W^T + bias, W (N, K) in f32. The kernel's rounding of A by `accuracy_level` is not modeled."""
     codes, scales, bias = f.operand(1), f.operand(2), f.operand(5)
     assert codes is not None
     assert scales is not None
@@ -65,7 +64,8 @@ def matmul_n_bits(f: Forward, e: Operators) -> Results:
 
 
 def _check_order(f: Forward, bits: int) -> None:
-    """onnxruntime's CPU kernel reads codes of other sizes as if they had 4 bits, and no zero points of u8."""
+    """Reject variants that onnxruntime's CPU kernel misreads: codes of other sizes as 4-bit, and u8 zero
+    points."""
     zeros = f.operand(3)
     if bits != 4:
         raise refusal("bits beside g_idx", given=bits, expected=4)
@@ -75,7 +75,7 @@ def _check_order(f: Forward, bits: int) -> None:
 
 
 def unpacked(packed: Expr, sizes: list[int], bits: int) -> Expr:
-    """Codes of u8, of rows of so many bytes, in each of which the lowest bits come first."""
+    """Return u8 codes from rows of packed bytes, lowest bits first."""
     e = packed.e
     rows, count = sizes
     if bits == 8:
@@ -91,14 +91,14 @@ def unpacked(packed: Expr, sizes: list[int], bits: int) -> Expr:
 
 
 def marked_as_packed(x: Expr) -> Expr:
-    """Not to be folded."""
+    """Mark a value as not to be folded."""
     assert isinstance(x.value.owner, Operation)
     x.value.owner.attributes[PACKED] = UnitAttr()
     return x
 
 
 def _zeros(given: Expr | None, rows: int, blocks: int, bits: int, e: Operators) -> Expr:
-    """One number, or one for each block: floats as they are, or codes, of which each row begins a byte."""
+    """Return one zero point, or one per block: floats, or codes whose rows start at a byte."""
     if given is None:
         return e(e.emit.constant(np.array(2 ** (bits - 1), np.float32)))
     if given.dtype != UI8:
@@ -107,14 +107,14 @@ def _zeros(given: Expr | None, rows: int, blocks: int, bits: int, e: Operators) 
 
 
 def _first(x: Expr, count: int) -> Expr:
-    """Of each row."""
+    """Return the first `count` elements of each row."""
     if x.shape[1] == count:
         return x
     return x.apply(onnx.SliceOp, x.e.ints([0]), x.e.ints([count]), x.e.ints([1]))
 
 
 def matmul_bnb4(f: Forward, e: Operators) -> Results:
-    """A W^T, W of (N, K): in each byte the upper code comes first, blocks go on from row to row."""
+    """A W^T, W (N, K): the upper code of a byte comes first; blocks continue across rows."""
     codes, largest = f.operand(1), f.operand(2)
     assert codes is not None
     assert largest is not None
@@ -132,14 +132,14 @@ def matmul_bnb4(f: Forward, e: Operators) -> Results:
 
 
 def _repeated(x: Expr, times: int, count: int) -> Expr:
-    """Each number of a vector so many times, `count` in all, as one row."""
+    """Repeat each element `times` times, `count` in all, as one row."""
     e, blocks = x.e, -(-count // times)
     wide = x.apply(onnx.ReshapeOp, e.ints([blocks, 1])).apply(onnx.ExpandOp, e.ints([blocks, times]))
     return _first(wide.apply(onnx.ReshapeOp, e.ints([1, blocks * times])), count)
 
 
 def gather_block_quantized(f: Forward, e: Operators) -> Results:
-    """What indices choose of a table of codes, (codes - zero points) scales by blocks along an axis."""
+    """Gather from a table of codes, (codes - zero points) scales, blocked along an axis."""
     indices, scales, zeros, bits = f.operand(1), f.operand(2), f.operand(3), f.value("bits", 4)
     assert indices is not None
     assert scales is not None
@@ -163,7 +163,7 @@ def gather_block_quantized(f: Forward, e: Operators) -> Results:
 
 
 def _scaled(codes: Expr, by: Expr, zeros: Expr | None, bits: int, own: dict[str, int]) -> Expr:
-    """Codes of u8 lie in bytes along the last axis and are half of what they may be apart."""
+    """Dequantize; u8 codes are packed along the last axis, with half their range as default zero point."""
     numbers = _numbers(codes, bits, by.dtype)
     if zeros is not None:
         apart = _first_of(_numbers(zeros, bits, by.dtype), by, own["axis"])
@@ -174,7 +174,7 @@ def _scaled(codes: Expr, by: Expr, zeros: Expr | None, bits: int, own: dict[str,
 
 
 def _numbers(x: Expr, bits: int, dtype: Attribute) -> Expr:
-    """Floats, also of what bytes along the last axis hold."""
+    """Return floats, unpacked along the last axis for bytes."""
     if x.dtype != UI8:
         return x.cast(dtype)
     count = x.shape[-1]
@@ -185,7 +185,7 @@ def _numbers(x: Expr, bits: int, dtype: Attribute) -> Expr:
 
 
 def _first_of(x: Expr, like: Expr, axis: int) -> Expr:
-    """As many along an axis as another value has, without what fills the last byte."""
+    """Crop an axis to the size of `like`, without the padding of the last byte."""
     if x.shape[axis] == like.shape[axis]:
         return x
     count = vector(like, [size_of(like, axis)])
@@ -199,4 +199,4 @@ BODIES: Mapping[str, Body] = MappingProxyType(
         "MatMulNBits": matmul_n_bits,
     }
 )
-"""Op of com.microsoft -> ops of ONNX that make the same."""
+"""Op of com.microsoft -> its decomposition."""

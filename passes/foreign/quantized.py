@@ -1,6 +1,6 @@
-"""Ops on codes of 8 bits as ops on floats between DequantizeLinear and QuantizeLinear.
+"""Decompositions of ops on 8-bit codes: float ops between DequantizeLinear and QuantizeLinear.
 
-They give what the kernels of integers give, but where a sum that is rounded lies between two codes.
+Results equal those of integer kernels, except for rounding ties.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from passes.vjp.common.slices import size_of, vector
 from passes.vjp.rules.quantize import spread
 
 LARGE = 4096
-"""Of so many codes or more a file holds a weight, of fewer the floats."""
+"""Weights of at least so many codes are stored as codes, smaller ones as floats."""
 
 _OF_CONVOLUTIONS = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
 
 
 def dequantized(x: Expr, scale: Expr, zero: Expr | None, axis: int) -> Expr:
-    """(x - zero point) scale, with one of each for all of x or for each place along an axis."""
+    """Return (x - zero point) scale, per tensor or along an axis."""
     scale, zero = _one(scale), None if zero is None else _one(zero)
     if zero is not None and scale.rank != zero.rank:
         scale, zero = _as_many(scale, zero), _as_many(zero, scale)
@@ -44,12 +44,12 @@ def dequantized(x: Expr, scale: Expr, zero: Expr | None, axis: int) -> Expr:
 
 
 def _is_large_weight(x: Expr) -> bool:
-    """One that a file holds as codes: runtimes fold what it is in floats, but not a DequantizeLinear."""
+    """Return whether to store x as codes: runtimes fold a Cast, but not a DequantizeLinear."""
     return isinstance(x.value.owner, onnx.ConstantOp) and prod(static(x.shape) or ()) >= LARGE
 
 
 def quantized(x: Expr, scale: Expr, zero: Expr | None, dtype: Attribute) -> Expr:
-    """Codes of the type of the zero point, or else of `dtype`."""
+    """Quantize to the zero point's type, or else to `dtype`."""
     if zero is None:
         known = of_mlir(dtype)
         assert known is not None
@@ -58,7 +58,7 @@ def quantized(x: Expr, scale: Expr, zero: Expr | None, dtype: Attribute) -> Expr
 
 
 def _one(x: Expr) -> Expr:
-    """A vector of one number as that number."""
+    """Squeeze a vector of one element."""
     return x.apply(onnx.SqueezeOp, x.e.ints([0])) if x.shape == (1,) else x
 
 
@@ -67,7 +67,7 @@ def _as_many(x: Expr, like: Expr) -> Expr:
 
 
 def _floats(f: Forward, index: int, axis: int = 0) -> Expr:
-    """Of the codes, the scale and the zero point that begin at an operand."""
+    """Dequantize the codes, scale and zero point that start at operand `index`."""
     codes, scale = f.operand(index), f.operand(index + 1)
     assert codes is not None
     assert scale is not None
@@ -75,7 +75,7 @@ def _floats(f: Forward, index: int, axis: int = 0) -> Expr:
 
 
 def _codes(f: Forward, x: Expr, index: int) -> Results:
-    """By the scale and the zero point that begin at an operand; of the type of the first one."""
+    """Quantize by the scale and zero point that start at operand `index`, to the first operand's type."""
     scale = f.operand(index)
     assert scale is not None
     return [quantized(x, scale, f.operand(index + 1), f.x.dtype)]
@@ -85,7 +85,7 @@ def _codes(f: Forward, x: Expr, index: int) -> Results:
 
 
 def qlinear_conv(f: Forward, e: Operators) -> Results:
-    """The scale of the bias is that of x times that of w."""
+    """QLinearConv, whose bias has scale x_scale w_scale."""
     last = f.value("channels_last", 0)
     x, w, bias = _floats(f, 0), _floats(f, 3), f.operand(8)
     if bias is not None:
@@ -104,7 +104,7 @@ def _product_scale(f: Forward, one: int, other: int, factor: float = 1.0) -> Exp
 
 
 def to_front(x: Expr) -> Expr:
-    """Channels in the second place, which were in the last."""
+    """Move channels from the last axis to axis 1."""
     return x.apply(onnx.TransposeOp, perm=[0, x.rank - 1, *range(1, x.rank - 1)])
 
 
@@ -120,7 +120,7 @@ def qlinear_matmul(f: Forward, e: Operators) -> Results:
 
 
 def q_gemm(f: Forward, e: Operators) -> Results:
-    """alpha A B + C, C of the scales of A and B times alpha; floats without a scale of them."""
+    """alpha A B + C, C with scale alpha a_scale b_scale; floats without a scale of y."""
     alpha, transposed = f.value("alpha", 1.0), f.value("transB", 0)
     own = {"alpha": alpha, "transA": f.value("transA", 0), "transB": transposed}
     c = f.operand(6)
@@ -131,13 +131,12 @@ def q_gemm(f: Forward, e: Operators) -> Results:
 
 
 def dynamic_quantize_matmul(f: Forward, e: Operators) -> Results:
-    """A is rounded by its own range."""
+    """MatMul with A rounded by its range."""
     return [_with_bias(_product(f, _by_own_range(f.x), (1, 2, 3)), f.operand(4))]
 
 
 def dynamic_quantize_lstm(f: Forward, e: Operators) -> Results:
-    """An LSTM of floats of the weights. What it reads and the first state are rounded by their own ranges;
-    the rounding of the hidden state in each step is not followed."""
+    """A float LSTM of dequantized weights, rounded input and first state; hidden states are not rounded."""
     first = f.operand(5)
     x, h = (None if x is None else _by_own_range(x) for x in (f.x, first))
     assert x is not None
@@ -153,7 +152,8 @@ def _by_own_range(x: Expr) -> Expr:
 
 
 def _of_gates(f: Forward, index: int, scale: int) -> Expr:
-    """Weights of (directions, size, 4 hidden), scaled by direction or by column, as an LSTM has them."""
+    """Dequantize weights (directions, size, 4 hidden), per direction or column, and transpose them for
+    LSTM."""
     codes, by, apart = (f.operand(i) for i in (index, scale, scale + 1))
     assert codes is not None
     assert by is not None
@@ -176,7 +176,7 @@ def matmul_integer_to_float(f: Forward, e: Operators) -> Results:
 
 
 def _product(f: Forward, a: Expr, places: tuple[int, int, int]) -> Expr:
-    """With the codes, the scale and the zero point of these places."""
+    """MatMul with the codes, scale and zero point at `places`."""
     codes, scale, zero = (f.operand(place) for place in places)
     assert codes is not None
     assert scale is not None
@@ -218,7 +218,7 @@ def qlinear_concat(f: Forward, e: Operators) -> Results:
 
 
 def qlinear_softmax(f: Forward, e: Operators) -> Results:
-    """Before opset 13 over all axes from `axis` on."""
+    """QLinearSoftmax; before opset 13 over all axes from `axis` on."""
     x, version = _floats(f, 0), f.value("opset", 13)
     axis = f.value("axis", -1 if version >= 13 else 1) % max(x.rank, 1)
     if version >= 13 or axis == x.rank - 1:
@@ -227,7 +227,7 @@ def qlinear_softmax(f: Forward, e: Operators) -> Results:
     return _codes(f, rows.apply(onnx.ReshapeOp, e.shape(x), allowzero=1), 3)
 
 
-# Of many elements
+# Pools and means
 
 
 def qlinear_average_pool(f: Forward, e: Operators) -> Results:
@@ -307,4 +307,4 @@ BODIES: Mapping[str, Body] = MappingProxyType(
         "QLinearWhere": qlinear_where,
     }
 )
-"""Op of com.microsoft -> ops of ONNX that make the same."""
+"""Op of com.microsoft -> its decomposition."""

@@ -1,4 +1,4 @@
-"""Which ops of other domains ops of ONNX stand for, and which have no derivative."""
+"""Registry of decompositions of ops of other domains."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ from passes.vjp.reach.listed import NO_TYPE
 
 BODIES: Mapping[str, Mapping[str, Body]] = MappingProxyType(
     {
-        "": {"SimplifiedLayerNormalization": microsoft.simplified},  # onnxruntime's, of no domain of its own
+        "": {"SimplifiedLayerNormalization": microsoft.simplified},  # onnxruntime's, in the standard domain
         "ai.onnx.ml": learning.BODIES,
         "com.microsoft": microsoft.BODIES,
         blocked.DOMAIN: blocked.BODIES,
     }
 )
-"""Domain -> op -> what stands for it."""
+"""Domain -> op -> its decomposition."""
 
 
 LACKED: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"portable": ("", "com.microsoft", blocked.DOMAIN), "cuda": (blocked.DOMAIN,)}
 )
-"""Target -> domains whose ops are decomposed for it: those of onnxruntime's that none of its kernels run."""
+"""Target -> domains whose ops it has no kernels of, so that they are decomposed."""
 
 
 def lacks_contributed(target: str, domain: str) -> bool:
-    """Whether a target lacks the ops that onnxruntime adds to a domain."""
+    """Return whether a target lacks onnxruntime's ops of a domain."""
     return domain in LACKED.get(target, ())
 
 
 def titles() -> Iterator[str]:
-    """The ops for which ops of ONNX stand, with their domains."""
+    """Return the qualified names of ops with a decomposition."""
     return (".".join(filter(None, (domain, name))) for domain, bodies in BODIES.items() for name in bodies)
 
 
 _NO_TYPE = f"{NO_TYPE} it reads; a value_info in the model would tell it"
 MOST_NEEDED = 7
-"""Operands that an op of onnxruntime's may need: where there are as many, a body is at fault."""
+"""From this operand count on, an index error is a bug in a decomposition."""
 
 _NOT_MADE = "what stands for it does not make this result"
 
@@ -56,9 +56,9 @@ _NOT_MADE = "what stands for it does not make this result"
 def replaced(
     node: NodeOp, of_model: Mapping[str, object]
 ) -> tuple[Sequence[Operation], Sequence[SSAValue | None]] | None:
-    """New ops in place of a node and their values for its results, None for one that the node alone makes;
-    None for a node for which nothing stands. A node that stays so in this form only says why. `of_model` is
-    what bodies of ops in blocks are told besides attributes."""
+    """Return new ops for a node and the values of its results (None: only the node computes it), or None
+    without a decomposition. A node that stays gets the reason as attribute. `of_model` adds to the attributes
+    of ops in blocked layouts."""
     body = BODIES.get(node.domain.data, {}).get(node.op_type.data)
     if body is None:
         return None

@@ -1,4 +1,4 @@
-"""Ops of com.microsoft that are ONNX's own in an older or another form, or in another order of axes."""
+"""Decompositions of com.microsoft ops that match ONNX ops up to version, attributes or axis order."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OF_OTHER_PROVIDERS = (
 
 
 def twin(op: type[OnnxOp], *attributes: str) -> Body:
-    """The op of the same operands, with those of its attributes."""
+    """Return a decomposition to `op` with the same operands, and these attributes."""
 
     def body(f: Forward, e: Operators) -> Results:
         others = [f.operand(i) for i in range(1, len(f.operands))]
@@ -74,7 +74,7 @@ def range_(f: Forward, e: Operators) -> Results:
 
 
 def unique(f: Forward, e: Operators) -> Results:
-    """In the order in which they come; which of them each one is, and how many of each there are."""
+    """Return the values in order of occurrence, the inverse indices, and the counts."""
     y, _, inverse, counts = map(e, e.emit.all(onnx.UniqueOp(f.x.value, sorted=0)))
     return [y, inverse, counts]
 
@@ -86,7 +86,7 @@ def grid_sample(f: Forward, e: Operators) -> Results:
 
 
 def unfold_tensor(f: Forward, e: Operators) -> Results:
-    """Windows along an axis, whose elements are a new last axis."""
+    """Windows along an axis, with their elements on a new last axis."""
     axis, size, step = f.value("dim", -1) % f.x.rank, f.value("size"), f.value("step", 1)
     length = size_of(f.x, axis)
     if isinstance(length, int):
@@ -119,7 +119,7 @@ def nhwc_max_pool(f: Forward, e: Operators) -> Results:
 
 
 def nhwc_conv(f: Forward, e: Operators) -> Results:
-    """act(Conv(X, W, B) + Z), channels last; the weights are as ONNX has them."""
+    """act(Conv(X, W, B) + Z), channels last; weights as in ONNX."""
     given, added = _given(f, *_OF_WINDOWS, "group"), f.operand(3)
     y = to_back(to_front(f.x).apply(onnx.ConvOp, f.operand(1), f.operand(2), **given))
     y = y if added is None else y + added
@@ -141,7 +141,7 @@ def linear_attention(f: Forward, e: Operators) -> Results:
 
 
 def causal_conv(f: Forward, e: Operators) -> Results:
-    """Of each channel with what came before it, which is the state; channels perhaps last."""
+    """A depthwise convolution over past elements, which are the state; channels may be last."""
     for name in _OF_OTHER_PROVIDERS:
         if f.value(name, 0):
             raise refusal(name, given=f.value(name), expected=0)
@@ -171,7 +171,7 @@ def causal_conv(f: Forward, e: Operators) -> Results:
 
 
 def cdist(f: Forward, e: Operators) -> Results:
-    """Of each row of A from each row of B, (M, N)."""
+    """Return the distance of each row of A from each row of B, (M, N)."""
     b, metric = f.operand(1), f.value("metric", "sqeuclidean")
     assert b is not None
     if metric not in ("euclidean", "sqeuclidean"):
@@ -182,7 +182,7 @@ def cdist(f: Forward, e: Operators) -> Results:
 
 
 def crop_and_resize(f: Forward, e: Operators) -> Results:
-    """A grid whose corners are those of the regions, of the images that these are of."""
+    """Sample the region's image on a grid with the region's corners."""
     regions, images, size = f.operand(1), f.operand(2), f.operand(3)
     assert regions is not None
     assert images is not None
@@ -211,7 +211,7 @@ def crop_and_resize(f: Forward, e: Operators) -> Results:
 
 
 def _nearest(x: Expr, size: int | Expr) -> Expr:
-    """The place of a pixel that is nearest, halves away from 0, where -1 and 1 are the first and the last."""
+    """Round a coordinate in [-1, 1] to the nearest pixel, halves away from 0."""
     steps = max(size - 1, 1) / 2 if isinstance(size, int) else (size - 1).cast(x.dtype).at_least(1) / 2
     return ((x + 1) * steps + 0.5).apply(onnx.FloorOp) / steps - 1
 
@@ -237,4 +237,4 @@ BODIES: Mapping[str, Body] = MappingProxyType(
         "Unique": unique,
     }
 )
-"""Op of com.microsoft -> ops of ONNX that make the same."""
+"""Op of com.microsoft -> its decomposition."""

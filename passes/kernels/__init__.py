@@ -1,10 +1,11 @@
-"""Which kernels each execution provider has, as data: op -> rows of (since, until, dtypes).
-A registered kernel may still fail when it runs, for some dtypes, which `fails` has, or with some word of an
-attribute: `words` says for which dtypes a word works.
+"""Kernel tables of each execution provider, as data: op -> rows of (since, until, dtypes).
 
-`cpu.json` is what the registry of the oldest supported runtime lists that has released an opset, `cuda.json`
-what its documentation does, `portable.json` what is left of the CPU's for models that other runtimes read as
-well. The target of a compilation need not be the machine that compiles, so none is asked at compile time.
+A registered kernel may fail at run time for some dtypes (`fails`), or for a value of an attribute: `words`
+has the dtypes for which a value works.
+
+`cpu.json` lists the kernel registry of the oldest supported runtime of each opset, `cuda.json` its
+documentation, `portable.json` the subset of the CPU's for models that other runtimes read, too. No runtime is
+queried at compile time: the target may be another machine.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from importlib.resources import files
 from typing import Any
 
 PROVIDERS = ("cpu", "cuda")
-"""The targets that are execution providers of onnxruntime."""
+"""Targets that are execution providers of onnxruntime."""
 
 TARGETS = (*PROVIDERS, "portable")
 
@@ -29,7 +30,7 @@ def _table(target: str) -> dict[str, Any]:
 
 
 def provider_of(target: str) -> str:
-    """The target whose execution provider runs this one's models: itself, or the one that it is `like`.
+    """Return the provider that runs a target's models: itself, or the one that it is `like`.
 
     Its kernels, types and prices hold for both.
     """
@@ -37,17 +38,17 @@ def provider_of(target: str) -> str:
 
 
 def shunned(target: str) -> Mapping[str, str]:
-    """The ops that a target does without although its provider has them -> why."""
+    """Return the ops that a target avoids although its provider has them -> reason."""
     return _table(target).get("without", {})
 
 
 def symmetric_pads(target: str) -> str | None:
-    """Why a ConvTranspose for a target has equal pads at both ends of an axis; None if it need not."""
+    """Return why a ConvTranspose needs equal pads at both ends of an axis; None if it does not."""
     return _table(target).get("symmetric_pads")
 
 
 def narrow_integers(target: str) -> str | None:
-    """Why arithmetic on sizes for a target stays within 31 bits; None if it has all of an s64."""
+    """Return why size arithmetic must stay within 31 bits; None if s64 is available."""
     return _table(target).get("narrow_integers")
 
 
@@ -63,32 +64,32 @@ RENAMED: Mapping[str, tuple[tuple[int, Mapping[str, tuple[str, ...]]], ...]] = {
     "Identity": ((14, {"T": ("V",)}),),
     "QuantizeLinear": ((19, {"T2": ("T3",)}), (23, {"T1": ("T1", "T2"), "T2": ("T3",)})),
 }
-"""Op -> before which revision its type variables had other names, and what these are called now: a runtime
-registers the kernels of a revision by the names of that time."""
+"""Op -> (revision before which type variables had other names, {old name: today's names}). Runtimes register
+kernels by the names of their time."""
 
 
 def renamed(name: str, since: int, types: Mapping[str, str]) -> Mapping[str, str]:
-    """The dtypes of a kernel by the names that the type variables have now."""
+    """Return the dtypes of a kernel by today's names of type variables."""
     none: Mapping[str, tuple[str, ...]] = {}
     changed = next((names for before, names in RENAMED.get(name, ()) if since < before), none)
     return {new: words for old, words in types.items() for new in changed.get(old, (old,))}
 
 
 def word_types(target: str) -> Mapping[str, Mapping[str, Mapping[str, Mapping[str, str]]]]:
-    """Op -> attribute -> word -> the dtypes of each type variable with which that word works.
+    """Return op -> attribute -> value -> the dtypes of each type variable for which the value works.
 
-    A kernel is registered for its types alone: of a word that is not here all of them work.
+    Kernels are registered by types only; attribute values that are not listed work for all of them.
     """
     return _table(provider_of(target)).get("words", {})
 
 
 def failing_types(target: str) -> Mapping[str, Mapping[str, str]]:
-    """Op -> type variable -> the dtypes with which each of its kernels fails when it runs."""
+    """Return op -> type variable -> dtypes for which all kernels fail at run time."""
     return _table(provider_of(target)).get("fails", {})
 
 
 def cpu_sources() -> dict[int, str]:
-    """Opset -> the runtime whose CPU kernels the table has, from the opset before it to this one."""
+    """Return opset -> the runtime whose kernels the CPU table has, from the previous opset to this one."""
     return {int(opset): source for opset, source in _table("cpu")["sources"].items()}
 
 
@@ -102,30 +103,29 @@ EXPANDED_BY_RUNTIME: Mapping[str, int] = {
     "ReduceLogSum": 28,
     "ReduceLogSumExp": 28,
 }
-"""Op -> the revision from which on onnxruntime writes the ops by which ONNX defines it, where it has no
-kernel for it."""
+"""Op -> first revision whose ONNX function body onnxruntime inlines if it has no kernel."""
 
 FAILS_ON_EMPTY = frozenset(("Attention", "GroupNormalization"))
-"""Those of which these fail in onnxruntime for an empty tensor: a Reshape has a -1 beside a 0."""
+"""Ops whose inlined bodies fail for empty tensors: a Reshape has both -1 and 0."""
 
 
 def newest_opset() -> int:
-    """The newest opset whose CPU kernels are known."""
+    """Return the newest opset with known CPU kernels."""
     return max(cpu_sources())
 
 
 @dataclass(frozen=True)
 class Kernels:
-    """The kernels that a target has for the ops of one opset."""
+    """The kernels of a target for the ops of one opset."""
 
     target: str
     opset: int
 
     def has(self, name: str, schema_since: int, types: Mapping[str, str]) -> bool:
-        """Whether an op of a schema version has a kernel for the dtype of each type variable.
+        """Return whether an op of a schema version has a kernel for the dtype of each type variable.
 
-        An open-ended kernel serves only the schema version that it was registered for: when ONNX
-        revised the op later, the runtime does not find it.
+        An open-ended kernel serves only the schema version that it was registered for: if ONNX revises the
+        op, runtimes do not find it.
         """
         fails = failing_types(self.target).get(name, {})
         if any(types.get(variable) in words.split() for variable, words in fails.items()):
@@ -138,7 +138,7 @@ class Kernels:
     def failing_word(
         self, name: str, attributes: Mapping[str, object], types: Mapping[str, str]
     ) -> str | None:
-        """An attribute with the word for which an op's kernel fails when it runs; None if there is none."""
+        """Return an attribute with a value for which the op's kernel fails at run time, or None."""
         for attribute, words in word_types(self.target).get(name, {}).items():
             word = attributes.get(attribute)
             if isinstance(word, str) and word in words and not _admits(words[word], types):
@@ -147,7 +147,7 @@ class Kernels:
 
 
 def serves(since: int, until: int | None, schema_since: int) -> bool:
-    """Whether a kernel of these versions is found for a schema version."""
+    """Return whether a kernel of these versions is found for a schema version."""
     return since == schema_since if until is None else since <= schema_since <= until
 
 

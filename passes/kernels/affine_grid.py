@@ -1,4 +1,4 @@
-"""AffineGrid by its formula, and where a runtime's kernel is not ONNX's."""
+"""AffineGrid by its formula, for runtimes whose kernel deviates from ONNX."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from passes.emit.rewriting import Emitter
 
 
 def is_of_one_place(op: OnnxOp) -> bool:
-    """Whether the corners of an axis may be one place. That is -1, ONNX says; onnxruntime has 1 there."""
+    """Return whether an align_corners axis may have size 1: -1 in ONNX, 1 in onnxruntime."""
     assert isinstance(op, onnx.AffineGridOp)
     if not op.call().attribute("align_corners", 0):
         return False
@@ -27,7 +27,7 @@ AFFINE_GRID = (onnx.AddOp, onnx.CastOp, onnx.GatherOp, onnx.MulOp, onnx.Unsqueez
 
 
 def affine_grid(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """The sum, over the axes, of places from -1 to 1 times a column of theta, and of its last column."""
+    """Return the sum over the axes of coordinates times a column of theta, plus its last column."""
     assert isinstance(op, onnx.AffineGridOp)
     if not has_rank(op.grid):
         return None
@@ -44,14 +44,14 @@ def affine_grid(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def _column(theta: Expr, index: int, count: int) -> Expr:
-    """A column of theta, for each point of the result."""
+    """Return a column of theta, broadcast to the points of the result."""
     e = theta.e
     column = theta.apply(onnx.GatherOp, e.ints([index]), axis=2).apply(onnx.SqueezeOp, e.ints([2]))
     return column.apply(onnx.UnsqueezeOp, e.ints(range(1, count + 1)))
 
 
 def _places(size: Expr, like: Expr, corners: bool) -> Expr:
-    """Along one axis, whose size is a vector of one element."""
+    """Return the coordinates along an axis, whose size is a vector of one element."""
     e = size.e
     first, one = e.scalar(0, size), e.scalar(1, size)
     numbers = first.apply(onnx.RangeOp, size.apply(onnx.SqueezeOp, e.ints([0])), one).cast(like.dtype)

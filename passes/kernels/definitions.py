@@ -1,4 +1,4 @@
-"""gradc's own decompositions of ops that ONNX defines by others, where ONNX's lose accuracy."""
+"""gradc's decompositions of ops whose ONNX function bodies lose accuracy."""
 
 from __future__ import annotations
 
@@ -21,4 +21,4 @@ DEFINITIONS: Mapping[type[OnnxOp], OlderForm] = MappingProxyType(
         onnx.ReduceLogSumExpOp: reduce_log_sum_exp,
     }
 )
-"""Op -> its decomposition, which also takes the place of a function body that the runtime would inline."""
+"""Op -> its decomposition, also used instead of a function body that the runtime would inline."""

@@ -1,5 +1,4 @@
-"""An Expand to no elements is a constant: onnxruntime takes one from 1 to 0 for one that changes nothing, and
-leaves it out."""
+"""Fold an Expand to no elements: onnxruntime mistakes one from 1 to 0 for a no-op and removes it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Ops that can be written as others, for a target that has kernels of these only.
+"""Decompositions of ops for targets without their kernels.
 
-A runtime registers a kernel for one schema version: when ONNX revises an op, newer models lose the kernel
-until the runtime follows. Strategies write the plain op, and `expand-ops` what stands here in its place.
+A runtime registers a kernel for one schema version: after a revision of the op, newer models lose the kernel
+until the runtime follows. Strategies emit the plain op, and `expand-ops` replaces it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from passes.kernels.scatter_matrix import OF_PLACES, SCATTER, scatter_nd
 
 @dataclass(frozen=True)
 class Expansion:
-    """`needs` are ops on the dtype of the type variable `data`, `further` those on others. `write` gives the
-    results of an op in their terms, or None for one that is none of those that it knows."""
+    """A decomposition. `needs`: ops on the dtype of the type variable `data`; `further`: ops on other dtypes.
+    `write` returns the results of an op, or None for a variant that it does not cover."""
 
     data: str
     needs: Sequence[type[OnnxOp]]
@@ -42,13 +42,13 @@ class Expansion:
     further: Mapping[type[OnnxOp], str] = field(default_factory=dict[type[OnnxOp], str])
 
     def needed(self, dtype: str) -> Iterator[tuple[type[OnnxOp], str]]:
-        """Each op with the dtype of its tensors, for data of one dtype."""
+        """Yield each op with the dtype of its tensors, for data of one dtype."""
         yield from ((op, dtype) for op in self.needs)
         yield from self.further.items()
 
 
 def _equal(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
-    """a = b where a >= b and b >= a: of NaN neither is true."""
+    """a = b as a >= b and b >= a, both false for NaN."""
     a, b = op.operands
     above, below = emit(onnx.GreaterOrEqualOp(a, b)), emit(onnx.GreaterOrEqualOp(b, a))
     return [emit(onnx.AndOp(above, below))]
@@ -62,7 +62,7 @@ def _constant_of_shape(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
 
 @dataclass(frozen=True)
 class AxisPad:
-    """What is added at one end of an axis: known, or an int64 vector of one element."""
+    """Padding at one end of an axis: static, or entry `entry` of the pads."""
 
     axis: int
     known: Dim
@@ -70,7 +70,7 @@ class AxisPad:
 
 
 def _pad(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """What a negative number takes away is cut off, then constants are joined, axis after axis."""
+    """Crop by negative pads, then concatenate constants, axis by axis."""
     assert isinstance(op, onnx.PadOp)
     call = op.call()
     rank, pads = call.operand(0).rank, call.operand(1).dims
@@ -92,7 +92,7 @@ def _pad(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def _cut(emit: Emitter, value: SSAValue, pads: SSAValue, begin: AxisPad, end: AxisPad) -> SSAValue:
-    """The axis without what negative pads take away. What is known to take nothing needs no Slice."""
+    """Crop an axis by negative pads; no Slice if none can be negative."""
     if not any(_may_be_negative(pad.known) for pad in (begin, end)):
         return value
     math = ShapeMath(emit)
@@ -107,7 +107,7 @@ def _may_be_negative(known: Dim) -> bool:
 
 
 def _filled(emit: Emitter, value: SSAValue, pads: SSAValue, pad: AxisPad, fill: SSAValue) -> SSAValue | None:
-    """What is joined at one end of an axis; None if that is known to be nothing."""
+    """Return the padding at one end of an axis; None if it is empty."""
     if isinstance(pad.known, int) and pad.known <= 0:
         return None
     math = ShapeMath(emit)
@@ -117,7 +117,7 @@ def _filled(emit: Emitter, value: SSAValue, pads: SSAValue, pad: AxisPad, fill: 
 
 
 def _max_pool(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """The largest of what each tap of the window sees: a strided Slice of the padded data."""
+    """Return the maximum over the taps, each a strided Slice of the padded data."""
     assert isinstance(op, onnx.MaxPoolOp)
     call = op.call()
     dtype = name_of(element_type_of(op.X))
@@ -127,11 +127,11 @@ def _max_pool(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     seen = _taps(emit, op, op.X, scalar(emit, -np.inf, op.X))
     if op.Indices.first_use is not None:
         return _first_largest(emit, op, seen)
-    return [emit(onnx.MaxOp(seen)) if len(seen) > 1 else seen[0], op.Indices]  # which nobody reads
+    return [emit(onnx.MaxOp(seen)) if len(seen) > 1 else seen[0], op.Indices]  # unused
 
 
 def _taps(emit: Emitter, op: onnx.MaxPoolOp, data: SSAValue, fill: SSAValue) -> list[SSAValue]:
-    """What each tap of the window sees of data of the spatial sizes of X."""
+    """Return the values at each tap of the window, for data of the spatial sizes of X."""
     call, math = op.call(), ShapeMath(emit)
     kernel = call.attribute("kernel_shape")
     rank, one = len(kernel), [1] * len(kernel)
@@ -151,7 +151,7 @@ def _taps(emit: Emitter, op: onnx.MaxPoolOp, data: SSAValue, fill: SSAValue) -> 
 
 
 def _first_largest(emit: Emitter, op: onnx.MaxPoolOp, seen: Sequence[SSAValue]) -> list[SSAValue]:
-    """The largest, and the place of the first: counted through the channel, and from the channel's begin."""
+    """Return the maximum and the flat index of the first, counted from the channel's start."""
     math, rank = ShapeMath(emit), 2 + len(op.call().attribute("kernel_shape"))
     sizes = [math.sizes(op.X, [axis]) for axis in range(rank)]
     ones = [math.vector([1])] * (rank - 2)
@@ -167,7 +167,7 @@ def _first_largest(emit: Emitter, op: onnx.MaxPoolOp, seen: Sequence[SSAValue]) 
 
 
 def _numbered(emit: Emitter, sizes: Sequence[SSAValue], step: SSAValue | None = None) -> SSAValue:
-    """A tensor of these sizes whose elements count from 0, by steps."""
+    """Return a tensor of these sizes with elements 0, step, 2 step, ..."""
     math = ShapeMath(emit)
     first, one = (emit.constant(np.array(number, np.int64)) for number in (0, 1))
     count = emit(onnx.ReshapeOp(math.product(sizes), emit.ints([])))
@@ -176,11 +176,11 @@ def _numbered(emit: Emitter, sizes: Sequence[SSAValue], step: SSAValue | None = 
 
 
 MOST_FACTORS = 64
-"""A product of more numbers is left as it is: each is an op."""
+"""Limit on the factors of an expanded product: each is an op."""
 
 
 def _reduce_prod(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """One factor after the other, over axes of few entries; None where their number is unknown."""
+    """Multiply the entries of small static axes; None for other sizes."""
     assert isinstance(op, onnx.ReduceProdOp)
     reduced = _reduced(op) or {}
     sizes = ints([*reduced.values()])
@@ -194,8 +194,7 @@ def _reduce_prod(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def _without_kept(emit: Emitter, op: OnnxOp, value: SSAValue, reduced: Iterable[int]) -> SSAValue:
-    """A reduction without its axes of size 1, unless the op keeps them; more targets have a Gather than a
-    Squeeze."""
+    """Drop the reduced axes unless the op keeps them, by Gather: more targets have it than Squeeze."""
     if op.call().attribute("keepdims", 1):
         return value
     first = emit.constant(np.array(0, np.int64))
@@ -208,7 +207,7 @@ Extreme = onnx.ReduceMaxOp | onnx.ReduceMinOp
 
 
 def _reduce_extreme(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """One axis after the other; None where run time tells the axes, or the size of one of integers."""
+    """Reduce axis by axis; None for run-time axes, or for integers of dynamic sizes."""
     assert isinstance(op, Extreme)
     reduced = _reduced(op)
     if reduced is None:
@@ -226,7 +225,7 @@ def _reduce_extreme(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def _by_halves(emit: Emitter, op: Extreme, value: SSAValue, axis: int) -> SSAValue:
-    """Of an axis of known size: the halves overlap where it is odd."""
+    """Reduce an axis of static size by halving; the halves overlap if it is odd."""
     larger = onnx.MaxOp if isinstance(op, onnx.ReduceMaxOp) else onnx.MinOp
     size = shape_of(value)[axis]
     assert isinstance(size, int)
@@ -239,7 +238,7 @@ def _by_halves(emit: Emitter, op: Extreme, value: SSAValue, axis: int) -> SSAVal
 
 
 def _by_place(emit: Emitter, op: Extreme, value: SSAValue, axis: int) -> SSAValue:
-    """What stands at the place of the extreme, with one more entry: what an axis without any gives."""
+    """Gather at the arg-extreme, with an additional neutral entry for an empty axis."""
     is_largest = isinstance(op, onnx.ReduceMaxOp)
     math, rank = ShapeMath(emit), len(shape_of(value))
     sizes = [math.sizes(value, [at]) for at in range(rank)]
@@ -251,7 +250,7 @@ def _by_place(emit: Emitter, op: Extreme, value: SSAValue, axis: int) -> SSAValu
 
 
 def _reduced(op: onnx.ReduceMaxOp | onnx.ReduceMinOp | onnx.ReduceProdOp) -> dict[int, Dim] | None:
-    """The axes of a reduction with their sizes; None where run time tells which they are."""
+    """Return the reduced axes with their sizes; None for run-time axes."""
     call = op.call()
     data, given = call.operand(0), call.optional(1)
     listed = [] if given is None else ints(given.dims)
@@ -263,7 +262,7 @@ def _reduced(op: onnx.ReduceMaxOp | onnx.ReduceMinOp | onnx.ReduceProdOp) -> dic
 
 
 def _cast(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Of integers of four bits: what stands for them where the scale is 1."""
+    """Cast 4-bit integers by a DequantizeLinear of scale 1."""
     assert isinstance(op, onnx.CastOp)
     if name_of(element_type_of(op.input)) not in ("s4", "u4"):
         return None

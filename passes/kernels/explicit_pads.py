@@ -1,4 +1,4 @@
-"""Windows with their pads written out, in place of `auto_pad` and `output_shape`."""
+"""Replace `auto_pad` and `output_shape` by explicit pads."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Windowed = onnx.AveragePoolOp | onnx.ConvOp | onnx.LpPoolOp | onnx.MaxPoolOp | o
 
 
 def has_explicit_pads(op: OnnxOp) -> bool:
-    """Whether an op has `auto_pad` or `output_shape` whose pads are known at compile time."""
+    """Return whether an op has `auto_pad` or `output_shape` with statically known pads."""
     return explicit_pads(op) is not None
 
 
 def with_pads(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Return the results of the same op with `pads` in place of `auto_pad` and `output_shape`."""
+    """Return the results of the same op with `pads` instead of `auto_pad` and `output_shape`."""
     found = explicit_pads(op)
     if found is None:
         return None
@@ -34,8 +34,8 @@ def with_pads(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def explicit_pads(op: OnnxOp) -> dict[str, Any] | None:
-    """The attributes that say the same as `auto_pad` and `output_shape`; None if there is neither, or if the
-    pads depend on sizes that are unknown."""
+    """Return attributes equivalent to `auto_pad` and `output_shape`; None without them or for unknown
+    pads."""
     call = op.call()
     transposed = isinstance(op, onnx.ConvTransposeOp)
     if call.attribute("auto_pad", "NOTSET") == "NOTSET" and not (
@@ -63,7 +63,7 @@ def _kernel(call: Call) -> Sequence[Any]:
 
 
 def _any_sizes(view: Window) -> list[int] | None:
-    """Sizes that stand for all others where the strides are 1: the pads depend on the kernel alone."""
+    """Return sizes that represent all others for strides of 1: the pads depend on the kernel only."""
     extents = [view.extent(i) for i in range(view.rank)]
     return [extent or 1 for extent in extents] if set(view.strides) <= {1} else None
 
@@ -73,13 +73,13 @@ def _written(view: Window) -> dict[str, Any]:
 
 
 def _floors(call: Call) -> dict[str, Any]:
-    """Windows that SAME places have no remainder, whichever way it is rounded."""
+    """Drop `ceil_mode`: windows of SAME leave no remainder to round."""
     return {"ceil_mode": 0} if call.attribute("ceil_mode", 0) else {}
 
 
 def _of_transposed(call: Call, view: Window, sizes: Sequence[int] | None) -> dict[str, Any] | None:
-    """For SAME the result is `strides` times as large as the data, whatever its size: the pads are what the
-    windows reach beyond that. `output_shape` needs the sizes of the data."""
+    """For SAME the result has `strides` times the size of the data, for any size; pads are the excess of the
+    windows. `output_shape` needs the sizes of the data."""
     given = call.attribute("output_shape")
     added = tuple(call.attribute("output_padding", (0,) * view.rank))
     extents = [view.extent(i) or 1 for i in range(view.rank)]

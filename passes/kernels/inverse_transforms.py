@@ -1,4 +1,4 @@
-"""Inverse DFT in f64: onnxruntime has the factor 1/n in f32 where n is no power of two."""
+"""Inverse DFT in f64: onnxruntime rounds 1/n to f32 unless n is a power of two."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from passes.emit.shape_math import ShapeMath
 
 
 def is_inverse_in_f64(op: OnnxOp) -> bool:
-    """Not of half a spectrum, which has a kernel of its own."""
+    """Return whether a DFT is a two-sided f64 inverse; the one-sided has a separate kernel."""
     assert isinstance(op, onnx.DFTOp)
     call = op.call()
     is_inverse = call.attribute("inverse", 0) and not call.attribute("onesided", 0)
@@ -30,7 +30,7 @@ INVERSE_DFT = (onnx.DFTOp, onnx.GatherOp, onnx.DivOp, onnx.PadOp)
 
 
 def inverse_dft(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """The forward transform with real and imaginary parts exchanged, before and after it, over n."""
+    """Return the forward DFT over n, real and imaginary parts swapped before and after it."""
     assert isinstance(op, onnx.DFTOp)
     if not is_inverse_in_f64(op):
         return None
@@ -55,6 +55,6 @@ def _exchanged(x: Expr) -> Expr:
 
 
 def _behind_zeros(x: Expr) -> Expr:
-    """A real part as an imaginary one."""
+    """Turn a real part into an imaginary one."""
     before, behind = [0] * (x.rank - 1), [0] * x.rank
     return x.apply(onnx.PadOp, x.e.ints([*before, 1, *behind]))

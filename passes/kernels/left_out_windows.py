@@ -1,7 +1,7 @@
-"""Pools that leave a window out, for opsets whose formula counts it.
+"""Pools that skip a window, for opsets whose formula counts it.
 
-From opset 22 on, a window that starts in the padding behind the data is none of those that `ceil_mode` adds.
-Runtimes have it so at every opset; the formula of older ones, by which models are checked, does not.
+From opset 22 on, `ceil_mode` adds no window that starts in the padding behind the data. Runtimes skip it at
+every opset; the older formula, by which models are checked, does not.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from dialects.support.shapes import has_rank
 from passes.emit.rewriting import Emitter, replace
 
 LEFT_OUT = 22
-"""The opset from which on the formula leaves such windows out."""
+"""First opset whose formula skips such windows."""
 
 POOLS = (onnx.AveragePoolOp, onnx.MaxPoolOp)
 
 
 @dataclass
 class WithoutCeilMode(RewritePattern):
-    """The same windows by less padding behind the data. Where a mean would count padding that is none of the
-    model's, `ceil_mode` stays for the axes along which windows reach further."""
+    """Get the same windows by less padding behind the data. If a mean would count padding that the model does
+    not have, `ceil_mode` stays for axes with windows beyond the pads."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         if not isinstance(op, POOLS) or not has_rank(op.operands[0]):
@@ -50,13 +50,13 @@ class WithoutCeilMode(RewritePattern):
 
 
 def _pads(call: Call, count: int) -> tuple[Sequence[int], Sequence[int]]:
-    """In front of and behind each spatial axis."""
+    """Return the pads before and after each spatial axis."""
     pads = call.attribute("pads", [0] * 2 * count)
     return pads[:count], pads[count:]
 
 
 def _without_the_rest(data: SSAValue, ends: Sequence[int], emit: Emitter) -> SSAValue:
-    """Without the last elements that are in no window, which `ceil_mode` would make one of."""
+    """Crop the last elements that are in no window, from which `ceil_mode` would make one."""
     axes = {axis: end for axis, end in enumerate(ends, 2) if end < 0}
     if not axes:
         return data

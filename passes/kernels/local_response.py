@@ -1,4 +1,4 @@
-"""LRN by its formula, where a runtime has it of images and odd sizes alone."""
+"""LRN by its formula, for runtimes that support only images and odd sizes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from passes.emit.tensors import added
 
 
 def is_no_image(op: OnnxOp) -> bool:
-    """Whether there are other than four axes, or the sum over channels nearby has one more behind than
-    before: onnxruntime fails at these."""
+    """Return whether the data is not 4D, or the window of channels is even: onnxruntime fails then."""
     assert isinstance(op, onnx.LRNOp)
     size = op.call().attribute("size")
     is_even = isinstance(size, int) and size % 2 == 0
@@ -28,7 +27,7 @@ LRN = (onnx.AddOp, onnx.DivOp, onnx.MulOp, onnx.PadOp, onnx.PowOp, onnx.SliceOp)
 
 
 def lrn(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """x / (bias + alpha / n times the sum of the squares of n channels nearby) ^ beta"""
+    """x / (bias + alpha / n times the sum of squares over a window of n channels) ^ beta"""
     assert isinstance(op, onnx.LRNOp)
     if not has_rank(op.X):
         return None

@@ -1,4 +1,4 @@
-"""ReduceLogSumExp by the largest element, whose exponential is then 1 at most.
+"""ReduceLogSumExp relative to the maximum, so that exponentials are at most 1.
 
 ONNX's function body overflows from 89 on in f32, and from 710 on in f64.
 """
@@ -20,7 +20,7 @@ from passes.emit.rewriting import Emitter
 
 
 def reduce_log_sum_exp(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Axes may be known at run time only, and may be none: both reductions read them."""
+    """Axes may be dynamic or empty: both reductions read them."""
     assert isinstance(op, onnx.ReduceLogSumExpOp)
     dtype = element_type_of(op.data)
     if name_of(dtype) not in FLOATS:

@@ -1,7 +1,7 @@
-"""A product of matrices and a vector as one of matrices.
+"""Rewrite matrix-vector products to matrix products.
 
-onnxruntime makes one op of a Transpose and the MatMul that reads it, which by a vector gives wrong numbers:
-it multiplies as if nothing had been turned.
+onnxruntime fuses a Transpose with the MatMul that reads it; for a vector operand the fused op ignores the
+transposition.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A Pad that takes elements away as a Slice, and a Pad that only adds."""
+"""Rewrite a Pad with negative pads to a Slice and a Pad."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LAST = 2**31 - 1
 
 
 def has_negative_pads(op: OnnxOp) -> bool:
-    """Whether a Pad of constant mode has negative pads that are known."""
+    """Return whether a Pad of constant mode has known negative pads."""
     return _known(op) is not None
 
 
@@ -42,7 +42,7 @@ def without_negative_pads(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | Non
 
 
 def _known(op: OnnxOp) -> tuple[list[int], list[int]] | None:
-    """The axes and their pads, of which some are negative."""
+    """Return the axes and their pads, if some of these are negative."""
     assert isinstance(op, onnx.PadOp)
     call = op.call()
     pads, given = ints(call.operand(1).dims), call.optional(3)

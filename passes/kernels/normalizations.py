@@ -1,8 +1,7 @@
-"""Normalizations as other ops, with the accuracy of a kernel.
+"""Accurate decompositions of normalizations.
 
-ONNX's function bodies take the variance as the mean of the squares less the square of the mean. In f32 that
-has no right digit for data of mean 1000 and deviation 1. Kernels, and the forms here, take the mean of the
-squared differences.
+ONNX's function bodies compute the variance as E[x^2] - E[x]^2, which in f32 has no correct digit for data of
+mean 1000 and deviation 1. Kernels, and the decompositions here, use the mean of squared differences.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ STATISTICS = (onnx.ReduceMeanOp, onnx.SubOp, onnx.MulOp, onnx.AddOp, onnx.SqrtOp
 
 
 def layer_normalization(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """By the formula of the op's page; so are the others."""
+    """Decompose by the formula of the op's documentation, like all functions here."""
     assert isinstance(op, onnx.LayerNormalizationOp)
     axes = _last_axes(op, op.X)
     if axes is None:
@@ -50,7 +49,7 @@ def rms_normalization(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def mean_variance_normalization(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Without the 1e-9 of ONNX's function body, as onnxruntime's kernel."""
+    """Omits the 1e-9 of ONNX's function body, like onnxruntime's kernel."""
     assert isinstance(op, onnx.MeanVarianceNormalizationOp)
     data = _wide(Operators(emit), op.X)
     x, _, variance = _centred(data, op.call().attribute("axes", [0, 2, 3]))
@@ -58,7 +57,7 @@ def mean_variance_normalization(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]
 
 
 def group_normalization(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Each group of a sample's channels is a row."""
+    """Normalize each group of a sample's channels as a row."""
     assert isinstance(op, onnx.GroupNormalizationOp)
     if not has_rank(op.X):
         return None
@@ -75,9 +74,8 @@ def group_normalization(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def may_overwrite(op: OnnxOp) -> bool:
-    """Whether a BatchNormalization trains and has a running statistic that is no result of the graph:
-    onnxruntime writes that into the operand, which may be the scale or the bias as well, since its optimiser
-    makes one constant of equal ones."""
+    """Return whether a training BatchNormalization has a running statistic that is not a graph result:
+    onnxruntime writes it into the operand, which may be shared with scale or bias after constant merging."""
     assert isinstance(op, onnx.BatchNormalizationOp)
     if not op.call().attribute("training_mode", 0):
         return False
@@ -86,7 +84,7 @@ def may_overwrite(op: OnnxOp) -> bool:
 
 
 def batch_normalization(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Of a batch, in training."""
+    """Decompose the training mode."""
     assert isinstance(op, onnx.BatchNormalizationOp)
     call = op.call()
     if not call.attribute("training_mode", 0) or not has_rank(op.X):
@@ -106,7 +104,7 @@ def batch_normalization(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def _last_axes(op: OnnxOp, data: SSAValue) -> range | None:
-    """From `axis` on; None where that takes a rank that is not known."""
+    """Return the axes from `axis` on; None if that needs an unknown rank."""
     axis = op.call().attribute("axis", -1)
     if axis < 0:
         return range(axis, 0)
@@ -114,12 +112,12 @@ def _last_axes(op: OnnxOp, data: SSAValue) -> range | None:
 
 
 def _wide(e: Operators, value: SSAValue) -> Expr:
-    """In the type of the statistics: f64 for f64, else f32."""
+    """Cast to the type of the statistics: f64 for f64, else f32."""
     return e(value).cast(f64 if element_type_of(value) == f64 else f32)
 
 
 def _centred(x: Expr, axes: Sequence[int]) -> tuple[Expr, Expr, Expr]:
-    """The data less their mean, the mean, and the variance."""
+    """Return the centered data, the mean, and the variance."""
     mean = _mean(x, axes)
     centred = x - mean
     return centred, mean, _mean(centred.square(), axes)

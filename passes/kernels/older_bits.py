@@ -1,4 +1,4 @@
-"""Bitwise ops of two operands, and Col2Im, as opsets before 18 have them."""
+"""Decompositions of binary bitwise ops and Col2Im for opsets before 18."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ MERGES: Mapping[type[OnnxOp], Callable[[Emitter, SSAValue, SSAValue], SSAValue]]
         onnx.CastOp(emit(onnx.NotOp(emit(onnx.EqualOp(a, b)))), to=i64)
     ),
 }
-"""Each op on bits that are 0 or 1, as integers."""
+"""Each op on bits as integers 0 and 1."""
 
 
 def bitwise(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Before opset 18 bits were shifted only: each is computed by itself, along a further axis."""
+    """Before opset 18 there are only shifts: compute each bit along an additional axis."""
     dtype = of_mlir(element_type_of(op.operands[0]))
     if dtype is None or not np.issubdtype(dtype.numpy, np.integer):
         return None
@@ -48,14 +48,14 @@ def bitwise(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def _number(emit: Emitter, bits: SSAValue, start: int, stop: int) -> SSAValue:
-    """The number that some of the bits make: of a half at most, as onnxruntime rounds larger sums."""
+    """Return the number of a range of bits, at most half of them, as onnxruntime rounds larger sums."""
     part = emit(onnx.SliceOp(bits, emit.ints([start]), emit.ints([stop]), emit.ints([-1])))
     powers = emit.constant(np.left_shift(1, np.arange(stop - start)))
     return emit(onnx.ReduceSumOp(emit(onnx.MulOp(part, powers)), emit.ints([-1]), keepdims=0))
 
 
 def _bits(emit: Emitter, value: SSAValue, steps: np.ndarray) -> SSAValue:
-    """The bits of integers along a last axis, the lowest first."""
+    """Return the bits of integers along a last axis, lowest first."""
     wide = emit(onnx.UnsqueezeOp(emit(onnx.CastOp(value, to=U64)), emit.ints([-1])))
     shifted = emit(onnx.BitShiftOp(wide, emit.constant(steps.astype(np.uint64)), direction="RIGHT"))
     odd = emit(onnx.ModOp(shifted, emit.constant(np.array(2, np.uint64))))
@@ -63,7 +63,7 @@ def _bits(emit: Emitter, value: SSAValue, steps: np.ndarray) -> SSAValue:
 
 
 def col2im(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Before opset 18 there was none: a ConvTranspose of one channel for each element of a block."""
+    """Before opset 18: a ConvTranspose with one channel for each element of a block."""
     assert isinstance(op, onnx.Col2ImOp)
     call, dtype = op.call(), of_mlir(element_type_of(op.input))
     image, block = (ints(call.operand(i).dims) for i in (1, 2))

@@ -1,4 +1,4 @@
-"""Forms of ops that an older opset does not have, as others that it has."""
+"""Decompositions of op variants that older opsets do not have."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from passes.emit.shape_math import ShapeMath
 from passes.kernels import older_bits, older_indices, older_reductions, older_windows
 
 OlderForm = Callable[[Emitter, OnnxOp], Sequence[SSAValue] | None]
-"""The results of an op in an older form; None for one that has none."""
+"""Returns the results of an op by ops of an older opset, or None."""
 
 
 def _shape(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
-    """Before opset 15 a Shape gave all sizes."""
+    """Before opset 15 Shape returns all sizes."""
     assert isinstance(op, onnx.ShapeOp)
     call = op.call()
     start, end = call.attribute("start", 0), call.attribute("end", 2**31 - 1)
@@ -32,7 +32,7 @@ def _shape(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
 
 
 def _split(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Before opset 18 the number of parts was no attribute: all but the last are as large as can be."""
+    """Before opset 18 the number of parts is not an attribute: all but the last are as large as possible."""
     assert isinstance(op, onnx.SplitOp)
     count = len(op.outputs)
     if op.split is not None:
@@ -50,7 +50,7 @@ def _size(math: ShapeMath, value: SSAValue, axis: int) -> SSAValue:
 
 
 def _pad(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Before opset 18 a Pad was of all axes."""
+    """Before opset 18 Pad covers all axes."""
     assert isinstance(op, onnx.PadOp)
     call = op.call()
     if call.attribute("mode", "constant") == "wrap":
@@ -70,8 +70,8 @@ def _pad(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def _reshape(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Before opset 14 a 0 was always the size of that axis: which it is, or the result is empty, or a Gather
-    makes the result."""
+    """Before opset 14 a 0 always means the size of that axis: require this, or return an empty constant, or
+    use a Gather."""
     assert isinstance(op, onnx.ReshapeOp)
     wanted = dims_of(op.shape)
     if wanted is None or not has_rank(op.data):
@@ -89,7 +89,7 @@ def _reshape(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def _mod(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Before opset 28 floats had the sign of what is divided: the other sign is one divisor further."""
+    """Before opset 28 a float remainder has the sign of the dividend: correct it by one divisor."""
     assert isinstance(op, onnx.ModOp)
     dtype = of_mlir(element_type_of(op.A))
     if dtype is None or dtype.name not in FLOATS:
@@ -101,7 +101,7 @@ def _mod(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def _space_to_depth(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Before opset 28 blocks were the outer part of the depth."""
+    """Before opset 28 blocks are the outer part of the depth."""
     assert isinstance(op, onnx.SpaceToDepthOp)
     if not has_rank(op.input) or op.call().attribute("mode", "DCR") != "CRD":
         return None
@@ -115,7 +115,7 @@ def _space_to_depth(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def _trilu(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Opset 14 brought the op."""
+    """Trilu is new in opset 14."""
     assert isinstance(op, onnx.TriluOp)
     dtype = of_mlir(element_type_of(op.input))
     if dtype is None or not has_rank(op.input):

@@ -1,4 +1,4 @@
-"""Scatters that reduce, Pads that wrap and Resizes of some axes, as older opsets have them."""
+"""Decompositions of reducing scatters, wrapping Pads and partial Resizes for older opsets."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ MERGES: dict[str, Merge] = {
 }
 
 MOST_ROUNDS = 16
-"""Updates of one element, at most: each takes a Gather and a scatter."""
+"""Limit on updates of one element: each takes a Gather and a scatter."""
 
 
 def scatter_nd(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Before opset 16 nothing was added or multiplied, before 18 there were no extremes. Of constant indices
-    updates of one element are made in turn; run-time ones are compared with each place."""
+    """Before opset 16 there is no `add` and `mul`, before 18 no `max` and `min`. With constant indices,
+    colliding updates are applied in turn; run-time indices use a matrix."""
     assert isinstance(op, onnx.ScatterNDOp)
     how, indices = op.call().attribute("reduction", "none"), constant_of(op.indices)
     sizes = static_shape(op.data) if has_rank(op.data) else None
@@ -61,7 +61,7 @@ def scatter_nd(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def scatter_elements(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """By ScatterND, element by element: indices of run time in a known number."""
+    """Lower to ScatterND, element by element; needs a static number of indices."""
     assert isinstance(op, onnx.ScatterElementsOp)
     call, shape = op.call(), static_shape(op.indices) if has_rank(op.indices) else None
     how = call.attribute("reduction", "none")
@@ -82,7 +82,7 @@ def scatter_elements(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def _rounds(places: np.ndarray) -> list[list[int]] | None:
-    """The numbers of the updates, in lists that hold no place twice; None for too many lists."""
+    """Partition updates into lists without collisions; None for too many lists."""
     rounds: list[list[int]] = []
     seen: dict[int, int] = {}
     for number, place in enumerate(places.tolist()):
@@ -96,8 +96,7 @@ def _rounds(places: np.ndarray) -> list[list[int]] | None:
 
 
 def gathered(emit: Emitter, op: onnx.ReshapeOp, rank: int) -> Sequence[SSAValue]:
-    """A Reshape to sizes of run time that may be 0, of which an older Reshape takes others: each element by
-    its number in the data."""
+    """Reshape to run-time sizes that may be 0, which older Reshapes misread, by a Gather of flat indices."""
     math = ShapeMath(emit)
     zero, one = (emit.constant(np.array(value, np.int64)) for value in (0, 1))
     sizes, count = math.as_int64(op.shape), emit(onnx.SizeOp(op.data))
@@ -115,7 +114,7 @@ def gathered(emit: Emitter, op: onnx.ReshapeOp, rank: int) -> Sequence[SSAValue]
 
 
 def wrapped(emit: Emitter, op: onnx.PadOp) -> Sequence[SSAValue] | None:
-    """Before opset 19 a Pad did not wrap: a Gather along each axis. Negative pads cut first."""
+    """Before opset 19 Pad has no `wrap`: crop by negative pads, then Gather along each axis."""
     call = op.call()
     pads, given = ints(call.operand(1).dims), call.optional(3)
     if not has_rank(op.data):
@@ -142,7 +141,7 @@ def wrapped(emit: Emitter, op: onnx.PadOp) -> Sequence[SSAValue] | None:
 
 
 def resize(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Before opset 18 a Resize was of all axes, and its sizes did not follow from a policy."""
+    """Before opset 18 Resize covers all axes and has no aspect-ratio policy."""
     assert isinstance(op, onnx.ResizeOp)
     given: dict[str, Any] = {**op.onnx_attributes()}
     if _is_newer(op):
@@ -168,7 +167,7 @@ def resize(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def _is_newer(op: onnx.ResizeOp) -> bool:
-    """Whether a Resize has weights that opset 18 (antialias) or 19 (half_pixel_symmetric) introduced."""
+    """Return whether a Resize needs opset 18 (antialias) or 19 (half_pixel_symmetric)."""
     given = op.call().attribute
     return (
         bool(given("antialias", 0))
@@ -177,7 +176,8 @@ def _is_newer(op: onnx.ResizeOp) -> bool:
 
 
 def _policy_scales(op: onnx.ResizeOp, axes: Sequence[int], policy: object) -> np.ndarray | None:
-    """The one scale that a policy makes of known sizes; None where an older Resize rounds sizes otherwise."""
+    """Return the scale of a policy for static sizes; None if an older Resize would round sizes
+    differently."""
     data, result = static_shape(op.X), static_shape(op.Y)
     wanted = ints(op.call().operand(3).dims)
     if data is None or result is None or wanted is None or not all(data):
@@ -189,7 +189,7 @@ def _policy_scales(op: onnx.ResizeOp, axes: Sequence[int], policy: object) -> np
 
 
 def _whole_roi(emit: Emitter, roi: SSAValue, order: Sequence[int], count: int) -> SSAValue:
-    """A region of some axes as one of all: `order` has an axis of the region, or `count` and the axis."""
+    """Extend a region of some axes to all; `order` has an index in the region, or `count` plus the axis."""
     rank, dtype = len(order), of_mlir(element_type_of(roi))
     assert dtype is not None
     ends = emit.constant(np.repeat([0, 1], rank).astype(dtype.numpy))

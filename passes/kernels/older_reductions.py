@@ -1,4 +1,4 @@
-"""Reductions whose axes are empty, or known at run time only, as older opsets have them."""
+"""Decompositions of reductions with empty or run-time axes for older opsets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Reduction = onnx.ReduceMaxOp | onnx.ReduceMeanOp | onnx.ReduceMinOp | onnx.Reduc
 
 
 def reduction(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Before opset 18 axes were an attribute, and none of them meant all."""
+    """Before opset 18 axes are an attribute, and empty axes mean all."""
     assert isinstance(op, Reduction)
     keeps = op.call().attribute("keepdims", 1)
     axes = None if op.axes is None else constant_of(op.axes)
@@ -74,7 +74,7 @@ def _listed(math: ShapeMath, axes: SSAValue, rank: int, noop: int) -> SSAValue:
 
 
 def bitwise_not(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Before opset 18 there was none: -1 - x for signed integers, the largest one minus x for others."""
+    """Before opset 18: -1 - x for signed integers, max - x for unsigned ones."""
     dtype = of_mlir(element_type_of(op.operands[0]))
     if dtype is None or dtype.name not in ("s8", "u8", "s16", "u16", "s32", "u32", "s64"):
         return None
@@ -86,7 +86,7 @@ def bitwise_not(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def _mean(emit: Emitter, op: onnx.ReduceMeanOp, axes: SSAValue) -> Sequence[SSAValue] | None:
-    """By ReduceSum, whose axes are an operand since opset 13."""
+    """Lower to ReduceSum, whose axes are an operand since opset 13."""
     dtype = of_mlir(element_type_of(op.data))
     if dtype is None or dtype.name not in FLOATS:
         return None
@@ -99,7 +99,7 @@ def _mean(emit: Emitter, op: onnx.ReduceMeanOp, axes: SSAValue) -> Sequence[SSAV
 
 
 def extreme(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Before opset 20 there was no ReduceMax or ReduceMin of truth values."""
+    """Before opset 20 ReduceMax and ReduceMin have no booleans."""
     assert isinstance(op, onnx.ReduceMaxOp | onnx.ReduceMinOp)
     dtype = of_mlir(element_type_of(op.data))
     if dtype is None or dtype.name != "boolean":
@@ -111,7 +111,7 @@ def extreme(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def arithmetic(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Before opset 14 integers of 8 and 16 bits had no arithmetic; a Cast of 32 bits wraps."""
+    """Before opset 14 there is no 8- and 16-bit arithmetic; a Cast from 32 bits wraps."""
     dtype = of_mlir(element_type_of(op.operands[0]))
     if dtype is None or dtype.name not in ("s8", "u8", "s16", "u16"):
         return None
@@ -120,7 +120,7 @@ def arithmetic(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def relu(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Before opset 14 there was none of integers."""
+    """Before opset 14 Relu has no integers."""
     dtype = of_mlir(element_type_of(op.operands[0]))
     if dtype is None or dtype.name not in ("s8", "s16", "s32", "s64"):
         return None

@@ -1,4 +1,4 @@
-"""Pools with dilations as convolutions: opset 19 brought them to AveragePool, opset 18 to LpPool."""
+"""Dilated pools as convolutions, before opset 19 for AveragePool and 18 for LpPool."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def _numpy(value: SSAValue) -> np.dtype:
 
 
 def _with_whole_windows(op: OnnxOp, given: Attributes) -> Attributes | None:
-    """Return the attributes without `auto_pad` and `ceil_mode`, which a convolution with dilations does not
-    have: explicit pads that end with the last window. None if those depend on unknown sizes."""
+    """Return the attributes without `auto_pad` and `ceil_mode`, which a dilated convolution does not have:
+    explicit pads end with the last window. None if they depend on dynamic sizes."""
     if not has_rank(op.operands[0]):
         return None
     plain = {**given, **(explicit_pads(op) or {})}
@@ -92,7 +92,7 @@ def _with_whole_windows(op: OnnxOp, given: Attributes) -> Attributes | None:
 
 
 def _window_sums(emit: Emitter, data: SSAValue, given: Attributes) -> SSAValue | None:
-    """The sum over each window, by a convolution of each channel as an image of its own."""
+    """Return the sum over each window, by a convolution of each channel as an image."""
     dtype = of_mlir(element_type_of(data))
     if dtype is None or dtype.name not in FLOATS or not has_rank(data):
         return None

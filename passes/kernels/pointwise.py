@@ -1,4 +1,4 @@
-"""Functions of one element, and quantisation, as ops that runtimes have had kernels of for long."""
+"""Decompositions of pointwise functions and quantization to ops that runtimes have long had."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def hard_swish(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
 
 
 def is_in_f64(op: OnnxOp) -> bool:
-    """HardSwish: the op that ONNX defines it by has attributes, of which 1 / 6 is one, in f32."""
+    """Return whether an op is in f64: HardSwish's function body has the f32 attribute 1 / 6."""
     return element_type_of(op.operands[0]) == f64
 
 
@@ -52,7 +52,7 @@ ELU = (onnx.GreaterOp, onnx.WhereOp, onnx.MulOp, onnx.TanhOp, onnx.AddOp, onnx.S
 
 
 def elu(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
-    """exp(x) - 1 is 2 t / (1 - t) with t = tanh(x / 2), which is exact for small x, too."""
+    """exp(x) - 1 = 2 t / (1 - t), t = tanh(x / 2), which is accurate for small x, too."""
     assert isinstance(op, onnx.EluOp)
     x, zero, one = op.X, scalar(emit, 0, op.X), scalar(emit, 1, op.X)
     is_above = emit(onnx.GreaterOp(x, zero))
@@ -101,7 +101,7 @@ SOFTPLUS = (
 
 
 def softplus(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
-    """max(x, 0) + log(1 + y) with y = exp(-abs(x)); y / (u - 1) makes up for the rounding of u = 1 + y."""
+    """max(x, 0) + log(1 + y), y = exp(-|x|); y / (u - 1) corrects the rounding of u = 1 + y."""
     assert isinstance(op, onnx.SoftplusOp)
     x, zero, one = op.X, scalar(emit, 0, op.X), scalar(emit, 1, op.X)
     y = emit(onnx.ExpOp(emit(onnx.NegOp(emit(onnx.AbsOp(x))))))
@@ -129,7 +129,7 @@ def round_(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
 
 
 def _rounded(emit: Emitter, x: SSAValue) -> SSAValue:
-    """The integer below, and one more beyond the middle, or in it where that integer is odd."""
+    """Round half to even by Floor."""
     half, one, zero = (scalar(emit, number, x) for number in (0.5, 1, 0))
     below = emit(onnx.FloorOp(x))
     rest = emit(onnx.SubOp(x, below))
@@ -144,7 +144,7 @@ QUANTIZE = (*ROUND, onnx.DivOp, onnx.ClipOp, onnx.CastOp)
 
 
 def quantize_linear(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Of f32, with a scale for all or one along an axis, to what Cast makes."""
+    """Decompose for f32, per tensor or per axis, to types that Cast supports."""
     assert isinstance(op, onnx.QuantizeLinearOp)
     call, x, wanted = op.call(), op.x, element_type_of(op.y)
     entry = by_name(name_of(wanted))
@@ -167,7 +167,7 @@ def quantize_linear(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def dynamic_quantize_linear(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
-    """Zeros alone have the scale 1, as in onnxruntime; ONNX's function body divides by 0."""
+    """All zeros get scale 1, as in onnxruntime; ONNX's function body divides by 0."""
     assert isinstance(op, onnx.DynamicQuantizeLinearOp)
     zero, one, most = (scalar(emit, number, op.x) for number in (0, 1, 255))
     low = emit(onnx.MinOp([emit(onnx.ReduceMinOp(op.x, keepdims=0)), zero]))
@@ -180,12 +180,12 @@ def dynamic_quantize_linear(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
 
 
 def _is_along(data: SSAValue, vector: SSAValue) -> bool:
-    """Whether there is one for all, or a vector for the positions of an axis."""
+    """Return whether the scale is per tensor or per axis."""
     return len(shape_of(vector)) <= min(1, len(shape_of(data)))
 
 
 def _along(emit: Emitter, vector: SSAValue, axis: int, rank: int) -> SSAValue:
-    """A vector along an axis in a shape that broadcasts to the data; a scalar as it is."""
+    """Broadcast a vector along an axis; a scalar is unchanged."""
     behind = range(1, rank - axis % rank) if shape_of(vector) else ()
     return emit(onnx.UnsqueezeOp(vector, emit.ints(behind))) if behind else vector
 
@@ -194,7 +194,7 @@ DEQUANTIZE = (onnx.CastOp,)
 
 
 def dequantize_linear(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """(x - zero point) times scale, of integers that Cast reads; of whole blocks alone."""
+    """(x - zero point) scale, for integers that Cast reads, and whole blocks only."""
     assert isinstance(op, onnx.DequantizeLinearOp)
     call, wide = op.call(), element_type_of(op.x_scale)
     axis, block = call.attribute("axis", 1), call.attribute("block_size", 0)
@@ -218,7 +218,7 @@ def _is_whole(op: onnx.DequantizeLinearOp, axis: int, block: int) -> bool:
 
 
 def _repeated(emit: Emitter, vector: SSAValue, axis: int, times: int) -> SSAValue:
-    """Each entry along an axis so many times."""
+    """Repeat each entry along an axis."""
     math = ShapeMath(emit)
     sizes = [math.sizes(vector, [at]) for at in range(len(shape_of(vector)))]
     apart = [*sizes[: axis + 1], math.vector([times]), *sizes[axis + 1 :]]

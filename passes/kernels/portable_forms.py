@@ -1,4 +1,4 @@
-"""Forms of ops that a runtime of `portable` computes wrongly or does not run, and what is written instead."""
+"""Op variants that a runtime of `portable` rejects or computes wrongly, and their replacements."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ Write = Callable[[Emitter, OnnxOp], Sequence[SSAValue] | None]
 
 @dataclass(frozen=True)
 class PortableForm:
-    """A form of an op: `what` names it, `why` says which runtime computes what, `holds` whether an op has it.
-    `write` returns the results in another form; without it the op is refused."""
+    """A variant of an op: `what` names it, `why` the runtime and its behavior, `holds` tests an op. `write`
+    returns equivalent results; without it the op is rejected."""
 
     what: str
     why: str
@@ -145,11 +145,11 @@ PORTABLE_FORMS: Mapping[type[OnnxOp], tuple[PortableForm, ...]] = {
         ),
     ),
 }
-"""Op -> its forms; the first that holds counts."""
+"""Op -> its variants; the first match counts."""
 
 
 def portable_form(op: OnnxOp) -> PortableForm | None:
-    """The form of an op that a runtime computes wrongly, if it has one."""
+    """Return the variant of an op that a runtime computes wrongly, or None."""
     forms = PORTABLE_FORMS.get(type(op), ())
     try:
         return next((form for form in forms if form.holds(op)), None)

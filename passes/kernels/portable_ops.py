@@ -1,4 +1,4 @@
-"""Other forms of single ops, which all runtimes of `portable` compute alike."""
+"""Equivalents of single ops that all runtimes of `portable` compute alike."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from passes.emit.shape_math import ShapeMath
 
 
 def reads_mask(op: OnnxOp) -> bool:
-    """Whether the mask of a Dropout that drops nothing is read."""
+    """Return whether the mask of an inactive Dropout is used."""
     assert isinstance(op, onnx.DropoutOp)
     training = None if op.training_mode is None else constant_of(op.training_mode)
     is_plain = op.training_mode is None or (training is not None and not training.any())
@@ -40,7 +40,7 @@ def lacks_thresholds(op: OnnxOp) -> bool:
 
 
 def with_thresholds(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Write the default of `iou_threshold`, 0, as the next number: OpenVINO drops what is equal."""
+    """Write the default `iou_threshold` 0 as the next number: OpenVINO drops boxes at equality."""
     assert isinstance(op, onnx.NonMaxSuppressionOp)
     most = op.max_output_boxes_per_class
     overlap = emit.constant(np.array([np.finfo(np.float32).tiny]))
@@ -50,12 +50,12 @@ def with_thresholds(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def is_along_another_axis(op: OnnxOp) -> bool:
-    """Whether a DFT is not known to be along axis 1, or gives one side."""
+    """Return whether a DFT is not known to be along axis 1, or is one-sided."""
     return _axis(op) != 1 or _is_onesided(op)
 
 
 def can_turn(op: OnnxOp) -> bool:
-    """Whether such a DFT can be written along axis 1: no inverse of one side, and its axis is known."""
+    """Return whether such a DFT can be written along axis 1: known axis, no one-sided inverse."""
     assert isinstance(op, onnx.DFTOp)
     known = has_rank(op.input) and len(shape_of(op.input)) > 2 and _axis(op) is not None
     return (
@@ -64,7 +64,7 @@ def can_turn(op: OnnxOp) -> bool:
 
 
 def dft_along_axis_1(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Move the axis to the place that runtimes take, and keep the first half of both sides."""
+    """Transpose the axis to 1, and crop a two-sided result to its first half if needed."""
     assert isinstance(op, onnx.DFTOp)
     axis, rank = _axis(op), len(shape_of(op.input))
     if axis is None:
@@ -96,7 +96,7 @@ def _axis(op: OnnxOp) -> int | None:
 
 
 def is_over_nothing(op: OnnxOp) -> bool:
-    """Whether a ReduceMax or ReduceMin of floats is over an axis that is known to be empty."""
+    """Return whether a float ReduceMax or ReduceMin is over an axis known to be empty."""
     assert isinstance(op, onnx.ReduceMaxOp | onnx.ReduceMinOp)
     call = op.call()
     given = call.optional(1)
@@ -110,7 +110,7 @@ def is_over_nothing(op: OnnxOp) -> bool:
 
 
 def extreme_of_nothing(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """The least number for ReduceMax, the largest for ReduceMin, in the shape of the result."""
+    """Return -inf for ReduceMax, inf for ReduceMin, in the shape of the result."""
     assert isinstance(op, onnx.ReduceMaxOp | onnx.ReduceMinOp)
     dtype = of_mlir(element_type_of(op.data))
     assert dtype is not None
@@ -121,7 +121,7 @@ def extreme_of_nothing(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def is_scaled(op: OnnxOp) -> bool:
-    """Whether a Celu has an alpha other than 1."""
+    """Return whether a Celu has an alpha other than 1."""
     return op.call().attribute("alpha", 1.0) != 1
 
 
@@ -142,7 +142,7 @@ def shifts_signed(op: OnnxOp) -> bool:
 
 
 def has_windows(op: OnnxOp) -> bool:
-    """Whether an Attention looks at a window, or is causal after a past."""
+    """Return whether an Attention has a window, or is causal with a past."""
     assert isinstance(op, onnx.AttentionOp)
     given = op.call().attribute
     windows = (given("left_window_size", -1), given("right_window_size", -1))
@@ -155,6 +155,6 @@ def is_of_columns(op: OnnxOp) -> bool:
 
 
 def samples_otherwise(op: OnnxOp) -> bool:
-    """Whether a RoiAlign takes maxima, or as many samples as a region asks for."""
+    """Return whether a RoiAlign takes maxima, or adaptive samples."""
     given = op.call().attribute
     return given("mode", "avg") == "max" or given("sampling_ratio", 0) == 0

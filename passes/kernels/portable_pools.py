@@ -1,4 +1,4 @@
-"""Pools in forms that other runtimes compute as onnxruntime does."""
+"""Pools in variants that all runtimes compute like onnxruntime."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from passes.emit.rewriting import Emitter
 
 
 def counts_beyond_the_pads(op: OnnxOp) -> bool:
-    """Whether windows of an AveragePool may reach beyond the padding, which its divisor counts."""
+    """Return whether AveragePool windows may exceed the padding that its divisor counts."""
     given = op.call().attribute
     has_pads = given("auto_pad", "NOTSET") == "NOTSET"
     return has_pads and bool(given("ceil_mode", 0)) and bool(given("count_include_pad", 0))
@@ -30,8 +30,7 @@ def is_average_of_known(op: OnnxOp) -> bool:
 
 
 def average_pool(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Pad with zeros up to the last window, take the mean over whole windows, and multiply it by the ratio of
-    the elements of a window to those that it counts."""
+    """Zero-pad up to the last window, average whole windows, and correct the divisor by a constant."""
     sizes = _spatial(op)
     dtype = of_mlir(element_type_of(op.operands[0]))
     if sizes is None or dtype is None:
@@ -55,7 +54,7 @@ def average_pool(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def _factors(view: Window, i: int, size: int, count: int) -> np.ndarray:
-    """For each window along an axis, its elements over those that are in the data or in the padding."""
+    """Return, for each window along an axis, its size over the number of counted elements."""
     kernel = view.kernel[i]
     assert isinstance(kernel, int)
     taps = np.arange(count)[:, None] * view.strides[i] + np.arange(kernel) * view.dilations[i]
@@ -63,12 +62,12 @@ def _factors(view: Window, i: int, size: int, count: int) -> np.ndarray:
 
 
 def has_turned_indices(op: OnnxOp) -> bool:
-    """Whether a MaxPool counts its indices along the columns."""
+    """Return whether a MaxPool counts its indices in column-major order."""
     return bool(op.call().attribute("storage_order", 0)) and len(op.call().attribute("kernel_shape")) > 1
 
 
 def is_max_of_known(op: OnnxOp) -> bool:
-    """Whether the indices are not read, or are those of an image of known sizes."""
+    """Return whether the indices are unused, or are of an image of static size."""
     assert isinstance(op, onnx.MaxPoolOp)
     if not has_turned_indices(op):
         return False
@@ -78,7 +77,7 @@ def is_max_of_known(op: OnnxOp) -> bool:
 
 
 def max_pool(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Count the indices along the rows, and turn them around afterwards: h W + w becomes h + w H."""
+    """Count the indices in row-major order, and convert them: h W + w to h + w H."""
     assert isinstance(op, onnx.MaxPoolOp)
     attributes: dict[str, Any] = {**op.call().attributes, "storage_order": 0}
     pooled, indices = emit.all(onnx.MaxPoolOp(op.X, **attributes))
@@ -105,7 +104,7 @@ def _number(emit: Emitter, value: int) -> SSAValue:
 
 
 def _spatial(op: OnnxOp) -> tuple[Sequence[int], Sequence[int]] | None:
-    """The spatial sizes of the data and of the result."""
+    """Return the spatial sizes of the data and of the result; None if dynamic or empty."""
     sizes, counts = (static(shape_of(value)[2:]) for value in (op.operands[0], op.results[0]))
     if sizes is None or counts is None or reduce(mul, (*sizes, *counts), 1) == 0:
         return None

@@ -1,4 +1,4 @@
-"""LSTM, GRU and RNN in forms that other runtimes compute as onnxruntime does."""
+"""LSTM, GRU and RNN in variants that all runtimes compute like onnxruntime."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from passes.emit.rewriting import Emitter
 
 RECURRENT = (onnx.GRUOp, onnx.LSTMOp, onnx.RNNOp)
 LENGTHS, PEEPHOLES = 4, 7
-"""The places of these operands."""
+"""Operand indices."""
 FIRST = -(2**31)
-"""Beyond the begin of an axis of any size."""
+"""Before the start of an axis of any size."""
 
 
 def has_rare_attributes(op: OnnxOp) -> bool:
-    """Whether an op whose data is (steps, batch, size) has what `is_rare` tells."""
+    """Return whether `is_rare` holds for an op with layout 0."""
     attributes = op.onnx_attributes()
     if attributes.get("layout", 0):
         return False
@@ -28,7 +28,7 @@ def has_rare_attributes(op: OnnxOp) -> bool:
 
 
 def is_rare(op: OnnxOp) -> bool:
-    """Whether an op has clip, input_forget, peepholes or functions of its own."""
+    """Return whether an op has clip, input_forget, peepholes or non-default activations."""
     attributes, inputs = op.onnx_attributes(), op.onnx_inputs()
     plain = directions_of(op.onnx_name(), {"direction": attributes.get("direction", "forward")})
     own = directions_of(op.onnx_name(), attributes) != plain
@@ -37,14 +37,14 @@ def is_rare(op: OnnxOp) -> bool:
 
 
 def is_reversed(op: OnnxOp) -> bool:
-    """Whether an op goes through all steps backwards."""
+    """Return whether an op runs over all steps in reverse."""
     attributes, inputs = op.onnx_attributes(), op.onnx_inputs()
     has_lengths = len(inputs) > LENGTHS and inputs[LENGTHS] is not None
     return attributes.get("direction", "forward") == "reverse" and not has_lengths
 
 
 def forward(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Turn the steps of the data around, go forward, and turn those of the result around."""
+    """Reverse the steps of the data, run forward, and reverse those of the result."""
     axis = 1 if op.onnx_attributes().get("layout", 0) else 0
     operands = [_flipped(emit, op.operands[0], axis), *op.operands[1:]]
     made = type(op).create(

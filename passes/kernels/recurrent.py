@@ -1,5 +1,4 @@
-"""LSTM, GRU and RNN as a Scan over the steps, for types of which a runtime has no kernel, and for a size of
-what is hidden that only the weights of a run tell."""
+"""LSTM, GRU and RNN as a Scan over the steps, for types without a kernel, and for a dynamic hidden size."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ RECURRENT = (
 
 
 def recurrent(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """The states after each step, and the last ones, of one direction after the other."""
+    """Return the states after each step, and the last ones, of all directions."""
     e = Operators(emit)
     operands = [None if value is None else e(value) for value in op.onnx_inputs()]
     operands += [None] * (8 - len(operands))
@@ -61,7 +60,7 @@ def _stacked(parts: Sequence[Expr], axis: int) -> Expr:
 
 @dataclass(frozen=True)
 class _Pass:
-    """The operands of one direction."""
+    """One direction of an op."""
 
     name: str
     e: Operators
@@ -72,19 +71,19 @@ class _Pass:
     hidden: int | Expr
 
     def widths(self, e: Operators, counts: Sequence[int]) -> Expr:
-        """So many times the size of what is hidden each."""
+        """Return multiples of the hidden size."""
         if isinstance(self.hidden, int):
             return e.ints([count * self.hidden for count in counts])
         return e(self.hidden.value) * e.ints(counts)
 
     def parts(self, x: Expr, counts: Sequence[int]) -> list[Expr]:
-        """Along the last axis, each of so many times the size of what is hidden."""
+        """Split the last axis into multiples of the hidden size."""
         sizes = self.widths(x.e, counts)
         split = onnx.SplitOp(x.value, sizes.value, axis=x.rank - 1, results=len(counts))
         return list(map(x.e, x.e.emit.all(split)))
 
     def own(self, place: int) -> Expr | None:
-        """What an operand, whose first axis is that of directions, has for this one."""
+        """Return the part of an operand for this direction, without the axis of directions."""
         given = self.operands[place]
         if given is None:
             return None
@@ -92,13 +91,13 @@ class _Pass:
         return row.apply(onnx.SqueezeOp, self.e.ints([0]))
 
     def weights(self, place: int) -> Expr:
-        """Those of all gates side by side."""
+        """Return the weights of all gates, concatenated."""
         found = self.own(place)
         assert found is not None
         return found.apply(onnx.TransposeOp, perm=[1, 0])
 
     def first(self, place: int, like: Expr) -> Expr:
-        """A state before the first step, of shape (batch, hidden)."""
+        """Return an initial state of shape (batch, hidden)."""
         given = self.own(place)
         shape: list[Dim] = [like.shape[1], self.hidden if isinstance(self.hidden, int) else None]
         if given is not None:
@@ -109,7 +108,7 @@ class _Pass:
         return e.scalar(0, like).apply(onnx.ExpandOp, sizes).assumed(shape)
 
     def biases(self) -> Sequence[Expr | None]:
-        """Those of the input, and of the hidden state."""
+        """Return the biases of the input and of the hidden state."""
         given = self.own(3)
         return (None, None) if given is None else self.parts(given, [GATES[self.name]] * 2)
 
@@ -120,7 +119,7 @@ class _Pass:
 
 
 def _pass(p: _Pass) -> list[Expr]:
-    """The states after each step, (steps, batch, hidden), and the last ones."""
+    """Return the states after each step, (steps, batch, hidden), and the last ones."""
     x, e = p.operands[0], p.e
     assert x is not None
     of_x, of_h = p.biases()
@@ -148,7 +147,7 @@ def _pass(p: _Pass) -> list[Expr]:
 
 
 def _goes_on(x: Expr, lengths: Expr) -> Expr:
-    """For each step and sequence, whether the sequence has the step: (steps, batch, 1)."""
+    """Return the mask of steps within their sequence: (steps, batch, 1)."""
     e = x.e
     count = x.apply(onnx.ShapeOp).apply(onnx.GatherOp, e.ints([0]), axis=0)
     first, one = e.scalar(0, count), e.scalar(1, count)
@@ -159,14 +158,14 @@ def _goes_on(x: Expr, lengths: Expr) -> Expr:
 
 @dataclass(frozen=True)
 class _Weights:
-    """Of the hidden state: for all gates side by side, their biases, and the peepholes."""
+    """Recurrent weights of all gates, concatenated, with their biases and the peepholes."""
 
     r: Expr
     bias: Expr | None
     peepholes: Expr | None
 
     def within(self, e: Operators) -> _Weights:
-        """For the ops of a nested graph."""
+        """Return the weights for ops of a nested graph."""
         bias, peepholes = (None if x is None else e(x.value) for x in (self.bias, self.peepholes))
         return _Weights(e(self.r.value), bias, peepholes)
 
@@ -208,4 +207,4 @@ def _seen(gate: Expr, peephole: Expr | None, c: Expr) -> Expr:
 
 
 STEPS: Mapping[str, Callable[..., list[Expr]]] = {"GRU": _gru, "LSTM": _lstm, "RNN": _rnn}
-"""Op -> the states after a step, from those before it."""
+"""Op -> function from the states before a step to those after it."""

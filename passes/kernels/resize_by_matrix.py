@@ -1,4 +1,4 @@
-"""A Resize of known sizes as a product with a constant matrix for each axis, or a Gather for `nearest`."""
+"""Resize of static sizes as a product with a constant matrix per axis, or a Gather for `nearest`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from passes.emit.rewriting import Emitter
 from passes.emit.tensors import contract
 
 COORDINATES = ("align_corners", "asymmetric", "half_pixel", "pytorch_half_pixel", "tf_crop_and_resize")
-"""Those of which OpenVINO has all, but the last, which depends on a region."""
+"""Modes that OpenVINO has, except the last, which depends on a region."""
 
 
 def needs_matrix(op: OnnxOp) -> bool:
-    """Whether a Resize has an attribute that OpenVINO ignores or computes otherwise."""
+    """Return whether a Resize has an attribute that OpenVINO ignores or computes differently."""
     given = op.call().attribute
     return (
         bool(given("antialias", 0))
@@ -33,7 +33,7 @@ def needs_matrix(op: OnnxOp) -> bool:
 
 
 def is_by_matrix(op: OnnxOp) -> bool:
-    """Whether such a Resize can be written, since all that its weights depend on is known."""
+    """Return whether the weights of such a Resize are static."""
     return needs_matrix(op) and _axes(op) is not None
 
 

@@ -1,7 +1,7 @@
-"""Elementwise ops on the inputs of a Scan, in an order in which OpenVINO does not overwrite a carried value.
+"""Reorder operands of elementwise ops on Scan inputs, for an OpenVINO bug.
 
-Where the first operand of such an op is what a step is given, OpenVINO 2026.4 puts the result in its place,
-and copies the next step's over it before it carries the result on.
+If the first operand is an input slice, OpenVINO 2026.4 writes the result into its buffer, and copies the next
+slice over it before the carried value is read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ COMMUTATIVE = (onnx.AddOp, onnx.MulOp)
 
 
 def is_scanned_first(op: OnnxOp) -> bool:
-    """Whether the first operand is an input of the Scan around, and the second is none."""
+    """Return whether the first operand only is an input of the enclosing Scan."""
     first, second = op.operands
     return _is_scanned(first) and not _is_scanned(second)
 

@@ -1,6 +1,6 @@
-"""ScatterND by a product with a matrix of 0 and 1, for runtimes that add up wrongly in it.
+"""ScatterND as a product with a 0/1 matrix, for runtimes whose `add` is wrong.
 
-The matrix has a row for each place and a column for each update, so it is for few of either.
+The matrix has a row for each element and a column for each update: only for few of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from passes.emit.shape_math import ShapeMath
 
 
 def _end(dtype: Any, sign: int) -> np.ndarray:
-    """The largest number of a dtype, or for a negative sign the lowest."""
+    """Return the largest number of a dtype, or for a negative sign the lowest."""
     if not np.issubdtype(dtype, np.integer):
         return np.array(sign * np.inf, dtype)
     limits = np.iinfo(dtype)
@@ -34,7 +34,7 @@ REDUCTIONS: Mapping[str, tuple[type[OnnxOp], Callable[[Any], np.ndarray]]] = {
     "max": (onnx.ReduceMaxOp, lambda dtype: _end(dtype, -1)),
     "min": (onnx.ReduceMinOp, lambda dtype: _end(dtype, 1)),
 }
-"""The reduction of each kind, and what changes nothing in it."""
+"""The reduction of each kind, and its neutral element."""
 
 OF_PLACES: Mapping[type[OnnxOp], str] = {
     onnx.RangeOp: "s64",
@@ -45,12 +45,12 @@ OF_PLACES: Mapping[type[OnnxOp], str] = {
 
 
 def scatter_nd(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Sums, or what is written to each place once: of places that are written to twice ONNX says nothing."""
+    """Decompose `add` and `none`; ONNX leaves `none` undefined for repeated indices."""
     return None if op.call().attribute("reduction", "none") in REDUCTIONS else scatter_or_reduce(emit, op)
 
 
 def scatter_or_reduce(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """The same, and products and extremes."""
+    """Decompose all reductions."""
     assert isinstance(op, onnx.ScatterNDOp)
     how = op.call().attribute("reduction", "none")
     depth = shape_of(op.indices)[-1] if has_rank(op.indices) else None
@@ -79,7 +79,7 @@ def scatter_or_reduce(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 
 def _reduced(how: str, rows: Expr, hits: Expr, written: Expr) -> Expr:
-    """The rows, each reduced with those of `written` that hit it."""
+    """Reduce each row with the rows of `written` that hit it."""
     e, ends = rows.e, rows.e.ints([2])
     reduction, neutral = REDUCTIONS[how]
     none = e(e.emit.constant(neutral(_numpy(rows))))
@@ -97,7 +97,7 @@ def _numpy(x: Expr) -> Any:
 
 
 def _numbered(indices: Expr, sizes: Sequence[Expr]) -> Expr:
-    """Tuples of places as numbers of what their first axes have, in one line."""
+    """Return flat indices from index tuples, as a vector."""
     e, total = indices.e, indices.e.ints([0])
     for axis, size in enumerate(sizes):
         column = indices.apply(onnx.GatherOp, e(e.emit.constant(np.array(axis, np.int64))), axis=-1)

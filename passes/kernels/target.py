@@ -1,4 +1,4 @@
-"""What a compilation is for: an execution provider, an opset, and a number of threads."""
+"""Compilation target: an execution provider, an opset, and a number of threads."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ from passes.kernels.portable_forms import PortableForm, portable_form
 from passes.kernels.wrong_forms import wrong_form
 
 DEFAULT_OPSET = 18
-"""The newest at which onnxruntime's CUDA provider has kernels for everything that gradc emits."""
+"""Newest opset at which onnxruntime's CUDA provider has kernels for all ops that gradc emits."""
 
 MOST_THREADS = 4096
-"""More than any machine is known to have; each takes memory."""
+"""Limit above any known machine; each thread takes memory."""
 
 
 def usable_threads() -> int:
-    """The cores that this process may run on."""
+    """Return the number of cores that this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def check_threads(what: str, threads: int) -> None:
-    """Raise UsageError, which calls the number `what`, unless a runtime could be given so many threads."""
+    """Raise UsageError, naming the number `what`, unless it is a valid thread count."""
     if threads < 1:
         raise UsageError(Diagnostic("error", sentence(what, threads, "1 or more")))
     if threads > MOST_THREADS:
@@ -59,11 +59,11 @@ def check_threads(what: str, threads: int) -> None:
 
 @dataclass(frozen=True)
 class Target:
-    """What runs the model: an execution provider of onnxruntime (`cpu`, `cuda`), or the CPU provider and
-    other runtimes (`portable`); the opset that it is written in, and the threads within an op that it is
-    meant to run with. With `strict_ieee`, no form that may turn an inf into a NaN through a zero of its own.
+    """A target: onnxruntime's provider `cpu` or `cuda`, or `portable` (the CPU provider and other runtimes);
+    the opset to write; the intra-op thread count. `strict_ieee` avoids lowerings that can turn inf into NaN
+    (0 * inf).
 
-    Raises UsageError for any other word, for an opset older than gradc writes, and for no threads.
+    Raises UsageError for an unknown name, an opset older than gradc writes, or an invalid thread count.
     """
 
     name: str = "cpu"
@@ -75,7 +75,7 @@ class Target:
     def of(
         cls, name: str, opset: int | None = None, threads: int | None = None, strict_ieee: bool = False
     ) -> Target:
-        """The target with the defaults in place of what is None."""
+        """Return the target, with defaults for None."""
         given = {"opset": opset, "threads": threads}
         known = {key: value for key, value in given.items() if value is not None}
         return cls(name, **known, strict_ieee=strict_ieee)
@@ -99,17 +99,17 @@ class Target:
 
     @property
     def symmetric_pads(self) -> str | None:
-        """Why a ConvTranspose must have equal pads at both ends of an axis, None if it need not."""
+        """Why a ConvTranspose must have equal pads at both ends of an axis; None if it need not."""
         return symmetric_pads(self.name)
 
     @property
     def narrow_integers(self) -> str | None:
-        """Why arithmetic on run-time sizes stays within 31 bits, None if it has all of an s64."""
+        """Why size arithmetic must stay within 31 bits; None if s64 is available."""
         return narrow_integers(self.name)
 
     def lacks(self, op: type[OnnxOp], dtype: str) -> str | None:
-        """Why this target can run neither an op on tensors of one dtype nor what `expand-ops` writes in its
-        place, None if it can."""
+        """Return why this target can run neither an op on tensors of one dtype nor its decomposition; None if
+        it can."""
         return _lacks(self.name, self.opset, op, dtype)
 
     def lacks_uncached(self, op: type[OnnxOp], dtype: str) -> str | None:
@@ -117,11 +117,11 @@ class Target:
         return None if reason is None or self._can_expand(op, dtype) else reason
 
     def lacks_kernel(self, op: OnnxOp) -> str | None:
-        """Why this target cannot run this very op, None if it can."""
+        """Return why this target cannot run this op; None if it can."""
         return self._misses_kernel(op, variable_types(op))
 
     def leaves_to_runtime(self, op: OnnxOp) -> bool:
-        """Whether the runtime, which has no kernel for an op, writes others in its place."""
+        """Return whether the runtime, which has no kernel for an op, inlines its function body."""
         name = op.onnx_name()
         since = EXPANDED_BY_RUNTIME.get(name)
         return (
@@ -132,27 +132,27 @@ class Target:
         )
 
     def may_fail_on_empty(self, op: OnnxOp) -> bool:
-        """Whether what the runtime writes in place of an op fails for sizes that the operands may have."""
+        """Return whether the inlined body of an op fails for sizes that the operands may have."""
         if op.onnx_name() not in FAILS_ON_EMPTY or not self.leaves_to_runtime(op):
             return False
         data = op.operands[0]
         return not shapes.has_rank(data) or not all(is_at_least(dim, 1) for dim in shapes.shape_of(data))
 
     def has_form(self, op: OnnxOp) -> bool:
-        """Whether the opset has the op with its attributes, inputs and types."""
+        """Return whether the opset has the op with its attributes, inputs and types."""
         first, last = opset_range(op)
         return first <= self.opset and (last is None or self.opset < last)
 
     def lacks_form(self, op: OnnxOp) -> str | None:
-        """Why this target can run an op in no form that a pass gives it, None if it can: as it is, with half
-        types widened, or as what `expand-ops` writes in its place."""
+        """Return why no pass can make an op run on this target; None if it runs as it is, with widened half
+        types, or decomposed."""
         if not self.has_form(op):
             return self._lacks_older_form(op)
         reason = None if isinstance(op, OnnxConstant) else self.lacks_kernel(op)
         return None if reason is None or self.expands(op) or self._runs_wide(op) else reason
 
     def _lacks_older_form(self, op: OnnxOp) -> str | None:
-        """Why this target cannot run the older form of an op, None if it can."""
+        """Return why this target cannot run the older form of an op; None if it can."""
         emit = Emitter()
         try:
             if not write_older_form(emit, op):
@@ -163,8 +163,8 @@ class Target:
             emit.discard()
 
     def expands(self, op: OnnxOp) -> bool:
-        """Whether other ops are to stand in place of this one: there are such, and it has no kernel, also not
-        where half types are widened, nor does the runtime write others."""
+        """Return whether to decompose this op: a decomposition exists, and it has no kernel, not even for
+        widened half types, nor does the runtime inline its body."""
         if (form := self.avoided(op)) is not None:
             return form.write is not None
         expansion = EXPANSIONS.get(type(op))
@@ -175,7 +175,7 @@ class Target:
         return self._can_expand(type(op), variable_types(op)[expansion.data])
 
     def avoided(self, op: OnnxOp) -> PortableForm | None:
-        """The form of an op that some runtime of this target computes wrongly, if it has one."""
+        """Return the variant of an op that a runtime of this target computes wrongly, or None."""
         return portable_form(op) if self.name == "portable" else None
 
     def _can_expand(self, op: type[OnnxOp], dtype: str) -> bool:
@@ -194,7 +194,7 @@ class Target:
         return wide != types and self._misses_kernel(op, wide) is None
 
     def _misses(self, op: type[OnnxOp], dtype: str) -> str | None:
-        """Why there is no kernel for an op on tensors of one dtype, None if there is."""
+        """Return why there is no kernel for an op on tensors of one dtype; None if there is."""
         if reason := self._misses_op(op):
             return reason
         version = schema_version(op, self.opset)
@@ -205,7 +205,7 @@ class Target:
         return f"{op.onnx_name()} has no {dtype} kernel on {self.name} at opset {self.opset}"
 
     def _misses_kernel(self, op: OnnxOp, types: Mapping[str, str]) -> str | None:
-        """Why there is no kernel for an op if its type variables are these, None if there is."""
+        """Return why there is no kernel for an op with these type variables; None if there is."""
         if reason := self._misses_op(type(op)):
             return reason
         name, since = op.onnx_name(), revision(type(op), self.opset)
@@ -221,7 +221,7 @@ class Target:
         return failing and f"{name} with {failing} fails for {shown} on {self.name}"
 
     def _misses_op(self, op: type[OnnxOp]) -> str | None:
-        """Why the target does without an op, whatever its types."""
+        """Return why the target does not have an op of any type, or None."""
         if reason := shunned(self.name).get(op.onnx_name()):
             return f"{op.onnx_name()} is not {self.name}: {reason}"
         if schema_version(op, self.opset) is None:
@@ -231,23 +231,23 @@ class Target:
 
 @cache
 def _lacks(name: str, opset: int, op: type[OnnxOp], dtype: str) -> str | None:
-    """For any number of threads, strict or not: the same kernels are there."""
+    """Cached `lacks`; thread count and strictness do not matter."""
     return Target(name, opset, threads=1).lacks_uncached(op, dtype)
 
 
 def schema_version(op: type[OnnxOp], opset: int) -> Version | None:
-    """What the schema of an op admits at an opset, None if the op is younger."""
+    """Return the schema version of an op at an opset; None if the op is newer."""
     known = [version for version in op.VERSIONS if version.since <= opset]
     return known[-1] if known else None
 
 
 def revision(op: type[OnnxOp], opset: int) -> int:
-    """The number of the schema that is in force at an opset, by which runtimes register kernels."""
+    """Return the schema number in force at an opset, by which runtimes register kernels."""
     return max(since for since in op.REVISIONS if since <= opset)
 
 
 def variable_types(op: OnnxOp) -> dict[str, str]:
-    """The dtype word of each type variable of an op; the tables of kernels know those of tensors alone."""
+    """Return the dtype of each type variable of an op; kernel tables have tensor types only."""
     found: dict[str, str] = {}
     definition = op.get_irdl_definition()
     for name, _ in (*definition.operands, *definition.results):
@@ -264,7 +264,7 @@ def variable_types(op: OnnxOp) -> dict[str, str]:
 class TargetPass(ModulePass):
     """A pass with the options `target`, `opset`, `threads` and `strict_ieee`.
 
-    The threads are by default the cores of this process; a number that was given is always printed.
+    The thread count defaults to the cores of this process; an explicit one is always printed.
     """
 
     target: str = "cpu"
@@ -273,7 +273,7 @@ class TargetPass(ModulePass):
     strict_ieee: bool = False
 
     def __post_init__(self) -> None:
-        _ = self.env  # refuses what is no target before any pass has run
+        _ = self.env  # reject an invalid target before any pass runs
 
     @property
     def env(self) -> Target:

@@ -1,4 +1,4 @@
-"""Arithmetic on integers of eight bits, which wraps in ONNX and saturates in OpenVINO."""
+"""8-bit arithmetic, which wraps in ONNX and saturates in OpenVINO."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def is_of_bytes(op: OnnxOp) -> bool:
 
 
 def in_32_bits(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Compute in s32, and keep the last eight bits: for s8 those from -128 on."""
+    """Compute in s32, and keep the last eight bits, from -128 on for s8."""
     dtype = element_type_of(op.results[0])
     wide = [emit(onnx.CastOp(value, to=i32)) for value in op.operands]
     found = emit(type(op)(*wide))

@@ -1,4 +1,4 @@
-"""Forms of ops at which a runtime fails or is wrong, for which `expand-ops` writes others."""
+"""Op variants at which a runtime fails or is wrong; `expand-ops` decomposes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from passes.kernels import affine_grid, inverse_transforms, local_response, norm
 
 @dataclass(frozen=True)
 class WrongForm:
-    """`what` says the form in words, `holds` whether an op may have it."""
+    """A variant of an op: `what` names it, `holds` tests whether an op may have it."""
 
     what: str
     holds: Callable[[OnnxOp], bool]
@@ -23,7 +23,7 @@ def _has_no_hidden_size(op: OnnxOp) -> bool:
 
 
 NO_HIDDEN_SIZE = WrongForm("no hidden_size", _has_no_hidden_size)
-"""ONNX may leave it to the weights; `simplify` gives it where these have sizes that are known."""
+"""ONNX allows inferring it from the weights; `simplify` sets it for static shapes."""
 
 WRONG_FORMS: Mapping[str, Mapping[type[OnnxOp], WrongForm]] = {
     "cpu": {
@@ -35,10 +35,10 @@ WRONG_FORMS: Mapping[str, Mapping[type[OnnxOp], WrongForm]] = {
         onnx.LRNOp: WrongForm("an even size, or no image", local_response.is_no_image),
     }
 }
-"""Execution provider -> op -> the form at which its kernel is wrong or fails."""
+"""Execution provider -> op -> the variant at which its kernel fails or is wrong."""
 
 
 def wrong_form(provider: str, op: OnnxOp) -> str | None:
-    """What a provider's kernel gets wrong of an op, None if nothing."""
+    """Return the variant of an op that a provider's kernel gets wrong, or None."""
     found = WRONG_FORMS.get(provider, {}).get(type(op))
     return found.what if found is not None and found.holds(op) else None
