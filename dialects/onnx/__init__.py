@@ -23,7 +23,7 @@ from dialects.onnx.types import (
 
 
 class OnnxConstants(ConstantMaterializationInterface):
-    """Turns the attributes that `fold` returns into `onnx.Constant`."""
+    """Materializes the attributes that `fold` returns as `onnx.Constant`."""
 
     def materialize_constant(self, value: Attribute, type: Attribute) -> Operation | None:
         if not isinstance(value, DenseIntOrFPElementsAttr) or value.type != type:
@@ -32,18 +32,18 @@ class OnnxConstants(ConstantMaterializationInterface):
 
 
 _OTHERS: dict[str, type[Operation]] = {"Node": NodeOp, "Yield": YieldOp}
-"""Ops of the dialect that are none of the standard domain."""
+"""Ops of the dialect outside the standard domain."""
 
 
 def known_op(name: str) -> type[Operation] | None:
-    """The class of an op of the dialect, by its name within it."""
+    """Return the class of an op of the dialect by its name, or None."""
     if name in _OTHERS:
         return _OTHERS[name]
     return ops.op_class(name) if name in ops.op_names() else None
 
 
 class _OnnxDialect(Dialect):
-    """A dialect whose classes are made as they are asked for: `dialects.context` asks by name."""
+    """A dialect that creates op classes on demand: `dialects.context` looks them up by name."""
 
     @property
     def operations(self) -> Iterator[type[Operation]]:

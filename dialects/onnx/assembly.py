@@ -1,7 +1,7 @@
-"""The text of an ONNX op: `onnx.Pad %x, %pads, _, %axes {mode = "edge"} : (types) -> type`.
+"""Assembly format of ONNX ops: `onnx.Pad %x, %pads, _, %axes {mode = "edge"} : (types) -> type`.
 
-`_` stands for an optional operand that is absent before one that is given. Lists of integers are
-written `[2, 2]`, integers without their type, which is always i64.
+`_` denotes an absent optional operand before a present one. Lists of integers are written `[2, 2]`, integers
+without their type, which is always i64.
 """
 
 from __future__ import annotations
@@ -72,23 +72,23 @@ def _floats(value: Attribute) -> list[float]:
 
 
 def _is_plain(value: Attribute) -> bool:
-    """Whether xDSL writes an array of floats in decimals: it does not read others back."""
+    """Return whether xDSL prints all floats of an array in decimals that it can parse back."""
     return all(isfinite(x) and np.float32(f"{x:.6e}") == x for x in _floats(value))
 
 
 def print_regions(printer: Printer, regions: Mapping[str, Region]) -> None:
-    """`then_branch {...} else_branch {...}`"""
+    """Print `then_branch {...} else_branch {...}`."""
     for name, region in regions.items():
         printer.print_string(f" {name} ")
         printer.print_region(region, print_empty_block=False)
 
 
 def print_dense(printer: Printer, value: DenseIntOrFPElementsAttr) -> None:
-    """A dense tensor, with the bytes in hexadecimal where xDSL's own text would not read back.
+    """Print a dense tensor, with hexadecimal bytes if xDSL could not parse its own text.
 
-    xDSL writes floats that are not finite, and whole ones of more than six digits, as the integer of
-    their bits, and reads that as the number itself. It does so for the elements of a short list and
-    for that of a splat; a long list it writes in hexadecimal anyway.
+    xDSL prints non-finite floats, and integral ones of more than six digits, as the integer of their bits,
+    and parses that as the number itself. This affects the elements of short lists and of splats; long lists
+    are hexadecimal anyway.
     """
     array = to_numpy(value).reshape(-1)
     short = array.size <= LONGEST_LIST
@@ -101,7 +101,7 @@ def print_dense(printer: Printer, value: DenseIntOrFPElementsAttr) -> None:
 
 
 LONGEST_LIST = 100
-"""The elements of a tensor that xDSL writes one by one."""
+"""Elements up to which xDSL prints a tensor one by one."""
 
 
 def _reads_back(array: np.ndarray) -> bool:
@@ -112,7 +112,7 @@ def _reads_back(array: np.ndarray) -> bool:
 
 
 def parse_operands(parser: Parser) -> list[UnresolvedOperand | None]:
-    """Operands up to the attributes or the type."""
+    """Parse operands up to the attributes or the type."""
     first = parser.parse_optional_unresolved_operand()
     if first is None and parser.parse_optional_keyword("_") is None:
         return []
@@ -142,7 +142,7 @@ def parse_regions(parser: Parser, names: Sequence[str]) -> list[Region]:
 def parse_attributes(
     parser: Parser, kinds: Mapping[str, str]
 ) -> tuple[dict[str, Attribute], dict[str, Attribute]]:
-    """The properties, whose kinds are given, and all other attributes."""
+    """Return the properties, whose kinds are given, and all other attributes."""
     properties: dict[str, Attribute] = {}
     attributes: dict[str, Attribute] = {}
     for name, value in parser.parse_optional_attr_dict().items():

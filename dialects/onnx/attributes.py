@@ -37,11 +37,11 @@ TYPE_PROTO = AnyAttr()
 SPARSE_TENSOR = AnyAttr()
 
 SEGMENTS = "operandSegmentSizes"
-"""The one property that is IRDL's and not ONNX's."""
+"""The one property that belongs to IRDL, not to ONNX."""
 
 
 def to_attribute(value: object, kind: str) -> Attribute:
-    """The attribute that the Python value of an ONNX attribute of a kind is stored as."""
+    """Return the MLIR attribute for the Python value of an ONNX attribute of a kind."""
     match value:
         case Attribute():
             return value
@@ -61,14 +61,13 @@ def to_attribute(value: object, kind: str) -> Attribute:
 
 
 def text_attribute(value: str | bytes) -> StringAttr | BytesAttr:
-    """A word. MLIR's text tells those of ASCII from those of any bytes, and so do we."""
+    """Return a string attribute; like MLIR's text, it separates ASCII strings from bytes."""
     data = value.encode() if isinstance(value, str) else value
     return StringAttr(data.decode()) if data.isascii() else BytesAttr(data)
 
 
 def as_stored(value: Attribute) -> Attribute:
-    """A word, or a list of words, in the form of `text_attribute`, from a text that spells letters as they
-    are. Anything else is as it should be."""
+    """Normalise a parsed string, or list of strings, to the form of `text_attribute`."""
     if isinstance(value, ArrayAttr) and any(isinstance(element, StringAttr) for element in value):
         return ArrayAttr(map(_stored_word, value))
     return _stored_word(value)
@@ -83,7 +82,7 @@ def text_bytes(value: StringAttr | BytesAttr) -> bytes:
 
 
 def list_attribute(values: Sequence[object], kind: str) -> Attribute:
-    """The attribute for a list; ValueError if the kind is another one, or one of the values is."""
+    """Return the attribute for a list. Raises ValueError if a value is not of the kind."""
     if kind == "INTS" and all(isinstance(x, int | np.integer) for x in values):
         return ints_attribute(tuple(int(x) for x in values))  # pyright: ignore
     if kind == "FLOATS" and all(isinstance(x, float | int | np.number) for x in values):
@@ -94,7 +93,7 @@ def list_attribute(values: Sequence[object], kind: str) -> Attribute:
 
 
 def to_python(value: Attribute) -> Python:
-    """The Python value; tensors are views, and what is no value (an element type) stays as it is."""
+    """Return the Python value; tensors are views, and element types stay attributes."""
     match value:
         case DenseIntOrFPElementsAttr():
             return to_numpy(value)

@@ -1,8 +1,8 @@
-"""What all ONNX ops share: construction, assembly format, verifier, folding, opset range.
+"""Base class of ONNX ops: construction, assembly format, verifier, folding, opset range.
 
-The classes themselves are made in `ops` from what the schemas say. The rest is in tables keyed by an op's
-name: kinds in `traits`, shapes in `infer`, numpy semantics in `kernels`, patterns in `canonicalize`. An op
-without a shape rule has the result types that it is given, one without a kernel does not fold.
+The op classes are created in `ops` from the schemas. Tables keyed by op name hold the rest: categories in
+`traits`, shapes in `infer`, numpy semantics in `kernels`, patterns in `canonicalize`. An op without a shape
+rule keeps its declared result types, one without a kernel does not fold.
 """
 
 from __future__ import annotations
@@ -60,43 +60,43 @@ __all__ = [
 ]
 
 Value = SSAValue | Operation
-"""What a constructor takes for an operand; an operation stands for its one result."""
+"""Operand types of constructors; an operation denotes its only result."""
 
 UNROUNDED = "gradc.unrounded"
-"""On the Cast of a number to a half type: what is computed in f32 after all takes the number as it is."""
+"""On a Cast of a number to a half type: computation in f32 uses the number without rounding."""
 
 PACKED = "gradc.packed"
-"""On an op that unpacks a weight: a file holds this as it was packed, and runtimes fold the op."""
+"""On an op that unpacks a weight: the weight is stored packed, and runtimes fold the op."""
 
 CODED = frozenset(("DequantizeLinear",))
-"""Ops that are not folded: runtimes compute with the codes that they read."""
+"""Ops that are not folded: runtimes compute with the quantized values."""
 
 FOLDED_BYTES = 256 * 2**20
-"""No fold makes a larger constant than this."""
+"""Size limit of folded constants."""
 
 FOLDED_FREELY = 2**20
-"""Bytes of a constant that a fold may make in any case; a larger one has to take the place of as many."""
+"""Size up to which a folded constant may be larger than the constants that it replaces."""
 
 DISCARDABLE = ("gradc.", "source.")
-"""Prefixes of the attributes that an op may carry beside its own."""
+"""Prefixes of additional attributes that an op may have."""
 
 
 class OnnxOp(
     VerifiedOnce, IRDLOperation, InfersTypes, HasFolderInterface, HasCanonicalizationPatternsInterface, ABC
 ):
-    """An op of ONNX's standard domain; an attribute that is not given has the schema's default."""
+    """An op of ONNX's standard domain; attributes that are not given have the schema's default."""
 
     SIGNATURE: ClassVar[Signature]
-    """What the schemas say."""
+    """The op's schema."""
 
     TYPES: ClassVar[Mapping[str, str]] = {}
-    """The type variable of each operand and result, or the dtype where the schema fixes it."""
+    """The type variable, or fixed dtype, of each operand and result."""
 
     REVISIONS: ClassVar[tuple[int, ...]] = ()
-    """The opsets in which the schema was revised, oldest first, from the one in force at opset 13 on."""
+    """The opsets with a revised schema, oldest first, from the one in force at opset 13 on."""
 
     VERSIONS: ClassVar[tuple[Version, ...]] = ()
-    """What the revisions admit, oldest first; one that admits what the one before does is left out."""
+    """What the revisions admit, oldest first; one that admits the same as its predecessor is left out."""
 
     def __init__(
         self,
@@ -105,10 +105,10 @@ class OnnxOp(
         result_types: Sequence[Attribute] | None = None,
         **attributes: Any,
     ):
-        """Infers the result types; raises GradcError where operands and attributes contradict.
+        """Infer the result types; raises GradcError if operands and attributes contradict each other.
 
-        `results` is the number of results of an op where that is free (Split), `result_types` declares them
-        where nothing else tells a type. Regions are given as attributes are, by name.
+        `results` is the number of results if it varies (Split); `result_types` declares types that cannot be
+        inferred. Regions are given by name, like attributes.
         """
         cls = type(self)
         given = by_name(cls, operands, attributes)
@@ -124,7 +124,7 @@ class OnnxOp(
             types = _declared(cls, _result_types(cls, named, properties, results), result_types)
         except GradcError as error:
             raise error.mapped(lambda d: replace(d, subject=self.name)) from None
-        # not IRDL's constructor, which looks at each definition again, for as long as all the above takes
+        # IRDL's constructor would process each definition again, which doubles the time
         Operation.__init__(
             self, operands=sum(groups, ()), result_types=types, properties=properties, regions=regions
         )
@@ -134,21 +134,21 @@ class OnnxOp(
         return cls.name.removeprefix("onnx.")
 
     def onnx_inputs(self) -> list[SSAValue | None]:
-        """The operands in schema order; an absent optional one is None, trailing ones are left out."""
+        """Return the operands in schema order; absent ones are None, trailing ones are omitted."""
         if not is_segmented(type(self)):
             return list(self.operands)
         return in_order(self._operands_by_name())
 
     def onnx_attributes(self) -> dict[str, Python]:
-        """The attributes that are given, as Python values; an element type is an MLIR type."""
+        """Return the given attributes as Python values; an element type is an MLIR type."""
         return python_values(self.properties)
 
     def onnx_properties(self) -> dict[str, Attribute]:
-        """The attributes that are given, as they are stored."""
+        """Return the given attributes as stored."""
         return {name: value for name, value in self.properties.items() if name != SEGMENTS}
 
     def named_regions(self) -> dict[str, Region]:
-        """The attributes that are graphs."""
+        """Return the graph attributes."""
         return dict(zip(region_names(type(self)), self.regions, strict=True))
 
     def call(self) -> Call:
@@ -171,7 +171,7 @@ class OnnxOp(
         return results[min(index, len(results) - 1)][0]
 
     def unread_results(self) -> list[SSAValue]:
-        """The optional results that nobody reads: a model need not name them."""
+        """Return optional results without uses, which a model need not name."""
         ports = self.SIGNATURE.results
         if not any(port.option == OPTIONAL for port in ports) or self._is_training():
             return []
@@ -183,16 +183,16 @@ class OnnxOp(
         ]
 
     def _presents(self) -> set[str]:
-        """The results without which onnxruntime does not take a past, as of an Attention."""
+        """Return the results that onnxruntime requires with a past state, as in Attention."""
         pasts = (name for name, value in self._operands_by_name().items() if value is not None)
         return {name.replace("past_", "present_") for name in pasts if name.startswith("past_")}
 
     def _is_training(self) -> bool:
-        """Of a BatchNormalization, all of whose results a model then has to name."""
+        """Return whether it is a BatchNormalization in training, whose results a model must all name."""
         return bool(self.onnx_attributes().get("training_mode"))
 
     def is_deterministic(self) -> bool:
-        """Whether the results are the same for the same operands."""
+        """Return whether equal operands always give equal results."""
         if self.onnx_name() not in traits.RANDOM_IN_TRAINING:
             return self.onnx_name() not in traits.RANDOM
         training = self.onnx_inputs()[2:]
@@ -214,14 +214,14 @@ class OnnxOp(
             check_control(self, self.named_regions())
 
     def fold(self) -> Sequence[SSAValue | Attribute] | None:
-        """The results as constants, where they are known and not too large."""
+        """Return the results as constants, if they are known and not too large."""
         if self._may_fold() and (sizes := self._fold_sizes()) is not None:
             return sizes
         arrays = self.fold_arrays(constant_of)
         return None if arrays is None else [from_numpy(array) for array in arrays]
 
     def fold_arrays(self, array_of: Callable[[SSAValue], np.ndarray | None]) -> list[np.ndarray] | None:
-        """The results, if `array_of` knows all operands, and they are not too large."""
+        """Return the results, if `array_of` knows all operands and the results are not too large."""
         if not self._may_fold():
             return None
         arrays = [None if value is None else array_of(value) for value in self.onnx_inputs()]
@@ -236,7 +236,7 @@ class OnnxOp(
         except GradcError:
             return None
         if self.onnx_name() in traits.VIEWS and arrays[0] is not None:
-            return [arrays[0].reshape(found[0].shape)]  # the bytes that are there
+            return [arrays[0].reshape(found[0].shape)]  # shares the operand's buffer
         return found
 
     def _may_fold(self) -> bool:
@@ -245,7 +245,7 @@ class OnnxOp(
         return self.onnx_name() in kernels.KERNELS and self.is_deterministic()
 
     def _fold_sizes(self) -> Sequence[Attribute] | None:
-        """Sizes that follow from types alone: Shape of a static tensor, and arithmetic on it."""
+        """Return sizes that follow from types alone: Shape of a static tensor, and arithmetic on it."""
         dims = dims_of(self.results[0]) if len(self.results) == 1 else None
         if dims is None or not all(isinstance(dim, int) for dim in dims):
             return None
@@ -256,8 +256,8 @@ class OnnxOp(
         return [from_numpy(np.array(dims, dtype.numpy).reshape(type_.get_shape()))]
 
     def _worth_folding(self) -> bool:
-        """Weights are held once: a large constant is not made beside one that others read, nor a wider one.
-        Runtimes fold these when they load the model."""
+        """Return whether folding does not duplicate or widen a large constant, which runtimes fold on
+        loading."""
         if fold_work.is_too_much(self.call(), self.results):
             return False
         made = sum(_bytes(result) for result in self.results)
@@ -268,7 +268,7 @@ class OnnxOp(
 
     @classmethod
     def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from dialects.onnx.canonicalize import patterns_of  # which imports the op classes
+        from dialects.onnx.canonicalize import patterns_of  # imports the op classes
 
         return patterns_of(cls.name)
 
@@ -300,7 +300,7 @@ class OnnxOp(
 
 
 class OnnxConstant(OnnxOp, ABC):
-    """The base of Constant, whose text is `onnx.Constant dense<[1, 2]> : tensor<2xi64>`."""
+    """Base of Constant, whose text is `onnx.Constant dense<[1, 2]> : tensor<2xi64>`."""
 
     traits = traits_def(ConstantLike(), Pure())
 
@@ -313,7 +313,7 @@ class OnnxConstant(OnnxOp, ABC):
         Operation.__init__(self, operands=(), result_types=[value.type], properties={"value": value})
 
     def verified_state(self) -> State | None:
-        """The value's type and length stand for the value, which is not to be kept alive."""
+        """Return the state with the value's type instead of the value, which must not be kept alive."""
         value = self.properties.get("value")
         if not isinstance(value, DenseIntOrFPElementsAttr) or len(self.properties) != 1:
             return None
@@ -342,18 +342,18 @@ class OnnxConstant(OnnxOp, ABC):
         return cls.build(result_types=[value.type], properties={"value": value}, attributes=attributes)
 
 
-_result_types = result_types  # the name is that of a parameter, too
+_result_types = result_types  # a parameter has the same name
 
 
 def _declared(
     cls: type[OnnxOp], inferred: Sequence[Attribute | None], declared: Sequence[Attribute] | None
 ) -> Sequence[Attribute]:
-    """The declared types, or the inferred ones if none are."""
+    """Return the declared types, else the inferred ones."""
     if declared is not None:
         return declared
     known = [type_ for type_ in inferred if type_ is not None]
     if len(known) != len(inferred):
-        raise violation("types of the results", expected="result_types, as nothing else tells them")
+        raise violation("types of the results", expected="result_types, as they cannot be inferred")
     return known
 
 

@@ -1,7 +1,7 @@
-"""Index tuples that are all the places of a box: what exporters write for `x[:, 1:3]` and `x[:, 0]`.
+"""Index tuples that cover a box: what exporters write for `x[:, 1:3]` and `x[:, 0]`.
 
-An exporter numbers the places of every axis, spreads these numbers over the box, and joins them to a tensor
-of index tuples, which may hold many times the data. What it means is a start and a length an axis.
+An exporter expands the indices of every axis over the box and concatenates them to a tensor of index tuples,
+which may be many times larger than the data. It is equivalent to a start and a length per axis.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dialects.support.shapes import Dim, Shape
 
 @dataclass(frozen=True)
 class Places:
-    """Those of one axis: `size` from `start` on. `dropped`: one place, for which the box has no axis."""
+    """Indices of one axis: `size` from `start` on. `dropped`: one index, without an axis in the box."""
 
     start: int
     size: Dim
@@ -36,8 +36,7 @@ class Places:
 
 @dataclass(frozen=True)
 class _Component:
-    """The places of one axis as a tensor: one number everywhere, or numbers in a row along `axis`, which is
-    counted from the end."""
+    """The indices of one axis as a tensor: constant, or consecutive along `axis`, counted from the end."""
 
     start: int
     axis: int | None = None
@@ -45,8 +44,8 @@ class _Component:
 
 
 def box_of(indices: SSAValue, data: Shape, taken: Shape) -> list[Places] | None:
-    """The box of data that index tuples (..., K) go through in order, for the first K axes of data; None if
-    they do not, or that is not known. `taken` is the shape of what is read or written there."""
+    """Return the box of data that index tuples (..., K) enumerate in order over its first K axes, or None.
+    `taken` is the shape of the gathered or scattered data."""
     sizes = taken[: len(shapes.shape_of(indices)) - 1]
     components = _components(indices)
     if components is None or len(components) > len(data):
@@ -64,7 +63,7 @@ def box_of(indices: SSAValue, data: Shape, taken: Shape) -> list[Places] | None:
 
 
 def _places(component: _Component, axis: int | None, sizes: Sequence[Dim], dim: Dim) -> Places | None:
-    """Of a component that has to go along an axis of the tuples; of one number for None."""
+    """Return the indices of a component that must vary along `axis` of the tuples, or be constant if None."""
     start = component.start
     if start < 0:
         start += dim if isinstance(dim, int) else 0
@@ -86,7 +85,7 @@ def _components(indices: SSAValue) -> list[_Component] | None:
 
 
 def _parts(indices: SSAValue) -> Sequence[SSAValue]:
-    """The values of which index tuples are joined, one an entry."""
+    """Return the values that are concatenated to index tuples, one per entry."""
     op, last = indices.owner, len(shapes.shape_of(indices)) - 1
     if isinstance(op, ops.ConcatOp):
         is_joined = op.axis.value.data in (-1, last)
@@ -95,7 +94,7 @@ def _parts(indices: SSAValue) -> Sequence[SSAValue]:
 
 
 def _of_part(value: SSAValue) -> _Component | None:
-    """Of a tensor (..., 1): the last axis is left out."""
+    """Analyse a tensor (..., 1), without its last axis."""
     op = value.owner
     if isinstance(op, ops.UnsqueezeOp) and _adds_last(op):
         return _followed(op.data)
@@ -111,7 +110,7 @@ def _adds_last(op: ops.UnsqueezeOp) -> bool:
 
 
 def _followed(value: SSAValue) -> _Component | None:
-    """Through what only gives other shapes, which an exporter may stack."""
+    """Analyse a value through ops that only change its shape, iteratively, as exporters may stack many."""
     views: list[ops.ExpandOp | ops.ReshapeOp | ops.UnsqueezeOp] = []
     while isinstance(op := value.owner, ops.ExpandOp | ops.ReshapeOp | ops.UnsqueezeOp):
         views.append(op)
@@ -142,7 +141,7 @@ def _viewed(found: _Component, op: ops.ReshapeOp | ops.UnsqueezeOp) -> _Componen
 
 
 def _long_axes(shape: Shape) -> list[int]:
-    """The axes that may have other sizes than 1, counted from the end."""
+    """Return the axes that may have sizes other than 1, counted from the end."""
     return [len(shape) - axis for axis, dim in enumerate(shape) if dim != 1]
 
 

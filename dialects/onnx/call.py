@@ -1,4 +1,4 @@
-"""An ONNX op instance as plain data: what a shape rule or a numpy kernel is told."""
+"""An ONNX op instance as plain data: the input of shape rules and numpy kernels."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from dialects.support.diagnostics import violation
 from dialects.support.shapes import Dim, Shape, UnknownRank, show
 
 Python = int | float | str | list[int] | list[float] | list[str] | np.ndarray | Attribute
-"""An attribute's value in Python; an `Attribute` is an element type."""
+"""The Python value of an attribute; an `Attribute` is an element type."""
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """What is known of an operand: its shape, and where it is one, its constant value.
+    """Compile-time knowledge of an operand: its shape, and its value if constant.
 
-    `followed` are the elements of an integer scalar or vector that is short enough to be followed through
-    the graph (`values.dims_of`), each as far as it is known: a size that is computed from `Shape` keeps its
-    name. None for any other tensor.
+    `followed` holds the elements of a short integer scalar or vector as far as `values.dims_of` can trace
+    them through the graph: a size that is computed from `Shape` keeps its name. None for any other tensor.
     """
 
     shape: Shape
@@ -35,8 +34,8 @@ class Tensor:
 
     @property
     def dims(self) -> tuple[Dim, ...] | None:
-        """`followed`, and the elements of a constant integer scalar or vector however long it is: Split may
-        have more sizes than a tensor has axes. Made anew each time, since few ops ask."""
+        """`followed`, or the elements of a constant integer scalar or vector of any length, as of Split. Not
+        cached, since few ops need it."""
         if self.followed is not None or self.value is None:
             return self.followed
         if self.value.ndim > 1 or self.value.dtype.type not in (np.int64, np.int32):
@@ -45,7 +44,7 @@ class Tensor:
 
 
 class _Unranked(Tensor):
-    """An operand of unknown rank, or one that is no tensor: to look at its shape raises UnknownRank."""
+    """An operand of unknown rank, or not a tensor; reading its shape raises UnknownRank."""
 
     def __init__(self) -> None:
         pass
@@ -61,10 +60,10 @@ UNRANKED: Tensor = _Unranked()
 
 @dataclass(frozen=True)
 class Call:
-    """An op applied to operands; an optional operand that is not given is None, or beyond the end.
+    """An op applied to operands; an absent optional operand is None, or beyond the end.
 
-    `ranks` are those that the results are declared with: what tells the rank where only run time knows
-    how many axes are added or taken away. Empty for an op that is being made.
+    `ranks` are the declared ranks of the results, which determine the rank if the number of added or removed
+    axes is dynamic. Empty for an op under construction.
     """
 
     name: str
@@ -74,7 +73,7 @@ class Call:
     ranks: tuple[int, ...] = ()
 
     def operand(self, index: int) -> Tensor:
-        """An operand that the schema requires."""
+        """Return a required operand."""
         found = self.optional(index)
         if found is None:
             raise violation(f"input {index} of {self.name} is missing")
@@ -84,28 +83,28 @@ class Call:
         return self.operands[index] if index < len(self.operands) else None
 
     def unknown(self, what: str, decider: Tensor) -> Shape:
-        """The first result's shape where `decider`, an operand, decides its rank at run time.
+        """Return an all-dynamic shape of the first result, whose rank the value of `decider` determines.
 
-        UnknownRank where the result is not declared with a rank.
+        Raises UnknownRank if no rank is declared.
         """
         if not self.ranks:
             raise UnknownRank(f"{what} of {show(decider.shape)} decides a rank that is not declared")
         return (None,) * self.ranks[0]
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """An attribute's value, or the schema's default, which the caller states."""
+        """Return an attribute's value, or `default`, which must be the schema's."""
         return self.attributes.get(name, default)
 
 
 def axis_of(axis: int, rank: int, what: str = "axis") -> int:
-    """An axis counted from the front; raises GradcError outside [-rank, rank)."""
+    """Return a non-negative axis; raises GradcError outside [-rank, rank)."""
     if not -rank <= axis < rank:
         raise violation(what, given=axis, expected=f"[{-rank}, {rank - 1}] for rank {rank}")
     return axis % rank
 
 
 def axes_of(axes: list[int] | tuple[int, ...], rank: int) -> list[int]:
-    """Distinct axes counted from the front, in the given order."""
+    """Return distinct axes as non-negative indices, in the given order."""
     found = [axis_of(axis, rank, "axes") for axis in axes]
     if len(set(found)) != len(found):
         raise violation("axes", given=list(axes), expected="no axis twice")

@@ -1,4 +1,4 @@
-"""What constructor and parser of an ONNX op are given, in the order and the form in which the op holds it."""
+"""Conversion of arguments of an ONNX op's constructor and parser to operands and properties."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def region_names(cls: type[OnnxOp]) -> tuple[str, ...]:
 
 @cache
 def _required(cls: type[OnnxOp]) -> frozenset[str]:
-    """The attributes that must be given."""
+    """Return the required attributes."""
     properties = cls.get_irdl_definition().properties.items()
     return frozenset(n for n, d in properties if n != SEGMENTS and not isinstance(d, OptPropertyDef))
 
 
 @cache
 def is_segmented(cls: type[OnnxOp]) -> bool:
-    """Whether the op has several optional or variadic operands, so that a property says which are given."""
+    """Return whether the op has several optional or variadic operands, and so a segment sizes property."""
     return any(isinstance(option, AttrSizedOperandSegments) for option in cls.get_irdl_definition().options)
 
 
 def by_name(cls: type[OnnxOp], operands: Sequence[Any], attributes: dict[str, Any]) -> Sequence[Any]:
-    """What is given for each operand, by place or by name; the latter are taken out of the attributes."""
+    """Return the argument for each operand, positional or by name; pop the latter from the attributes."""
     names = operand_names(cls)
     if len(operands) == len(names):
         return operands
@@ -52,7 +52,7 @@ def by_name(cls: type[OnnxOp], operands: Sequence[Any], attributes: dict[str, An
 
 
 def properties_of(cls: type[OnnxOp], attributes: Mapping[str, object]) -> dict[str, Attribute]:
-    """The properties for attributes, of which None are not given; TypeError for one that there is not."""
+    """Return the properties for attributes other than None. Raises TypeError for unknown or missing ones."""
     kinds = cls.SIGNATURE.kinds
     for name in attributes:
         if name not in kinds:
@@ -79,7 +79,7 @@ def sequence(given: Any) -> Sequence[Any]:
 
 
 def group(definition: OpDef, values: Sequence[SSAValue | None], parser: Parser) -> list[Any]:
-    """The operands as IRDL wants them, one entry per definition; a variadic one takes all that are left."""
+    """Group operands per IRDL definition; a variadic one takes all that are left."""
     left = list(values)
     groups: list[Any] = []
     for name, kind in definition.operands:

@@ -1,4 +1,4 @@
-"""The types of the results of ops on sequences and optionals, from the types of their operands."""
+"""Result types of ops on sequences and optionals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Rule = Callable[[Types, Mapping[str, Attribute]], Types]
 
 
 def _at_position(index: int, rule: Rule) -> Rule:
-    """The rule of an op with a position in a sequence, of which runtimes read the first element unseen."""
+    """Wrap a rule to reject an empty position, whose first element runtimes read unchecked."""
 
     def checked(operands: Types, properties: Mapping[str, Attribute]) -> Types:
         position = operands[index] if index < len(operands) else None
@@ -50,7 +50,7 @@ def _insert(operands: Types, properties: Mapping[str, Attribute]) -> Types:
 
 
 def _element(operands: Types, properties: Mapping[str, Attribute]) -> Types:
-    """Of a sequence or an optional; what is neither is itself its element."""
+    """Return the element type of a sequence or optional; any other type is its own element."""
     (container, *_) = operands
     return [container.element if isinstance(container, SequenceType | OptionalType) else container]
 
@@ -79,7 +79,7 @@ def _general(type_: Attribute) -> Attribute:
 
 
 def joined(a: Attribute, b: Attribute) -> Attribute:
-    """The type of a value that may be of either type: sizes that differ are unknown."""
+    """Return the join of two types; differing sizes become dynamic."""
     if a == b or not isinstance(a, TensorType) or not isinstance(b, TensorType):
         return a if a == b else _general(a)
     ours, theirs = shapes.shape_of(a), shapes.shape_of(b)

@@ -1,7 +1,7 @@
 """The regions of If, Loop, Scan and SequenceMap, and their terminator.
 
-A region is a graph: its block arguments are the graph's inputs, what it yields are its outputs. It may read
-values from around it, as an ONNX graph does by name.
+A region is a graph: its block arguments are the graph's inputs, its yielded values the outputs. It may
+capture values from enclosing scopes, as an ONNX graph does by name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dialects.support.diagnostics import error_at
 
 @irdl_op_definition
 class YieldOp(IRDLOperation):
-    """The outputs of the graph that a region is."""
+    """Terminator with the outputs of a region's graph."""
 
     name = "onnx.Yield"
 
@@ -58,7 +58,7 @@ def check_regions(op: Operation, regions: Mapping[str, Region]) -> None:
 
 
 def check_control(op: Operation, regions: Mapping[str, Region]) -> None:
-    """Raise unless what the graphs take and yield is what the op gives them and makes of it."""
+    """Raise unless the inputs and outputs of the graphs match the op's operands and results."""
     kind = op.name.removeprefix("onnx.")
     for name, region in regions.items():
         inputs, outputs = region.block.args, list(_outputs(region))
@@ -83,6 +83,6 @@ def _outputs(region: Region) -> tuple[SSAValue, ...]:
 
 
 def _carried(op: Operation) -> int:
-    """How many values a Loop hands from one step to the next: its operands but trip count and condition."""
+    """Return the number of loop-carried values of a Loop: operands except trip count and condition."""
     found = getattr(op, "v_initial", ())
     return len(found)

@@ -1,7 +1,7 @@
-"""What a model says of values whose ranks do not follow at once from what makes them.
+"""Ranks that a model declares for values whose rank inference cannot determine.
 
-Exporters say it of one run, and of branches that were not taken: it is believed of what is still unknown
-once all else has been simplified.
+Exporters may record them from one run, and for untaken branches. So they are adopted only for values that are
+still unranked after all other simplifications.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DECLARED = "gradc.declared"
 
 
 def declare(op: Operation, types: Sequence[Attribute | None]) -> None:
-    """Note of an op what types its results are said to have, where that is of use."""
+    """Store the declared types of an op's results that add a rank."""
     found = [
         type_ if type_ is not None and _adds(result.type, type_) else NoneType()
         for result, type_ in zip(op.results, types, strict=True)
@@ -28,7 +28,7 @@ def declare(op: Operation, types: Sequence[Attribute | None]) -> None:
 
 
 def _adds(known: Attribute, declared: Attribute) -> bool:
-    """Whether a tensor is said to have a rank, of which nothing else is known."""
+    """Return whether a declared type adds a rank to an unranked tensor."""
     match known, declared:
         case UnrankedTensorType(), TensorType():
             return bool(known.element_type == declared.element_type)
@@ -37,12 +37,12 @@ def _adds(known: Attribute, declared: Attribute) -> bool:
 
 
 def adopt_declared(ops: Iterable[Operation]) -> bool:
-    """Give results whose ranks are still unknown the types that they are said to have, and forget what is
-    said of the others; whether there was anything to forget. Ops come in order."""
+    """Give results that are still unranked their declared types, and drop the other declarations. Ops come in
+    order. Return whether there were any declarations."""
     forgotten = adopted = False
     for op in ops:
         if adopted and isinstance(op, InfersTypes) and not all(map(has_rank, op.results)):
-            refine_results(op)  # of what is declared, another rank may follow
+            refine_results(op)  # adopted ranks may determine further ones
         declared = op.attributes.pop(DECLARED, None)
         if not isinstance(declared, ArrayAttr):
             continue

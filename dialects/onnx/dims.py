@@ -1,4 +1,4 @@
-"""Arithmetic on dims, of which some are expressions or unknown, and on vectors of sizes and axes."""
+"""Arithmetic on dims, including symbolic and unknown ones, and on vectors of sizes and axes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from dialects.support.memo import Memo
 from dialects.support.shapes import Dim, Shape, show
 
 TO_THE_END = 2**31 - 1
-"""No size reaches this: how a Slice says "to the end"."""
+"""A bound that no size reaches: the end of a Slice "to the end"."""
 
 
 def broadcast_dims(a: Dim, b: Dim) -> Dim:
-    """The larger of two dims of which one is 1, or both of two equal ones.
+    """Return the broadcast of two dims: equal, or one is 1.
 
-    A dim of unknown size against one that is known not to be 1 must be that size, or 1.
+    An unknown dim against one that is not 1 must be that size, or 1.
     """
     if a == 1 or a == b:
         return b
@@ -40,8 +40,8 @@ def broadcast_dims(a: Dim, b: Dim) -> Dim:
 
 
 def is_cut_to(a: Dim, b: Dim) -> bool:
-    """Whether `a` is min(n, b) of a number n above 1: a run in which the two broadcast has them equal, for
-    else both are more than 1."""
+    """Return whether `a` is min(n, b) with a number n > 1: if a and b broadcast they are equal, since
+    otherwise both exceed 1."""
     atom = a.atom if isinstance(a, Size) else None
     if not isinstance(atom, Extreme) or atom.function != "min" or b not in atom.forms:
         return False
@@ -49,7 +49,7 @@ def is_cut_to(a: Dim, b: Dim) -> bool:
 
 
 def broadcast(shapes: Sequence[Shape]) -> Shape:
-    """numpy's broadcast of any number of shapes."""
+    """Return numpy's broadcast of any number of shapes."""
     result: list[Dim] = []
     for dims in zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
         merged: Dim = 1
@@ -60,21 +60,21 @@ def broadcast(shapes: Sequence[Shape]) -> Shape:
 
 
 def ints(dims: Sequence[Dim] | None) -> list[int] | None:
-    """The elements of a vector, or None unless all of them are known."""
+    """Return the elements of a vector, or None unless all are static."""
     if dims is None or not all(isinstance(dim, int) for dim in dims):
         return None
     return [dim for dim in dims if isinstance(dim, int)]
 
 
 MOST_AXES = 64
-"""What numpy's arrays may have, and more than any runtime's tensors."""
+"""numpy's maximum rank, which exceeds that of all runtimes."""
 
 
 def vector(tensor: Tensor, what: str, most: int = MOST_AXES) -> tuple[Dim, ...] | None:
-    """The elements of an operand that is a vector of sizes or axes; None where its length is not known.
+    """Return the elements of a vector operand of sizes or axes; None if its length is unknown.
 
-    What is not known of them is None. Raises GradcError for more than `most`: an entry per axis, unless the
-    op has others.
+    Unknown elements are None. Raises GradcError for more than `most` elements: one per axis, unless the op
+    has more.
     """
     if tensor.rank != 1:
         raise violation(what, given=show(tensor.shape), expected="a vector")
@@ -89,7 +89,7 @@ def vector(tensor: Tensor, what: str, most: int = MOST_AXES) -> tuple[Dim, ...] 
 
 
 def _of(function: Callable[..., Form | None], *dims: Dim) -> Dim:
-    """What a function makes of dims that are known; None if one is not, or the result is too complex."""
+    """Apply a function to dims; None if one is unknown, or the result is too complex."""
     known = [dim for dim in dims if dim is not None]
     if len(known) < len(dims):
         return None
@@ -139,7 +139,7 @@ def mod(a: Dim, b: Dim) -> Dim:
 
 
 def truncated(a: Dim, b: Dim) -> Dim:
-    """ONNX's integer division, which rounds towards zero."""
+    """Return a/b rounded towards zero, as ONNX divides integers."""
     return _of(sizes.truncated, a, b)
 
 
@@ -152,17 +152,17 @@ def largest(*dims: Dim) -> Dim:
 
 
 def is_at_least(dim: Dim, least: int) -> bool:
-    """Whether a dim is proven to be no less."""
+    """Return whether a dim is proven to be at least `least`."""
     return dim is not None and bounds.is_at_least(dim, least)
 
 
 def is_negative(dim: Dim) -> bool:
-    """Whether a dim, or what is read as one, is proven to be below 0."""
+    """Return whether a dim, or another integer read as one, is proven to be below 0."""
     return dim is not None and bounds.upper(dim) < 0
 
 
 def vanishes_with(dim: Dim, other: Dim) -> bool:
-    """Whether a dim is proven to be 0 wherever another one is."""
+    """Return whether a dim is proven to be 0 wherever another one is."""
     if mod(dim, other) == 0:
         return True
     if not isinstance(dim, Size) or not isinstance(other, Size):
@@ -172,10 +172,10 @@ def vanishes_with(dim: Dim, other: Dim) -> bool:
 
 
 def quotient(numerator: Sequence[Dim], denominator: Sequence[Dim]) -> Dim:
-    """What a product of dims is when another product divides it: a dim, or None if it is not known.
+    """Return the quotient of two products of dims, or None if it is unknown.
 
-    Equal factors cancel, whether or not they are known to be more than 0: the division is only asked for
-    where they are. Raises GradcError where two static products do not divide.
+    Equal factors cancel even if they may be 0: the caller needs the quotient for nonzero factors only. Raises
+    GradcError if one static product does not divide the other.
     """
     top = list(numerator)
     bottom: list[Dim] = []
@@ -193,7 +193,7 @@ def quotient(numerator: Sequence[Dim], denominator: Sequence[Dim]) -> Dim:
 
 
 def sliced(dim: Dim, start: Dim, end: Dim, step: int) -> Dim:
-    """How many positions a Slice takes of a dim that is not known, or between bounds that are not."""
+    """Return the length of a Slice of a dynamic dim, or between dynamic bounds."""
     if step < 0:
         whole = start in (-1, TO_THE_END) and isinstance(end, int) and end <= -TO_THE_END
         return ceildiv(dim, -step) if whole else None
@@ -202,7 +202,7 @@ def sliced(dim: Dim, start: Dim, end: Dim, step: int) -> Dim:
         return None
     choose, ends = last
     if is_at_least(start, 0):
-        # a start beyond the end takes nothing, whether or not it is moved to the end
+        # a start beyond the end gives an empty slice, clamped or not
         taken = choose(*(subtract(each, start) for each in ends))
     elif is_negative(start):
         from_end = (subtract(each, add(dim, start)) for each in ends)
@@ -213,7 +213,7 @@ def sliced(dim: Dim, start: Dim, end: Dim, step: int) -> Dim:
 
 
 def _ends(dim: Dim, end: Dim) -> tuple[Callable[..., Dim], tuple[Dim, ...]] | None:
-    """The end of a Slice as the smallest or largest of forms; None for one that may be of either sign."""
+    """Return the end of a Slice as a minimum or maximum of forms; None if its sign is unknown."""
     if isinstance(end, int) and end >= TO_THE_END:
         return smallest, (dim,)
     if is_at_least(end, 0):
@@ -222,9 +222,9 @@ def _ends(dim: Dim, end: Dim) -> tuple[Callable[..., Dim], tuple[Dim, ...]] | No
 
 
 def slice_bounds(dim: int, start: int, end: int, step: int) -> tuple[int, int, int]:
-    """ONNX's clamping: a negative bound counts from the end once; after that it is -1 at the least.
+    """Clamp bounds as ONNX does: a negative bound counts from the end once, and is then at least -1.
 
-    Unlike a Python slice, an end of -dim - 1 or less with a negative step means "through index 0".
+    Unlike in a Python slice, an end of -dim - 1 or less with a negative step means "through index 0".
     """
     start = start + dim if start < 0 else start
     end = end + dim if end < 0 else end

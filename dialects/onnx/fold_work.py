@@ -1,6 +1,6 @@
-"""How much work it is to fold an op: what is too much is left to the runtime, which is quicker.
+"""Cost limit of constant folding: expensive folds are left to the faster runtime.
 
-A constant is small in a text, `dense<0.5> : tensor<4096x4096xf32>`, and a product of two of them is not.
+A constant is short as text, `dense<0.5> : tensor<4096x4096xf32>`, but a product of two is expensive.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from dialects.support.limits import current
 from dialects.support.shapes import UnknownRank
 
 MOST_READS = 2**28
-"""Numbers that are read for a fold: a second, about."""
+"""Cost limit of a fold in reads: about a second."""
 
 
 def is_too_much(call: Call, results: Sequence[SSAValue]) -> bool:
-    """Whether to fold an op is more work than is done at compile time, or takes more memory."""
+    """Return whether folding an op exceeds the time or memory limit of compile time."""
     made = [shapes.shape_of(value) if shapes.has_rank(value) else None for value in results]
     try:
         needed = work(call, made)

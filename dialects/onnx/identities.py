@@ -1,4 +1,4 @@
-"""When an ONNX op gives its first operand back, so that there is nothing to compute."""
+"""Conditions under which an ONNX op returns its first operand unchanged."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from dialects.support import shapes
 
 
 def _always(call: Call) -> bool:
-    """Where equal types are all there is to it."""
+    """Equal types suffice."""
     return True
 
 
 def _fully_named(call: Call) -> bool:
-    """Equal types mean equal shapes if every dim is a size or a name."""
+    """Equal types imply equal shapes if every dim is a size or a name."""
     return None not in call.operand(0).shape
 
 
 def _keeps_sizes(call: Call) -> bool:
-    """Whether the inferred shape of the result, whatever is declared, is that of the first operand."""
+    """Return whether the inferred result shape, not the declared one, is the first operand's."""
     return gives(call, call.operand(0).shape)
 
 
 def gives(call: Call, shape: shapes.Shape) -> bool:
-    """Whether the inferred shape of the result is this one."""
+    """Return whether the inferred result shape is `shape`."""
     return None not in shape and infer(call) == [shape]
 
 
 def _one_unknown(call: Call) -> bool:
-    """As above, and one unknown dim follows from the number of elements if the rest is not zero."""
+    """Accept equal types if at most one dim is unknown, and the others are then positive numbers."""
     shape = call.operand(0).shape
     rest = [dim for dim in shape if dim is not None]
     static = all(isinstance(dim, int) and dim > 0 for dim in rest)
@@ -57,20 +57,20 @@ def _zero_pad(call: Call) -> bool:
 
 def _ones(call: Call) -> bool:
     if _keeps_sizes(call):
-        return True  # an empty axis may be repeated
+        return True  # repeating an empty axis changes nothing
     repeats = ints(call.operand(1).dims)
     return repeats is not None and all(repeat == 1 for repeat in repeats)
 
 
 def _all_in_order(call: Call) -> bool:
-    """A Gather of every position in turn."""
+    """Return whether a Gather takes every index in order."""
     axis: int = call.attribute("axis", 0)
     dim = call.operand(0).shape[axis]
     return isinstance(dim, int) and ints(call.operand(1).dims) == list(range(dim))
 
 
 def _same_sizes(call: Call) -> bool:
-    """A Resize by sizes; by scales the coordinates may still move within the same sizes."""
+    """Accept a Resize by sizes; scales may shift coordinates even if the sizes are equal."""
     cropping = call.attribute("coordinate_transformation_mode") == "tf_crop_and_resize"
     return call.optional(3) is not None and not cropping and _fully_named(call)
 
@@ -79,7 +79,7 @@ def _full_slice(call: Call) -> bool:
     data, starts, ends = call.operand(0), ints(call.operand(1).dims), ints(call.operand(2).dims)
     steps = _elements(call, 4, [1])
     if steps is not None and min(steps, default=1) > 0 and _keeps_sizes(call):
-        return True  # as many positions, in their order, are all of them
+        return True  # a positive step that keeps the size takes every index
     if starts is None or ends is None:
         return False
     axes = _elements(call, 3, range(len(starts)))
@@ -115,4 +115,4 @@ IDENTITIES: dict[str, Callable[[Call], bool]] = {
     "onnx.Tile": _ones,
     "onnx.Transpose": _identity_transpose,
 }
-"""When an op whose operand and result have the same type gives the operand back."""
+"""Op -> whether it returns its operand, given that operand and result have the same type."""

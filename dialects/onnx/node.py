@@ -1,14 +1,14 @@
-"""`onnx.Node`: a node of a model of which nothing is known but what stands in it.
+"""`onnx.Node`: an opaque node of a model.
 
-It holds what no class of the dialect does: nodes of other domains, of the standard domain those that are
-newer than the dialect or in the form of an older opset, and constants that are no dense numbers.
+It represents what no class of the dialect can: nodes of other domains, ops of the standard domain that are
+newer than the dialect or in the form of an older opset, and constants other than dense numbers.
 
     %y, %z = onnx.Node "com.microsoft" "FusedMatMul" version 1 %a, _, %b {alpha = 1.0 : f32}
         regions ("body" {...}) : (tensor<2x3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, none)
 
-`_` is an operand that the node leaves out, a result of type `none` one that it does. Types are those that are
-given. Since nobody knows what it computes, it is never folded, moved, or merged with an equal one. An unread
-one may go: a node is in a model for its outputs alone, and every node has one.
+`_` is an omitted operand, type `none` an omitted result. Types are as given. Since its semantics are unknown,
+a node is never folded, moved, or merged with an equal one. It may be removed if unused: nodes have no side
+effects and at least one output.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ from dialects.support.diagnostics import error_at
 __all__ = ["WHY", "NodeOp", "kind_of_attribute"]
 
 WHY = "gradc.why"
-"""Of a node that ops of ONNX stand for in other forms, why none do in this one: a StringAttr."""
+"""A StringAttr on a node with decompositions that do not cover this instance: the reason."""
 
 _LISTED = ("SPARSE_TENSOR", "STRING", "TENSOR", "TYPE_PROTO")
-"""Kinds of which there are lists, beside those of numbers, which are arrays."""
+"""Kinds with list attributes, besides numbers, whose lists are arrays."""
 
 
 def kind_of_attribute(value: Attribute) -> str | None:
-    """ONNX's word for the kind of attribute that a value is stored of; None if it is of none."""
+    """Return ONNX's attribute kind of a stored value, or None."""
     if not isinstance(value, ArrayAttr):
         return _kind(value)
     kinds = {_kind(element) for element in value} or {"STRING"}
@@ -134,14 +134,14 @@ class NodeOp(IRDLOperation):
         )
 
     def onnx_inputs(self) -> list[SSAValue | None]:
-        """The operands in order, None for those that are left out."""
+        """Return the operands in order, None for omitted ones."""
         found: list[SSAValue | None] = list(self.operands)
         for index in self.absent.get_values() if self.absent else ():
             found.insert(int(index), None)
         return found
 
     def onnx_attributes(self) -> dict[str, object]:
-        """The attributes by name, as Python's values."""
+        """Return the attributes by name, as Python values."""
         return {name: to_python(value) for name, value in self.given.data.items()}
 
     def named_regions(self) -> dict[str, Region]:
@@ -150,18 +150,18 @@ class NodeOp(IRDLOperation):
 
     @property
     def is_standard(self) -> bool:
-        """Whether the op is of the standard domain, which has two names."""
+        """True if the op is of the standard domain, which has two names."""
         return self.domain.data in ("", "ai.onnx")
 
     @property
     def title(self) -> str:
-        """`com.microsoft.FusedMatMul`"""
+        """The qualified name, `com.microsoft.FusedMatMul`."""
         return ".".join(filter(None, (self.domain.data, self.op_type.data)))
 
     KIND = title
 
     def unread_results(self) -> list[SSAValue]:
-        """The results that the node leaves out; whether any other may be, nobody knows."""
+        """Return the omitted results; it is unknown whether others could be."""
         return [result for result in self.results if isinstance(result.type, NoneType)]
 
     def verify_(self) -> None:
@@ -179,7 +179,7 @@ class NodeOp(IRDLOperation):
         self._verify_regions()
 
     def _verify_domain(self) -> None:
-        """An op of the standard domain that has a class is of that class, where it can be."""
+        """Check that an op of the standard domain uses its class if possible."""
         if not self.is_standard or self.op_type.data not in SIGNATURES or self.version is not None:
             return
         is_dense = isinstance(self.given.data.get("value"), DenseIntOrFPElementsAttr)
@@ -243,7 +243,7 @@ class NodeOp(IRDLOperation):
 
 
 def _print_given(printer: Printer, name: str, value: Attribute) -> None:
-    """An empty list is written with its type, which no element tells."""
+    """Print an attribute; an empty list with its type, which no element implies."""
     if isinstance(value, DenseArrayBase) and not len(value):
         printer.print_identifier_or_string_literal(name)
         printer.print_string(" = ")
@@ -253,7 +253,7 @@ def _print_given(printer: Printer, name: str, value: Attribute) -> None:
 
 
 def _listed(value: Attribute) -> Attribute:
-    """A list of numbers, or a word, in the form that it is stored in."""
+    """Convert a parsed list of numbers, or string, to its stored form."""
     if not isinstance(value, ArrayAttr) or not len(value):
         return as_stored(value)
     for kind, cls in (("INTS", IntegerAttr), ("FLOATS", FloatAttr)):

@@ -1,4 +1,4 @@
-"""The values of a call's operands, as the numpy kernels take them."""
+"""Operand values of a call, as numpy kernels read them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dialects.support.dtypes import of_numpy
 
 
 def value(call: Call, index: int) -> np.ndarray:
-    """An operand's value, not to be changed: floats as float64, integers of a few bits as int64."""
+    """Return an operand's value, read-only: floats as float64, integers of a few bits as int64."""
     found = call.operand(index).value
     assert found is not None
     return wide(found)
@@ -36,7 +36,7 @@ def optional(call: Call, index: int) -> np.ndarray | None:
 
 
 def sizes(call: Call, index: int, default: Sequence[int]) -> list[int]:
-    """The elements of an optional vector operand."""
+    """Return the elements of an optional vector operand."""
     given = call.optional(index)
     if given is None:
         return list(default)
@@ -45,6 +45,6 @@ def sizes(call: Call, index: int, default: Sequence[int]) -> list[int]:
 
 
 def scalar(call: Call, index: int, default: int) -> int:
-    """The value of an optional integer operand of one element."""
+    """Return the value of an optional integer operand of one element."""
     given = optional(call, index)
     return default if given is None else int(given.reshape(()))

@@ -1,7 +1,7 @@
-"""The classes of the ops of ONNX's standard domain: `ops.AddOp`, made when they are first asked for.
+"""Op classes of ONNX's standard domain: `ops.AddOp`, created on first use.
 
-A graph has some twenty kinds of ops, the domain two hundred. `signatures` says what each is; `ops.pyi`,
-generated beside it, is what type checkers and editors see.
+A graph has some twenty kinds of ops, the domain two hundred. `signatures` holds their schemas; type checkers
+and editors read the generated `ops.pyi`.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ _BASES: dict[str, type[OnnxOp]] = {"Constant": OnnxConstant}
 
 
 def op_names() -> tuple[str, ...]:
-    """ONNX's names of all ops, in alphabetical order."""
+    """Return ONNX's names of all ops, in alphabetical order."""
     return tuple(SIGNATURES)
 
 
 def op_class(name: str) -> type[OnnxOp]:
-    """The class of an op, by its ONNX name; KeyError for one that the standard domain has not."""
+    """Return the class of an op by its ONNX name. Raises KeyError."""
     if name not in SIGNATURES:
         raise KeyError(name)
     return globals().get(name + _SUFFIX) or _made(name)
 
 
 def loaded_ops() -> tuple[type[OnnxOp], ...]:
-    """The classes that have been asked for: every op that there is has one of them."""
+    """Return the classes created so far, which include those of all existing ops."""
     return tuple(globals()[name + _SUFFIX] for name in SIGNATURES if name + _SUFFIX in globals())
 
 
@@ -95,12 +95,12 @@ def _body(name: str, signature: Signature) -> dict[str, Any]:
 
 
 def _operand(port: Port) -> Any:
-    """Its type is held against the schema by the op's own verifier, which says what is expected."""
+    """Declare an operand; the op's own verifier checks its type, for better messages."""
     return _OPERANDS.get(port.option, var_operand_def)(AnyAttr())
 
 
 def _result(port: Port) -> Any:
-    """An op has all its results; a model leaves out those that nobody reads."""
+    """Declare a result. An op has all its results; a model omits unused ones."""
     return (result_def if port.option in (SINGLE, OPTIONAL) else var_result_def)(AnyAttr())
 
 

@@ -1,4 +1,4 @@
-"""The opsets in which an instance of an op is legal, which depends on its types, operands and attributes."""
+"""The opsets in which an op instance is legal, from its types, operands and attributes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from dialects.support.state import once_per_state
 
 
 def required_opset(op: OnnxOp) -> int:
-    """The oldest opset, 13 or later, in which this instance is legal; UnsupportedError if none is."""
+    """Return the oldest opset, 13 or later, in which the op is legal. Raises UnsupportedError."""
     return opset_range(op)[0]
 
 
 @once_per_state
 def opset_range(op: OnnxOp) -> tuple[int, int | None]:
-    """The opsets [first, last) in which this instance is legal; last is None where it still is."""
+    """Return the opsets [first, last) in which the op is legal; last is None if there is none yet."""
     types, given = types_in_schema(op), _decisive(op)
     instance = opsets.Instance(op.onnx_name(), len(op.onnx_inputs()), given, types)
     found = opsets.opset_range(instance, op.VERSIONS)
@@ -42,21 +42,21 @@ def opset_range(op: OnnxOp) -> tuple[int, int | None]:
 
 
 def _decisive(op: OnnxOp) -> dict[str, Python]:
-    """The attributes that are given and are not what they are by default."""
+    """Return the given attributes that differ from their defaults."""
     return python_values({n: v for n, v in op.properties.items() if not is_default(op, n, v)})
 
 
 def is_default(op: OnnxOp, name: str, value: Attribute) -> bool:
-    """Whether an attribute could as well not be given."""
+    """Return whether an attribute has its schema default."""
     return _defaults(type(op)).get(name) == value
 
 
 _WINDOWS: Mapping[str, int] = MappingProxyType({"dilations": 1, "output_padding": 0, "pads": 0, "strides": 1})
-"""Attributes of windows that are such a number on each axis by default."""
+"""Window attributes with their default per axis."""
 
 
 def says_nothing(op: OnnxOp, name: str, value: Attribute) -> bool:
-    """Whether an attribute could as well not be given, the rank of the operands known."""
+    """Return whether an attribute has its default, including per-axis defaults."""
     if is_default(op, name, value):
         return True
     if name not in _WINDOWS or "kernel_shape" not in _names(type(op)):
@@ -76,14 +76,14 @@ def _names(cls: type[OnnxOp]) -> frozenset[str]:
 
 @cache
 def _defaults(cls: type[OnnxOp]) -> Mapping[str, Attribute]:
-    told = (a for a in cls.SIGNATURE.attributes if a.default is not None and a.kind != GRAPH)
-    return {a.name: to_attribute(a.default, a.kind) for a in told}
+    known = (a for a in cls.SIGNATURE.attributes if a.default is not None and a.kind != GRAPH)
+    return {a.name: to_attribute(a.default, a.kind) for a in known}
 
 
 def older_attributes(op: OnnxOp) -> dict[str, Attribute]:
-    """The constant operand that is an attribute in the oldest form of the op, if there is one.
+    """Return the constant operand that is an attribute in the op's oldest form, if any.
 
-    Empty axes have two meanings, of which the older form has one: they stay an operand.
+    Empty axes stay an operand: the older form has only one of their two meanings.
     """
     name, _ = opsets.ATTRIBUTES_BEFORE.get(op.onnx_name(), ("", 0))
     operand = getattr(op, name) if name else None

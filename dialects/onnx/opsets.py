@@ -1,4 +1,4 @@
-"""In which opsets an op instance is legal."""
+"""The opsets in which an op instance is legal."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ WORDS: dict[tuple[str, str, str], int] = {
     ("ScatterND", "reduction", "max"): 18,
     ("ScatterND", "reduction", "min"): 18,
 }
-"""Words of enumerations that are younger than their attribute: schemas list names, not words."""
+"""Enumeration values that are newer than their attribute -> first opset; schemas do not list values."""
 
 
 WORDS_BEFORE: dict[tuple[str, str, str], tuple[str, int]] = {("GridSample", "mode", "cubic"): ("bicubic", 20)}
-"""What a word was before, and the opset from which on it is what it is."""
+"""Enumeration value -> its former name, and the opset that renamed it."""
 
 
 MOD_OF_FLOATS = 28
-"""The opset from which on a Mod of floats may have the sign of the divisor."""
+"""First opset in which a Mod of floats may have the sign of the divisor."""
 
 
 ATTRIBUTES_BEFORE: dict[str, tuple[str, int]] = {
@@ -43,15 +43,15 @@ ATTRIBUTES_BEFORE: dict[str, tuple[str, int]] = {
     "ReduceProd": ("axes", 18),
     "ReduceSumSquare": ("axes", 18),
 }
-"""Op -> an operand, and the opset before which it was an attribute of that name: a constant is then one."""
+"""Op -> an operand that was an attribute of the same name before an opset."""
 
 
 @dataclass(frozen=True)
 class Version:
-    """What one schema version of an op admits.
+    """Operands, attributes and types that one schema version of an op admits.
 
-    `types` maps a type variable to the dtypes it may be, in the words of `dtypes`; types that gradc
-    does not have are left out. `attributes` lists names, separated by spaces.
+    `types` maps a type variable to its dtypes, in the words of `dtypes`, without types that gradc lacks.
+    `attributes` lists names, separated by spaces.
     """
 
     since: int
@@ -63,7 +63,7 @@ class Version:
 
 @dataclass(frozen=True)
 class Instance:
-    """What of an op instance the opset decides; `types` are pairs of a type variable and a dtype."""
+    """The part of an op that determines its opsets; `types` are pairs of a type variable and a dtype."""
 
     name: str
     inputs: int
@@ -72,9 +72,9 @@ class Instance:
 
 
 def opset_range(instance: Instance, versions: Sequence[Version]) -> tuple[int, int | None] | None:
-    """The opsets [first, last) in which the instance is legal, last None where that is still so.
+    """Return the opsets [first, last) in which the instance is legal, or None.
 
-    None if no opset admits it.
+    `last` is None if it is legal in the newest opset.
     """
     legal = [_admits(instance, version) for version in versions]
     if not any(legal):
@@ -92,7 +92,7 @@ def _admits(instance: Instance, version: Version) -> bool:
     if not set(instance.attributes) <= set(names):
         return False
     if instance.name == "Split" and instance.inputs == 1:
-        # Equal parts were implied until `num_outputs` came; since then it must say so.
+        # Equal parts were implied before `num_outputs` existed; since then it is required.
         return ("num_outputs" in instance.attributes) == ("num_outputs" in names)
     return all(
         dtype in version.types[variable].split()

@@ -1,4 +1,4 @@
-"""LSTM, GRU and RNN: their directions, and the functions that each applies, with their numbers."""
+"""Directions and activations, with their parameters, of LSTM, GRU and RNN."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from dialects.support.diagnostics import violation
 
 GATES: Mapping[str, int] = MappingProxyType({"LSTM": 4, "GRU": 3, "RNN": 1})
-"""How many gates each op has, of which its weights and biases are rows."""
+"""Gates per op, whose weights and biases are stacked as rows."""
 
 _DEFAULTS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
 
@@ -31,8 +31,8 @@ _NUMBERS: Mapping[str, tuple[float | None, float | None]] = MappingProxyType(
         "ThresholdedRelu": (0.0, None),
     }
 )
-"""The defaults of alpha and beta; None where a function has none. They are those of onnxruntime, which runs
-what is written: ONNX says none of Affine and ScaledTanh, and 1 of ThresholdedRelu."""
+"""Defaults of alpha and beta; None if a function has none. They are onnxruntime's: ONNX has none for Affine
+and ScaledTanh, and 1 for ThresholdedRelu."""
 
 _NAMES = {name.lower(): name for name in _NUMBERS}
 
@@ -46,14 +46,14 @@ class Activation:
 
 @dataclass(frozen=True)
 class Direction:
-    """One of the one or two passes over the steps: in their order or `backward`."""
+    """One pass over the steps, forward or backward."""
 
     backward: bool
     activations: Sequence[Activation]
 
 
 def directions_of(op: str, attributes: Mapping[str, Any]) -> list[Direction]:
-    """The passes of an op; raises GradcError for a function that ONNX does not know."""
+    """Return the passes of an op; raises GradcError for an unknown activation."""
     word = attributes.get("direction", "forward")
     backward = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}.get(word)
     if backward is None:
@@ -69,7 +69,7 @@ def directions_of(op: str, attributes: Mapping[str, Any]) -> list[Direction]:
 
 
 def _with_numbers(op: str, names: Sequence[str], attributes: Mapping[str, Any]) -> list[Activation]:
-    """alpha and beta, which are f32, are given for those functions alone that have them, in order."""
+    """Assign alpha and beta (f32), which are listed only for the functions that have them, in order."""
     alphas, betas = (iter(attributes.get(f"activation_{which}") or ()) for which in ("alpha", "beta"))
     found: list[Activation] = []
     for name in names:

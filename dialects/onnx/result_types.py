@@ -1,7 +1,7 @@
-"""The types of an op's results: what the schema, its operands and its attributes say of them.
+"""Type inference of an op's results from schema, operands and attributes.
 
-Element types follow from the type variables of the schema, shapes from the rules of `infer`. Where nothing
-tells a type it is None, and the result keeps the one that is declared.
+Element types follow from the schema's type variables, shapes from the rules of `infer`. A type that cannot be
+inferred is None, and the result keeps its declared one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dialects.onnx.base import OnnxOp
 
 Operands = Mapping[str, Any]
-"""What is given for each operand of the schema: a value, None, or a sequence for a variadic one."""
+"""Argument for each operand of the schema: a value, None, or a sequence for a variadic one."""
 
 Properties = Mapping[str, Attribute]
 Types = tuple[Attribute | None, ...]
@@ -46,11 +46,10 @@ def result_types(
     count: int | None,
     ranks: tuple[int, ...] = (),
 ) -> Types:
-    """One type per result; asked once for ops of a kind whose operands and attributes are alike.
+    """Return one type per result, computed once for ops in the same state.
 
-    `count` is the number of results, None where the schema says it; `ranks` those that they are declared
-    with. Raises GradcError where operands and
-    attributes contradict the schema, or each other.
+    `count` is the number of results, None if the schema fixes it; `ranks` are their declared ranks. Raises
+    GradcError if operands and attributes contradict the schema, or each other.
     """
     state = call_state(cls, in_order(operands), properties)
     if state is None:
@@ -86,13 +85,13 @@ def call_of(
     results: int,
     ranks: tuple[int, ...] = (),
 ) -> Call:
-    """The op as plain data."""
+    """Return the op as plain data."""
     tensors = [None if value is None else _tensor(value) for value in in_order(operands)]
     return Call(cls.onnx_name(), tuple(tensors), python_values(properties), results, ranks)
 
 
 def ranks_of(types: Sequence[Attribute]) -> tuple[int, ...]:
-    """The ranks that results are declared with; none if one of them has none."""
+    """Return the ranks of declared types; () if one is unranked."""
     ranks = [type_.get_num_dims() for type_ in types if isinstance(type_, TensorType)]
     return tuple(ranks) if len(ranks) == len(types) else ()
 
@@ -104,7 +103,7 @@ def _tensor(value: SSAValue) -> Tensor:
 
 
 def in_order(operands: Operands) -> list[SSAValue | None]:
-    """The operands one by one, without absent ones at the end."""
+    """Return the operands one by one, without absent ones at the end."""
     found: list[SSAValue | None] = []
     for given in operands.values():
         found += given if isinstance(given, tuple) else (given,)
@@ -114,7 +113,7 @@ def in_order(operands: Operands) -> list[SSAValue | None]:
 
 
 def _ports(ports: Sequence[Port], count: int | None) -> Sequence[Port]:
-    """The port of each result; the last one stands for all further ones."""
+    """Return the port of each result; the last one covers all further results."""
     if count is None:
         return ports
     return [ports[min(i, len(ports) - 1)] for i in range(count)]
@@ -130,7 +129,7 @@ def _shaped(type_: Attribute | None, shape: Shape | None) -> Attribute | None:
 
 
 def _bound(cls: type[OnnxOp], operands: Operands) -> dict[str, Attribute]:
-    """The type of each variable that an operand decides, of unknown rank; raises where two contradict."""
+    """Return the unranked type of each variable that operands determine; raises if two contradict."""
     variables: dict[str, Attribute] = {}
     for port in cls.SIGNATURE.operands:
         for value in _sequence(operands[port.name]):
@@ -139,7 +138,7 @@ def _bound(cls: type[OnnxOp], operands: Operands) -> dict[str, Attribute]:
 
 
 def _bind(cls: type[OnnxOp], variables: dict[str, Attribute], port: Port, type_: Attribute) -> None:
-    """Hold an operand's type against its type variable, which the first one decides."""
+    """Check an operand's type against its type variable, which the first operand determines."""
     given, fixed = word_of(type_), port.variable not in cls.VERSIONS[-1].types
     allowed = (port.variable,) if fixed else _admitted(cls, port.variable)
     if not fixed and port.option != HETEROGENEOUS:
@@ -152,7 +151,7 @@ def _bind(cls: type[OnnxOp], variables: dict[str, Attribute], port: Port, type_:
 
 
 def _general(type_: Attribute) -> Attribute:
-    """A tensor type without its shape."""
+    """Return a tensor type without its shape."""
     return UnrankedTensorType(type_.element_type) if isinstance(type_, TensorType) else type_
 
 
@@ -180,7 +179,7 @@ Free = Callable[[Mapping[str, Attribute], Properties], Attribute | None]
 
 
 def _attribute(name: str, default: Attribute | str | None = None) -> Free:
-    """The type that an attribute says; by default a type, or that of a variable."""
+    """Return a rule: the type is that of an attribute, by default a type, or that of a variable."""
 
     def rule(variables: Mapping[str, Attribute], properties: Properties) -> Attribute | None:
         if name in properties:
@@ -194,7 +193,7 @@ def _attribute(name: str, default: Attribute | str | None = None) -> Free:
 
 
 def _value(variables: Mapping[str, Attribute], properties: Properties) -> Attribute | None:
-    """The element type of the attribute `value`; the default of it is a float zero."""
+    """Return the element type of the attribute `value`, which is a float zero by default."""
     value = properties.get("value")
     return value.type.element_type if isinstance(value, DenseIntOrFPElementsAttr) else f32
 
@@ -220,7 +219,7 @@ _FREE: dict[str, Free] = {
     "RandomUniform": _attribute("dtype", f32),
     "RandomUniformLike": _attribute("dtype", "T1"),
 }
-"""The element type of a result whose variable no operand decides."""
+"""Rules for element types whose variable no operand determines."""
 
 
 def _sequence(given: Any) -> Iterable[SSAValue]:
@@ -230,7 +229,7 @@ def _sequence(given: Any) -> Iterable[SSAValue]:
 
 
 def types_in_schema(op: OnnxOp) -> list[tuple[str, str]]:
-    """Each operand's and result's type variable, or the dtype that the schema fixes, and its type's word."""
+    """Return each operand's and result's type variable, or fixed dtype, and the word of its type."""
     found: list[tuple[str, str]] = []
     for port in (*op.SIGNATURE.operands, *op.SIGNATURE.results):
         found += [(port.variable, word_of(value.type)) for value in _sequence(getattr(op, port.name))]

@@ -1,4 +1,4 @@
-"""What the schemas say of an op, read from its entry in `signatures.py`.
+"""An op's schema, parsed from its entry in `signatures.py`.
 
 An entry is a text of a few lines:
 
@@ -6,10 +6,10 @@ An entry is a text of a few lines:
     {axis: INT!, keepdims: INT = 1, mode: STRING}
     13 2..3 -mode: T = f* bf16; T1 = s64
 
-First the operands and the results, each with its type variable, or the dtype that the schema fixes;
-`?` is optional, `*` variadic, `**` variadic with a type of its own for each. Then the attributes, `!`
-those that are required, with their defaults; a GRAPH is a region. Then a line for each revision: the
-opset, the number of operands that it admits, the attributes that it lacks, and the types of each variable.
+The first line lists operands and results with their type variable or fixed dtype; `?` is optional, `*`
+variadic, `**` variadic with independent types. The second lists attributes with defaults, `!` marks required
+ones; a GRAPH is a region. Each further line is a revision: its opset, number of operands, missing attributes,
+and the types of each variable.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dialects.support.dtypes import ONNX_DTYPES
 SINGLE, OPTIONAL, VARIADIC, HETEROGENEOUS = "", "?", "*", "**"
 
 GRAPH = "GRAPH"
-"""The kind of attribute that is a region here."""
+"""The attribute kind that is a region here."""
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "t*": (
@@ -43,14 +43,14 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "i2*": ("s2", "u2"),
     "f6*": ("f6_e2m3", "f6_e3m2"),
 }
-"""Words for dtypes that mostly come together."""
+"""Names of dtype groups."""
 
 _ORDER = {dtype.name: i for i, dtype in enumerate(ONNX_DTYPES)}
 
 
 @dataclass(frozen=True)
 class Port:
-    """An operand or result. `variable` names the types that it may have, or is the dtype that it has."""
+    """An operand or result. `variable` is its type variable or fixed dtype."""
 
     name: str
     variable: str
@@ -59,7 +59,7 @@ class Port:
 
 @dataclass(frozen=True)
 class AttributeSignature:
-    """`kind` is one of the constraints in `attributes`; `default` a Python value, or None."""
+    """An attribute; `kind` is one of the constraints in `attributes`; `default` a Python value, or None."""
 
     name: str
     kind: str
@@ -79,7 +79,7 @@ class Signature:
 
     @cached_property
     def kinds(self) -> Mapping[str, str]:
-        """The kind of each attribute that is no region."""
+        """The kind of each attribute that is not a region."""
         return {a.name: a.kind for a in self.attributes if a.kind != GRAPH}
 
     @property
@@ -88,7 +88,7 @@ class Signature:
 
 
 def read(text: str) -> Signature:
-    """The signature that an entry says."""
+    """Parse an entry."""
     ports, *lines = (line.strip() for line in text.strip().splitlines())
     operands, results = (_ports(part) for part in ports.split("->"))
     attributes = _attributes(lines.pop(0)) if lines[0].startswith("{") else ()
@@ -130,7 +130,7 @@ def _version(line: str, names: list[str]) -> Version:
 
 
 def _different(versions: list[Version]) -> list[Version]:
-    """Those that admit something else than the one before."""
+    """Drop versions that admit the same as their predecessor."""
     kept: list[Version] = []
     for version in versions:
         before = kept[-1] if kept else None
@@ -144,7 +144,7 @@ def _content(version: Version) -> tuple[object, ...]:
 
 
 def spelled_out(words: str) -> list[str]:
-    """The types of a list of words and groups of words, in the order of the table of dtypes."""
+    """Expand a list of dtypes and groups, in the order of the table of dtypes."""
     found = [name for word in words.split() for name in _group(word)]
     return sorted(found, key=lambda name: (_ORDER.get(name, len(_ORDER)), name))
 
@@ -160,7 +160,7 @@ def _group(word: str) -> tuple[str, ...]:
 
 
 def grouped(names: set[str]) -> str:
-    """The shortest list of words and groups for a set of types; `spelled_out` reads it."""
+    """Return the shortest list of dtypes and groups for a set of types, the inverse of `spelled_out`."""
     words: list[str] = []
     for prefix in ("", "seq(", "optional(", "optional(seq("):
         suffix = ")" * prefix.count("(")

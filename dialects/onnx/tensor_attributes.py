@@ -1,4 +1,4 @@
-"""Tensors in attributes that are no dense numbers: sparse ones, and those of strings."""
+"""Attributes for tensors other than dense numbers: sparse and string tensors."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from dialects.support.dtypes import StringType
 
 @irdl_attr_definition
 class SparseTensorAttr(ParametrizedAttribute):
-    """A tensor of zeros but for some elements.
+    """A sparse tensor.
 
     `#onnx.sparse<dense<[1.0, 2.0]> : tensor<2xf32>, dense<[0, 5]> : tensor<2xi64>, tensor<2x3xf32>>`: the
-    elements, their places in the order of the rows (or one index per axis each), and the type of the whole.
+    nonzero elements, their row-major indices (or one index per axis each), and the type of the tensor.
     """
 
     name = "onnx.sparse"

@@ -1,7 +1,7 @@
-"""What kind each ONNX op is, by its name: the one place that says so, for inference, layouts, prices, pages.
+"""Categories of ONNX ops by name, for inference, layouts, costs and documentation.
 
-Each set is a statement about what an op computes. Who needs a subset, such as the ops that may move through a
-Transpose, says which of these it is made of.
+Each set states what its ops compute. Users of a subset, such as the ops that commute with Transpose, compose
+it from these sets.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure, Re
 
 # fmt: off
 
-# Pointwise: an element of the result depends on the elements at its place alone, and operands broadcast.
+# Pointwise: an element of the result depends on the elements at its index alone, and operands broadcast.
 
 FUNCTIONS = frozenset((
     "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Celu", "Cos", "Cosh", "Elu", "Erf",
@@ -22,17 +22,17 @@ FUNCTIONS = frozenset((
     "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt",
     "Swish", "Tan", "Tanh", "ThresholdedRelu",
 ))
-"""Of one number, a number of the same type."""
+"""Unary functions that keep the type."""
 
 BITWISE_FUNCTIONS = frozenset(("BitwiseNot", "Not"))
 TESTS = frozenset(("IsInf", "IsNaN"))
-"""Of one number, a truth value."""
+"""Unary predicates."""
 
 CONVERSIONS = frozenset(("BitCast", "Cast", "CastLike"))
-"""Of one number, the same in another type, or its bits as one."""
+"""Conversions of type or reinterpretations of bits."""
 
 ARITHMETIC = frozenset(("Add", "Div", "Max", "Mean", "Min", "Mod", "Mul", "PRelu", "Pow", "Sub", "Sum"))
-"""Of two numbers or more, a number of the type of the first."""
+"""Arithmetic on two or more operands, in the type of the first."""
 
 COMPARISONS = frozenset(("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"))
 LOGICAL = frozenset(("And", "Or", "Xor"))
@@ -41,13 +41,13 @@ CHOICES = frozenset(("Where",))
 STRINGWISE = frozenset(("RegexFullMatch", "StringConcat"))
 
 UNARY = FUNCTIONS | BITWISE_FUNCTIONS | TESTS | CONVERSIONS
-"""Pointwise, and of one operand; that of others tells a type only."""
+"""Pointwise on one operand; further ones only give a type."""
 
 BROADCASTING = ARITHMETIC | COMPARISONS | LOGICAL | BITWISE | CHOICES | frozenset(("StringConcat",))
-"""Pointwise, of several operands of any shapes that broadcast."""
+"""Pointwise on several operands that broadcast."""
 
 BOUNDED = frozenset(("Clip",))
-"""Pointwise, of one operand, with scalars beside it."""
+"""Pointwise on one operand, with scalar bounds."""
 
 POINTWISE = UNARY | BROADCASTING | BOUNDED | STRINGWISE
 
@@ -57,12 +57,12 @@ REDUCTIONS = frozenset((
     "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin",
     "ReduceProd", "ReduceSum", "ReduceSumSquare",
 ))
-"""Along the axes of the second operand."""
+"""Reductions along the axes of the second operand."""
 
 INDEX_REDUCTIONS = frozenset(("ArgMax", "ArgMin"))
 SCANS = frozenset(("CumProd", "CumSum"))
 ALONG_AN_AXIS = frozenset(("Hardmax", "LogSoftmax", "LpNormalization", "Softmax"))
-"""Of the shape of the operand; what an element is depends on all along an axis."""
+"""Ops that keep the shape; each element depends on all along an axis."""
 
 NORMALIZATIONS = frozenset((
     "BatchNormalization", "GroupNormalization", "InstanceNormalization", "LRN", "LayerNormalization",
@@ -75,7 +75,7 @@ PRODUCTS = frozenset((
     "QLinearConv", "QLinearMatMul",
 ))
 
-# Elements in other places
+# Data movement
 
 VIEWS = frozenset(("Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"))
 """The elements of the operand in the same order, so that the memory can be shared."""
@@ -84,28 +84,28 @@ MOVES = frozenset((
     "CenterCropPad", "Compress", "Concat", "DepthToSpace", "Expand", "Gather", "GatherElements", "GatherND",
     "Pad", "ReverseSequence", "Slice", "SpaceToDepth", "Split", "Tile", "Transpose", "Trilu",
 ))
-"""Elements of the operand and constants in other places; nothing is computed."""
+"""Rearrangements of elements of the operand and constants, without arithmetic."""
 
 SCATTERS = frozenset(("ScatterElements", "ScatterND", "TensorScatter"))
 
 CREATIONS = frozenset(("Constant", "ConstantOfShape", "EyeLike", "Range"))
 SIZES = frozenset(("Shape", "Size"))
-"""They look at the shape of what they read, not at its elements."""
+"""Ops that read the shape of the operand, not its elements."""
 
 QUANTIZATION = frozenset(("DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear"))
-"""Between numbers of few bits and others, by scales and zero points."""
+"""Conversions to and from low precision, by scales and zero points."""
 
 SAMPLINGS = frozenset(("AffineGrid", "GridSample", "MaxRoiPool", "Resize", "RoiAlign"))
-"""Of a grid of values, those between or around its places; or the places."""
+"""Sampling of a grid at or between its points, and generation of the points."""
 
 RECURRENT = frozenset(("GRU", "LSTM", "RNN"))
 ATTENTION = frozenset(("Attention", "CausalConvWithState", "LinearAttention", "RotaryEmbedding", "SwiGLU"))
-"""What a layer of a transformer is made of."""
+"""Components of transformer layers."""
 
 SPECTRA = frozenset(("BlackmanWindow", "DFT", "HammingWindow", "HannWindow", "MelWeightMatrix", "STFT"))
 LOSSES = frozenset(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"))
 SELECTIONS = frozenset(("NonMaxSuppression", "NonZero", "TopK", "Unique"))
-"""Elements, or their places, that a comparison with others chooses."""
+"""Selection of elements or indices by comparison."""
 
 WORDS = frozenset(("StringNormalizer", "StringSplit", "TfIdfVectorizer"))
 CONTAINERS = frozenset((
@@ -113,16 +113,16 @@ CONTAINERS = frozenset((
     "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
     "SplitToSequence",
 ))
-"""On sequences and optionals."""
+"""Ops on sequences and optionals."""
 
-# What holds other graphs, and what is no function of its operands
+# Ops with regions, and ops that are not functions of their operands
 
 CONTROL = frozenset(("If", "Loop", "Scan", "SequenceMap"))
 
 RANDOM = frozenset((
     "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
 ))
-"""Two of them with equal operands give different results, also with a seed: a run changes the generator."""
+"""Equal operands give different results, even with a seed: a run advances the generator."""
 
 RANDOM_IN_TRAINING = frozenset(("Dropout",))
 """Random unless the operand `training_mode` is absent or false."""
@@ -135,7 +135,7 @@ KINDS: tuple[frozenset[str], ...] = (
     GLOBAL_POOLS, PRODUCTS, VIEWS, MOVES, SCATTERS, CREATIONS, SIZES, QUANTIZATION, SAMPLINGS, RECURRENT,
     ATTENTION, SPECTRA, LOSSES, SELECTIONS, WORDS, CONTAINERS, CONTROL, RANDOM, RANDOM_IN_TRAINING,
 )
-"""An op is of one of these, or stands below."""
+"""A partition of the ops, except those below."""
 
 OF_NO_KIND: Mapping[str, str] = {
     "Col2Im": "adds up what it moves: neither a move nor a scatter by indices",
@@ -144,12 +144,12 @@ OF_NO_KIND: Mapping[str, str] = {
     "MaxUnpool": "moves to places that are data, without the addition of a scatter",
     "OneHot": "makes a tensor of an operand's values, at places that are data",
 }
-"""Op -> why no other op is like it."""
+"""Op -> why it is in a category of one."""
 # fmt: on
 
 
 class NonDeterministic(MemoryEffect):
-    """The op's results are new whenever it runs: unread it may go, but no other op stands for it."""
+    """Marks ops whose results differ per execution: removable if unused, but never merged."""
 
     @classmethod
     def get_effects(cls, op: Any) -> set[EffectInstance]:
@@ -163,6 +163,6 @@ _OF_KIND: Mapping[frozenset[str], Any] = {
 
 
 def traits_of(name: str) -> Any:
-    """The xDSL traits of the class of an op: what passes may do with it."""
+    """Return the xDSL traits of an op class, which determine what passes may do with it."""
     kinds = [trait for names, trait in _OF_KIND.items() if name in names]
     return traits_def(*(kind() for kind in kinds or [Pure]))

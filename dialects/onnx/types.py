@@ -1,8 +1,7 @@
-"""Types of ONNX beyond tensors: `!onnx.seq<T>`, `!onnx.opt<T>`, `!onnx.map<K, T>`, `!onnx.sparse_tensor<T>`;
-and the word of a type.
+"""Non-tensor ONNX types: `!onnx.seq<T>`, `!onnx.opt<T>`, `!onnx.map<K, T>`, `!onnx.sparse_tensor<T>`.
 
-A word is a dtype for a tensor (`f32`), or `seq(f32)`, `optional(f32)`, `optional(seq(f32))`. Maps and sparse
-tensors have none: no op of the standard domain takes them.
+The word of a type is a dtype for a tensor (`f32`), or `seq(f32)`, `optional(f32)`, `optional(seq(f32))`. Maps
+and sparse tensors have none: no op of the standard domain accepts them.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ __all__ = [
 
 @irdl_attr_definition
 class SequenceType(ParametrizedAttribute, TypeAttribute):
-    """A sequence of values of one type, a tensor type as a rule: `!onnx.seq<tensor<?x4xf32>>`."""
+    """A sequence of values of one type, usually a tensor type: `!onnx.seq<tensor<?x4xf32>>`."""
 
     name = "onnx.seq"
     element: Attribute
@@ -39,7 +38,7 @@ class SequenceType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_attr_definition
 class OptionalType(ParametrizedAttribute, TypeAttribute):
-    """A value of a type, or nothing: `!onnx.opt<tensor<4xf32>>`."""
+    """An optional value: `!onnx.opt<tensor<4xf32>>`."""
 
     name = "onnx.opt"
     element: Attribute
@@ -64,13 +63,13 @@ class SparseTensorType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_attr_definition
 class UnknownType(ParametrizedAttribute, TypeAttribute):
-    """Of a value that an opaque node makes, and of which a model says nothing: `!onnx.unknown`."""
+    """Type of an opaque node's result for which the model declares none: `!onnx.unknown`."""
 
     name = "onnx.unknown"
 
 
 def is_value_type(type_: Attribute) -> bool:
-    """Whether a value of a model may be of the type."""
+    """Return whether a model's values may have the type."""
     while isinstance(type_, SequenceType | OptionalType | MapType):
         if isinstance(type_, MapType) and of_mlir(type_.key) is None:
             return False
@@ -83,7 +82,7 @@ def is_value_type(type_: Attribute) -> bool:
 
 @by_identity
 def word_of(type_: Attribute) -> str:
-    """The word of a value's type, or its MLIR spelling if ONNX has no such type."""
+    """Return the word of a type, or its MLIR spelling if ONNX has no such type."""
     match type_:
         case TensorType() | UnrankedTensorType():
             return name_of(type_.element_type)
@@ -96,14 +95,14 @@ def word_of(type_: Attribute) -> str:
 
 
 def shown_type(type_: Attribute) -> str:
-    """`f32 [N, 4]`, in the words of messages."""
+    """Return the type as messages spell it: `f32 [N, 4]`."""
     if isinstance(type_, TensorType):
         return f"{word_of(type_)} {show(named(shape_of(type_)))}"
     return f"{word_of(type_)} of unknown rank" if isinstance(type_, UnrankedTensorType) else word_of(type_)
 
 
 def unranked(word: str) -> Attribute | None:
-    """The type of a word, with tensors of unknown rank; None for what is no word."""
+    """Return the type of a word, with unranked tensors; None for other words."""
     for prefix, wrap in (("seq(", SequenceType), ("optional(", OptionalType)):
         if word.startswith(prefix):
             inner = unranked(word[len(prefix) : -1])

@@ -1,4 +1,4 @@
-"""What is known of a value's contents at compile time."""
+"""Compile-time knowledge of values' contents."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from dialects.support.shapes import Dim
 Dims = tuple[Dim, ...]
 
 MOST_DIMS = 64
-"""Vectors longer than this are data, not sizes."""
+"""Longer vectors are data, not sizes."""
 
 DEEPEST = 32
-"""How many ops a size is followed through; a longer chain only makes the size unknown."""
+"""Ops through which a size is traced; beyond that it is unknown."""
 
 
 def constant_of(value: SSAValue) -> np.ndarray | None:
-    """The array of an `onnx.Constant` or `arith.constant` tensor, as a view; None for any other."""
+    """Return the array of an `onnx.Constant` or `arith.constant` tensor, as a view, else None."""
     owner = value.owner
     if not isinstance(owner, Operation) or owner.name not in ("onnx.Constant", "arith.constant"):
         return None
@@ -44,19 +44,19 @@ def constant_of(value: SSAValue) -> np.ndarray | None:
 
 
 def dims_of(value: SSAValue) -> Dims | None:
-    """The elements of an integer scalar or vector of static length, each as far as it is known.
+    """Return the elements of an integer scalar or vector of static length, None for unknown ones.
 
-    None for a tensor of another rank, type or length.
+    Return None for a tensor of another rank, type or length.
     """
     return None if _length(value.type) is None else _follow(value)
 
 
 Known = Mapping[SSAValue, Dims | None]
-"""What `dims_of` is of values."""
+"""Results of `dims_of` by value."""
 
 
 def _follow(value: SSAValue) -> Dims | None:
-    """Backwards through the graph; each operand before the op that reads it."""
+    """Trace a value backwards through the graph, operands first."""
     known: dict[SSAValue, Dims | None] = {}
     waiting = [(value, DEEPEST)]
     while waiting:
@@ -75,7 +75,7 @@ def _follow(value: SSAValue) -> Dims | None:
 
 
 def _ruled(value: SSAValue) -> Operation | None:
-    """The op that a value's elements follow from, if there is a rule for it."""
+    """Return the op that defines a value's elements, if there is a rule for it."""
     if not isinstance(value, OpResult) or value.op.name not in _RULES or _length(value.type) is None:
         return None
     return value.op
@@ -107,8 +107,7 @@ def _length(type_: Attribute) -> int | None:
 
 
 def _fits(dim: Dim, bits: int) -> bool:
-    """Whether an element is no number that integer arithmetic would wrap around; a product may be one beyond
-    32 bits."""
+    """Return whether an element cannot wrap around in integer arithmetic; products may exceed 32 bits."""
     if isinstance(dim, Size):
         return bits == 64 or all(len(monomial) < 2 for monomial, _ in dim.terms)
     return dim is None or -(2 ** (bits - 1)) <= dim < 2 ** (bits - 1)
@@ -124,13 +123,13 @@ def _shape(op: Operation, known: Known) -> Dims | None:
 
 
 def _size(op: Operation, known: Known) -> Dims | None:
-    """The product of the dims, which is known of more than static shapes: an empty one, one that has a 0."""
+    """Return the product of the dims, which may be static even for a dynamic shape, with a size of 0."""
     (data,) = op.operands
     return (reduce(multiply, shapes.shape_of(data), 1),) if shapes.has_rank(data) else None
 
 
 def _same(op: Operation, known: Known) -> Dims | None:
-    """Identity, integer Cast, and changes of rank between scalar and vector."""
+    """Handle Identity, integer Cast, and changes of rank between scalar and vector."""
     return known[op.operands[0]]
 
 
@@ -153,7 +152,7 @@ def _at(dims: Dims, index: Dim) -> Dim:
 
 
 def _slice(op: Any, known: Known) -> Dims | None:
-    """Of a vector: its only axis may be named or not, and the step is 1 unless it is given."""
+    """Handle a Slice of a vector, with optional axes and steps."""
     data, starts, ends = known[op.data], known[op.starts], known[op.ends]
     steps = (1,) if op.steps is None else known[op.steps]
     if data is None or not starts or not ends or not steps:
@@ -169,7 +168,7 @@ def _negated(dim: Dim) -> Dim:
 
 
 def _elementwise(function: Callable[..., Dim]) -> Rule:
-    """Of scalars and vectors, which broadcast."""
+    """Return a rule for scalars and vectors, which broadcast."""
 
     def rule(op: Operation, known: Known) -> Dims | None:
         given = [dims for operand in op.operands if (dims := known[operand]) is not None]

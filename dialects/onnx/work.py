@@ -1,7 +1,6 @@
-"""What the numpy kernels take of time and memory, from shapes, and from values where these decide it.
+"""Time and memory of the numpy kernels, from shapes and, where needed, values.
 
-A size that is not known counts as one: of a graph whose sizes only run time knows this is less than what is
-asked for when it runs.
+An unknown size counts as one, so the estimate for a dynamic graph is below the cost of a run.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from dialects.support.taps import PER_READ, PER_STACK
 from dialects.support.work import LEAST, PYTHON, Work
 
 WIDE = 8
-"""Bytes of a number that is computed with."""
+"""Bytes of a float64."""
 
 Results = Sequence[Shape | None]
 
@@ -30,7 +29,7 @@ def size(shape: Iterable[Dim]) -> int:
 
 
 def work(call: Call, results: Results) -> Work:
-    """Of an op with operands of these shapes. Raises UnknownRank where a rank decides it and is not known."""
+    """Return the cost of an op. Raises UnknownRank if the cost depends on an unknown rank."""
     given = sum(size(tensor.shape) for tensor in call.operands if tensor is not None)
     made = sum(size(shape) for shape in results if shape is not None)
     base = Work(given + made + LEAST, WIDE * (given + _TEMPORARIES.get(call.name, 3) * made))
@@ -57,7 +56,7 @@ _TEMPORARIES: Mapping[str, int] = {
     "Resize": 1,
     "RotaryEmbedding": 5,
 }
-"""Arrays of float64 as large as the results, that are there at once; three of most."""
+"""Peak number of float64 arrays as large as the results; by default three."""
 
 
 def _shape(call: Call, index: int) -> Shape:
@@ -77,7 +76,7 @@ def _kernel(call: Call, index: int) -> Shape:
 
 
 def _padded(call: Call, kernel: Shape) -> int:
-    """Elements of the first operand with its pads."""
+    """Return the element count of the first operand with its pads."""
     shape = _shape(call, 0)
     view = window(call, kernel)
     sizes = static(shape[2:])
@@ -88,7 +87,7 @@ def _padded(call: Call, kernel: Shape) -> int:
 
 
 def _taps(kernel: Shape, elements: int) -> int:
-    """Numbers that are read for so many elements, tap by tap."""
+    """Return the reads for `elements` elements, tap by tap."""
     return size(kernel) * max(elements, LEAST)
 
 
@@ -97,7 +96,7 @@ def _conv(weights: int) -> Callable[[Call, Results], Work]:
         kernel = _kernel(call, weights)
         batch, group = size(_shape(call, 0)[:1]), call.attribute("group", 1)
         made = size(results[0] or ())
-        read = size((*_shape(call, 0)[:2], *(results[0] or ())[2:]))  # what one tap of all channels meets
+        read = size((*_shape(call, 0)[:2], *(results[0] or ())[2:]))  # elements that one tap reads
         stacks = batch * group * PER_STACK
         products = made * size(_shape(call, weights)[1:2]) // PER_READ
         reads = _taps(kernel, max(made, read, stacks) + products)
@@ -153,7 +152,7 @@ def _of_gemm(call: Call) -> int:
 
 
 def _einsum(call: Call, results: Results) -> Work:
-    """As many steps as all labels have positions: it goes through all at once."""
+    """Count one step per combination of label positions: all operands are contracted at once."""
     labels: dict[str, int] = {}
     rest = 1
     terms = call.attribute("equation").replace(" ", "").partition("->")[0].split(",")
@@ -198,7 +197,7 @@ def _linear_attention(call: Call, results: Results) -> Work:
 
 
 def _resize(call: Call, results: Results) -> Work:
-    """The axes that shrink first, so that nothing between is larger than the operand or the result."""
+    """Count axes that shrink first, so that no intermediate is larger than operand or result."""
     data, made = _shape(call, 0), results[0]
     if made is None:
         return Work()
@@ -222,7 +221,7 @@ def _widened(call: Call, x: Dim, y: Dim, taps: int) -> int:
 
 
 def _pad(call: Call, results: Results) -> Work:
-    """It pads before it cuts."""
+    """Count positive pads before negative ones."""
     shape, pads, axes = _shape(call, 0), call.operand(1).dims, call.optional(3)
     listed = [*range(len(shape))] if axes is None else ints(axes.dims)
     if pads is None or listed is None:
@@ -268,7 +267,7 @@ def _deform_conv(call: Call, results: Results) -> Work:
 
 
 def _per_element(index: int, reads: int) -> Callable[[Call, Results], Work]:
-    """A loop in Python over an operand's elements."""
+    """Count a Python loop over an operand's elements."""
     return lambda call, results: Work(_sized(call, index) * reads)
 
 
@@ -351,4 +350,4 @@ _MORE: Mapping[str, Callable[[Call, Results], Work]] = {
     "TopK": _sorted,
     "Unique": _sorted,
 }
-"""What ops take beyond their operands and results."""
+"""Cost beyond that of reading the operands and writing the results."""

@@ -1,6 +1,6 @@
-"""Canonicalization patterns of the ONNX ops. Each keeps the types of the results that it replaces.
+"""Canonicalization patterns of the ONNX ops. Each preserves the types of the results that it replaces.
 
-What is constant is no pattern's business: `OnnxOp.fold` does it.
+Constants are folded by `OnnxOp.fold`, not by patterns.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from dialects.support.interfaces import set_type
 
 
 class ForwardOperand(RewritePattern):
-    """An op that gives its first operand back, in its own type: the operand is used instead."""
+    """Replace an op that returns its first operand unchanged, in the same type, by the operand."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         if not isinstance(op, OnnxOp) or not op.operands or len(op.results) != 1:
@@ -44,7 +44,7 @@ class ForwardOperand(RewritePattern):
 
 
 class DropoutOfNothing(RewritePattern):
-    """Where it does not train, a Dropout gives its data back; of its mask nobody reads anything."""
+    """Replace a Dropout outside training by its data, unless its mask is used."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ops.DropoutOp, rewriter: PatternRewriter, /) -> None:
@@ -57,8 +57,8 @@ class DropoutOfNothing(RewritePattern):
 
 
 class ResizeWithout(RewritePattern):
-    """Without the operands of no elements that stand for absent ones: in the graph of a Loop ONNX's inference
-    takes both scales and sizes for given."""
+    """Drop empty operands that mean absent ones: within a Loop, ONNX's inference takes both scales and sizes
+    as given."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ops.ResizeOp, rewriter: PatternRewriter, /) -> None:
@@ -88,7 +88,7 @@ class TransposeOfTranspose(RewritePattern):
 
 
 class OfExpanded(RewritePattern):
-    """Arithmetic repeats an operand by itself: what it reads need not be expanded before."""
+    """Drop an Expand of an operand of arithmetic that broadcasts anyway."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, OnnxOp)
@@ -105,7 +105,7 @@ class OfExpanded(RewritePattern):
 
 
 class CastBack(RewritePattern):
-    """A Cast to a type that holds every value of the first one, and back again."""
+    """Drop a Cast to a type that represents every value of the first one, and back."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ops.CastOp, rewriter: PatternRewriter, /) -> None:
@@ -125,16 +125,16 @@ _HELD_BY: dict[str, tuple[str, ...]] = {
     "u8": ("f32", "bf16", "f16", "f64", "s32", "s64"),
     "s32": ("f64", "s64"),
 }
-"""By which dtypes all values of a dtype are held: bf16 has 8 significant bits, f16 11, f32 24, f64 53."""
+"""Dtypes that represent all values of a dtype: bf16 has 8 significant bits, f16 11, f32 24, f64 53."""
 
 
 def holds(wide: Attribute, narrow: Attribute) -> bool:
-    """Whether each value of element type `narrow` is one of `wide`."""
+    """Return whether element type `wide` represents each value of `narrow`."""
     return name_of(wide) in _HELD_BY.get(name_of(narrow), ())
 
 
 class SqueezeOfUnsqueeze(RewritePattern):
-    """Unit axes that are added and taken away again, or the other way round."""
+    """Drop unit axes that are added and removed again, or removed and added."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         opposite = _OPPOSITES.get(type(op))
@@ -155,7 +155,7 @@ _OPPOSITES: dict[type[Operation], type[Operation]] = {
 
 
 def _unit_axes(op: Operation) -> list[int] | None:
-    """The unit axes that a Squeeze or Unsqueeze takes or adds, sorted, if they are given."""
+    """Return the axes that a Squeeze or Unsqueeze removes or adds, sorted, if they are given."""
     assert isinstance(op, OnnxOp)
     given = op.call().optional(1)
     axes = ints(given.dims) if given is not None else None
@@ -166,7 +166,7 @@ def _unit_axes(op: Operation) -> list[int] | None:
 
 
 class ConcatOfConcat(RewritePattern):
-    """A Concat takes over the parts of a Concat along its axis that nobody else reads; empty parts go."""
+    """Merge a Concat along the same axis with a single use into its user; drop empty parts."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ops.ConcatOp, rewriter: PatternRewriter, /) -> None:
@@ -180,7 +180,7 @@ def _axis(op: ops.ConcatOp) -> int:
 
 
 def _parts(operand: SSAValue, axis: int) -> Sequence[SSAValue]:
-    """What an operand of a Concat along `axis` is made of."""
+    """Return the parts that an operand contributes to a Concat along `axis`."""
     if shapes.shape_of(operand)[axis] == 0:
         return ()
     inner = operand.owner
@@ -190,7 +190,7 @@ def _parts(operand: SSAValue, axis: int) -> Sequence[SSAValue]:
 
 
 class ShapeOfMoved(RewritePattern):
-    """The sizes of a Transpose or a Cast are those of what it reads, so that it need not be computed."""
+    """Compute the shape of a Transpose or Cast from its operand's, so that it need not be computed."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ops.ShapeOp, rewriter: PatternRewriter, /) -> None:
@@ -210,7 +210,7 @@ def _given(attribute: IntegerAttr | None) -> int | None:
 
 
 class GatherOfGather(RewritePattern):
-    """Entries of a vector taken from entries of a vector, by known indices."""
+    """Compose two Gathers from a vector with constant indices."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ops.GatherOp, rewriter: PatternRewriter, /) -> None:
@@ -225,7 +225,7 @@ class GatherOfGather(RewritePattern):
 
 
 class SliceOfGather(RewritePattern):
-    """A part of what known indices take of a vector: fewer indices."""
+    """Slice the constant indices of a Gather from a vector."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ops.SliceOp, rewriter: PatternRewriter, /) -> None:
@@ -244,7 +244,7 @@ class SliceOfGather(RewritePattern):
 
 
 class KnownBranch(RewritePattern):
-    """The ops of the branch that is always taken, in place of the If."""
+    """Inline the branch of an If with constant condition."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ops.IfOp, rewriter: PatternRewriter, /) -> None:
@@ -291,7 +291,7 @@ _MOVES = frozenset(("onnx.Reshape", "onnx.Squeeze", "onnx.Transpose", "onnx.Unsq
 
 
 class WhereRanksAreKnown(RewritePattern):
-    """A pattern, which does nothing where it would have to know a rank that is not known."""
+    """A pattern that does not match where a rank that it needs is unknown."""
 
     def __init__(self, pattern: RewritePattern):
         self.pattern = pattern
@@ -302,7 +302,7 @@ class WhereRanksAreKnown(RewritePattern):
 
 
 def patterns_of(name: str) -> tuple[RewritePattern, ...]:
-    """The canonicalization patterns of the op of that name."""
+    """Return the canonicalization patterns of the op of that name."""
     forward = (ForwardOperand(),) if name in IDENTITIES else ()
     pair = (_PAIRS[name],) if name in _PAIRS else ()
     undone = (MoveUndoneBehindCasts(),) if name in _MOVES else ()

@@ -1,4 +1,4 @@
-"""ScatterND and GatherND on all places of a box: parts that are cut, and put side by side."""
+"""ScatterND and GatherND of a box as Slice and Concat."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from dialects.support import shapes
 from dialects.support.interfaces import set_type
 
 COPIED = 40
-"""So many numbers are copied while one index tuple is followed: 0.28 and 11 ns (onnxruntime 1.32, CPU)."""
+"""Elements copied in the time of one index tuple: 0.28 and 11 ns (onnxruntime 1.32, CPU)."""
 
 MOST = 2 / 3
-"""Of a box that holds this part of the data, not more than half as much lies around it."""
+"""Fraction of the data from which the rewrite is always applied: at most half as much lies around the box."""
 
 
 class _Written:
-    """Ops in the order in which they are written."""
+    """Ops in the order of their creation."""
 
     def __init__(self) -> None:
         self.ops: list[OnnxOp] = []
@@ -40,10 +40,10 @@ class _Written:
 
 
 class ScatterOfBox(RewritePattern):
-    """`x[:, 1:3] = y`. The updates themselves, where the box is all of the data.
+    """`x[:, 1:3] = y` as Slice and Concat, or as the updates if the box is all of the data.
 
-    What lies around the box is copied twice, by Slice and Concat. So a box of few long rows stays: ScatterND
-    copies these as they are.
+    Slice and Concat copy the data around the box twice. A box of few long rows stays, since ScatterND copies
+    rows efficiently.
     """
 
     @op_type_rewrite_pattern
@@ -63,7 +63,7 @@ class ScatterOfBox(RewritePattern):
 
 
 def _is_worth_it(box: Sequence[Places], data: shapes.Shape) -> bool:
-    """Whether the copies take no longer than the index tuples; rows of unknown length are long."""
+    """Return whether copies take no longer than index tuples; rows of unknown length count as long."""
     inside = 1.0
     for places, dim in zip(box, data, strict=False):
         if not places.is_whole(dim):
@@ -77,8 +77,8 @@ def _is_worth_it(box: Sequence[Places], data: shapes.Shape) -> bool:
 def _put(
     write: _Written, data: SSAValue, updates: SSAValue, box: Sequence[Places], axes: Sequence[int]
 ) -> SSAValue:
-    """The data with the updates in their box, which has less than all places on some axes: of the last axis
-    first, in what the box has of the others."""
+    """Return the data with the updates in their box, which is smaller than the data on `axes`. The last axis
+    is completed first, within the box's range of the other axes."""
     cuts = [data]
     for axis in axes[:-1]:
         start = box[axis].start
@@ -101,7 +101,7 @@ def _size(places: Places) -> int:
 
 
 class GatherOfBox(RewritePattern):
-    """`x[:, 1:3]`, `x[:, 0]`."""
+    """`x[:, 1:3]` and `x[:, 0]` as Slice and Squeeze."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ops.GatherNDOp, rewriter: PatternRewriter, /) -> None:
@@ -121,7 +121,7 @@ class GatherOfBox(RewritePattern):
 
 
 def _replace(op: OnnxOp, value: SSAValue, write: _Written, rewriter: PatternRewriter) -> None:
-    """By a value of the same type; what is not written here has to have it already."""
+    """Replace by a value of the same type; an existing value must have it already."""
     declared = op.results[0].type
     if write.ops:
         set_type(value, declared)

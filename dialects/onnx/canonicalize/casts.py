@@ -1,4 +1,4 @@
-"""Moves that are undone behind Casts: a Cast works element by element, wherever an element stands."""
+"""Cancellation of shape changes across Casts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _SHAPERS = (ops.ReshapeOp, ops.SqueezeOp, ops.UnsqueezeOp)
 
 
 class MoveUndoneBehindCasts(RewritePattern):
-    """The Casts alone, of what was moved.
+    """Drop a move and its inverse around Casts.
 
-    One that somebody else reads as well stays beside the new one, which costs less than a move.
+    A Cast with other uses is duplicated, which costs less than a move.
     """
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
@@ -38,7 +38,7 @@ class MoveUndoneBehindCasts(RewritePattern):
 
 
 def _undoes(op: OnnxOp, inner: OnnxOp) -> bool:
-    """Whether the first of two moves, with the second right behind it, gives its operand back."""
+    """Return whether `op`, applied directly after `inner`, restores inner's operand."""
     before = shapes.shape_of(inner.operands[0])
     if shapes.shape_of(op.results[0]) != before:
         return False

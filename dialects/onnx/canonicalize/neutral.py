@@ -1,4 +1,4 @@
-"""Operands that change nothing: a factor of 1, a divisor of 1, a subtrahend of 0."""
+"""Removal of neutral operands: a factor or divisor of 1, a subtrahend of 0."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ NEUTRAL = {"onnx.Div": 1, "onnx.Mul": 1, "onnx.Sub": 0}
 
 
 class NeutralOperand(RewritePattern):
-    """x 1, x / 1 and x - 0 are x, to the bit. x + 0 is not, of -0.
+    """x 1, x / 1 and x - 0 are x, bit by bit; x + 0 is not, for -0.
 
-    The scale of a normalisation that is written out stays: onnxruntime makes one op of a normalisation only
-    with its scale, and a network that was not trained yet has scales of 1.
+    The scale of a decomposed normalisation stays: onnxruntime fuses a normalisation only with its scale, and
+    untrained networks have scales of 1.
     """
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
@@ -38,7 +38,7 @@ def _is_all(value: SSAValue, number: int) -> bool:
 
 
 def _is_normalized(value: SSAValue) -> bool:
-    """Whether a value was divided by a square root, or multiplied by the reciprocal of one."""
+    """Return whether a value was divided by a square root, or multiplied by the reciprocal of one."""
     owner = value.owner
     if isinstance(owner, ops.CastOp):
         owner = owner.input.owner

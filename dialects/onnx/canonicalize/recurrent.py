@@ -1,4 +1,4 @@
-"""LSTM, GRU and RNN as runtimes have them: by steps, not by batches, with the size of what is hidden."""
+"""LSTM, GRU and RNN as runtimes implement them: time-major, with explicit hidden_size."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from dialects.support.interfaces import set_type
 from dialects.support.shapes import has_rank, shape_of
 
 _STATES = [1, 0, 2]
-"""Of X and of first and last states, there and back."""
+"""Permutation of X and of first and last states between batch-major and time-major, its own inverse."""
 
 _Y = [2, 0, 1, 3]
-"""From steps, directions, batch to batch, steps, directions."""
+"""Permutation from (steps, directions, batch) to (batch, steps, directions)."""
 
 _BY_BATCH = ("X", "initial_h", "initial_c")
 
@@ -55,7 +55,7 @@ class StepsFirst(RewritePattern):
 
 
 def _add_hidden_size(op: OnnxOp, rewriter: PatternRewriter) -> None:
-    """ONNX may leave it to the weights; onnxruntime does not load such a model."""
+    """Add the attribute, optional in ONNX, without which onnxruntime does not load a model."""
     weights = op.onnx_inputs()[2]
     size = shape_of(weights)[-1] if weights is not None and has_rank(weights) else None
     if "hidden_size" in op.onnx_attributes() or not isinstance(size, int):

@@ -1,4 +1,4 @@
-"""Canonicalization patterns of Reshape: one for two, with sizes that are constant and defined if empty."""
+"""Canonicalization of Reshape: fusion of pairs, constant sizes, and sizes defined for empty batches."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from dialects.support.interfaces import set_type
 
 
 def replace_typed(op: OnnxOp, new: OnnxOp, rewriter: PatternRewriter, *before: OnnxOp) -> None:
-    """Replace by an op that means the same, behind those that it reads.
+    """Replace an op by an equivalent one, after the ops that this reads.
 
-    The declared type may know more than the inferred one.
+    It gets the declared type, which may be more precise than the inferred one.
     """
     declared = op.results[0].type
     assert isinstance(declared, TensorType)
@@ -30,8 +30,7 @@ def replace_typed(op: OnnxOp, new: OnnxOp, rewriter: PatternRewriter, *before: O
 
 
 class ReshapeOfReshape(RewritePattern):
-    """A Reshape to constant sizes needs only the elements, whatever shape they come in; back to the first one
-    there is nothing to do."""
+    """Fuse a Reshape to constant sizes with a preceding one; drop both if the first shape is restored."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ops.ReshapeOp, rewriter: PatternRewriter, /) -> None:
@@ -48,7 +47,7 @@ class ReshapeOfReshape(RewritePattern):
             replace_typed(op, ops.ReshapeOp(inner.data, op.shape), rewriter)
 
     def _is_kept(self, op: ops.ReshapeOp, inner: OnnxOp, axis: int) -> bool:
-        """Whether a 0, which copies a size of the shape that goes away, copies the same one then."""
+        """Return whether a 0, which copies a size, copies the same one from the earlier shape."""
         if op.call().attribute("allowzero", 0):
             return False
         before, after = (shapes.shape_of(value) for value in (inner.operands[0], inner.results[0]))
@@ -56,9 +55,8 @@ class ReshapeOfReshape(RewritePattern):
 
 
 class ReshapeByKnownSizes(RewritePattern):
-    """A Reshape to computed sizes, of which each is a number or that of the operand at the same place, or all
-    but one are positive numbers: ONNX has 0 and -1 for these, and nothing need be computed. A -1 among the
-    sizes stays one beside those at the same place."""
+    """Replace computed sizes by a constant, with 0 for sizes of the operand at the same index, or -1 for the
+    only unknown size if the others are positive. An existing -1 may stay with zeros."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ops.ReshapeOp, rewriter: PatternRewriter, /) -> None:
@@ -74,7 +72,7 @@ class ReshapeByKnownSizes(RewritePattern):
 
 
 def _as_written(dims: Sequence[shapes.Dim], data: shapes.Shape, copies: bool) -> list[int] | None:
-    """The entries of a Reshape's shape that mean these sizes, some of which only run time knows."""
+    """Return entries of a Reshape's shape for sizes that are partly dynamic, or None."""
     rest = [dim for dim in dims if isinstance(dim, int) and dim < 1]
     if None in dims or rest not in ([], [-1]) or (rest and not copies):
         return None
@@ -86,8 +84,8 @@ def _as_written(dims: Sequence[shapes.Dim], data: shapes.Shape, copies: bool) ->
 
 
 class ReshapeOfEmptyBatch(RewritePattern):
-    """A -1 beside a 0 that copies a size is not defined where that size is 0. It is written as what it is: a
-    number, or a 0 where it is the operand's size at the same place."""
+    """Replace a -1 that occurs with a 0, which is undefined if the copied size is 0, by a number, or by a 0
+    if it is the operand's size at the same index."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ops.ReshapeOp, rewriter: PatternRewriter, /) -> None:
@@ -107,7 +105,7 @@ class ReshapeOfEmptyBatch(RewritePattern):
 
 
 class ReshapeOnce(RewritePattern):
-    """What there is for Reshape: of an op that one of them replaces the next one sees the new op."""
+    """Apply all Reshape patterns; if one replaces an op, the others see the new op later."""
 
     _patterns = (ReshapeOfReshape(), ReshapeByKnownSizes(), ReshapeOfEmptyBatch())
 

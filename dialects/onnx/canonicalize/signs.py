@@ -1,6 +1,6 @@
-"""Even powers of an absolute value: those of the value itself, to the bit.
+"""Even powers of an absolute value as powers of the value itself, equal bit by bit.
 
-They have a second derivative at 0, where Abs has none.
+These have a second derivative at 0, where Abs has none.
 """
 
 from __future__ import annotations

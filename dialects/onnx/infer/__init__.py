@@ -1,8 +1,8 @@
-"""One shape rule per ONNX op: the shapes of the results from those of the operands.
+"""Shape rules: one per ONNX op, from operand shapes to result shapes.
 
-A rule is a pure function of a `Call`. Unknown and symbolic dims go through wherever that is sound;
-the rank of a result is always known. A rule raises GradcError where shapes and attributes contradict.
-Those of families of ops are in the files beside this one: `nn`, `reshapes`, `spatial` ...
+A rule is a pure function of a `Call`. It propagates unknown and symbolic dims wherever that is sound, and
+raises GradcError if shapes and attributes contradict each other. Rules of related ops are in `nn`,
+`reshapes`, `spatial` and other files of this package.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ Rule = Callable[[Call], Sequence[Shape | None]]
 
 
 def infer(call: Call) -> list[Shape | None]:
-    """One shape per result, None where not even the rank is known: no rule says it, or it takes a rank that
-    is not known."""
+    """Return one shape per result, None for an unknown rank: without a rule, or if a needed rank is
+    unknown."""
     rule = RULES.get(call.name)
     try:
         found: list[Shape | None] = [None] * call.results if rule is None else [*rule(call)]
     except UnknownRank:
         return [None] * call.results
-    except (ArithmeticError, LookupError) as error:  # of ranks and sizes that the rule does not expect
+    except (ArithmeticError, LookupError) as error:  # ranks or sizes that the rule does not expect
         raise violation(f"operands of {call.name}", given=_shown(call)) from error
     for made in found:
         if made is not None and any(isinstance(dim, int) and dim < 0 for dim in made):
@@ -62,7 +62,7 @@ def infer(call: Call) -> list[Shape | None]:
 
 
 def _shown(call: Call) -> str:
-    """The shapes of the operands."""
+    """Return the shapes of the operands as text."""
     known = [operand for operand in call.operands if operand is not None and operand is not UNRANKED]
     return ", ".join(show(operand.shape) for operand in known)
 
@@ -123,7 +123,7 @@ def range_(call: Call) -> list[Shape]:
 
 
 def _number(scalar: Tensor) -> Any:
-    """As far as it is known: a number, a size, or None."""
+    """Return a scalar as far as it is known: a number, a size, or None."""
     if scalar.value is not None:
         return scalar.value.item()
     return None if scalar.dims is None else scalar.dims[0]
@@ -135,7 +135,7 @@ def shape(call: Call) -> list[Shape]:
 
 
 def shape_bounds(call: Call) -> tuple[int, int]:
-    """The axes [start, end) whose sizes a Shape op gives."""
+    """Return the range [start, end) of axes whose sizes a Shape op returns."""
     rank = call.operand(0).rank
     start, end = call.attribute("start", 0), call.attribute("end", rank)
     start, end, _ = slice(start, end).indices(rank)
@@ -251,7 +251,7 @@ def _sliced(dim: Dim, start: Dim, end: Dim, step: Dim) -> Dim:
     if not isinstance(step, int):
         return None
     if step < 0 and isinstance(end, int) and end >= TO_THE_END:
-        # The specification clamps such an end to the last index, onnxruntime takes it for "through 0".
+        # The specification clamps such an end to the last index, onnxruntime to "through 0".
         raise violation("end of Slice", given=f"{end} with step {step}", expected=f"at most {-TO_THE_END}")
     if isinstance(dim, int) and isinstance(start, int) and isinstance(end, int):
         return len(range(*slice_bounds(dim, start, end, step)))
@@ -275,7 +275,7 @@ def split(call: Call) -> list[Shape]:
 
 
 def equal_parts(size: Dim, count: int) -> tuple[Dim, ...]:
-    """Split's rule without sizes: equal parts, rounded up, the last one what is left."""
+    """Return Split's sizes by default: equal parts, rounded up, and the rest."""
     part = ceildiv(size, count)
     last = subtract(size, multiply(part, count - 1))
     if isinstance(last, int) and last < 0:

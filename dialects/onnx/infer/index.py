@@ -1,4 +1,4 @@
-"""Shape rules of what picks and places elements, and of what is made from sizes alone."""
+"""Shape rules of ops that select or scatter elements, or generate tensors from sizes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def size(call: Call) -> list[Shape | None]:
 
 
 def few(tensor: Tensor) -> np.ndarray | None:
-    """The value of an operand that is known and has few elements: nothing is inferred from larger ones."""
+    """Return the value of a small constant operand; inference does not read larger ones."""
     value = tensor.value
     return value if value is not None and value.size <= MOST_SIZES else None
 
@@ -87,7 +87,7 @@ def one_hot(call: Call) -> list[Shape | None]:
 
 
 def square(call: Call) -> list[Shape | None]:
-    """Matrices, also in batches."""
+    """Return the shape of a matrix or a batch of matrices."""
     data = call.operand(0)
     if data.rank < 2:
         raise violation(f"input of {call.name}", given=show(data.shape), expected="rank 2 or more")
@@ -142,7 +142,7 @@ def multinomial(call: Call) -> list[Shape | None]:
 
 
 def number(tensor: Tensor) -> int | None:
-    """The value of a scalar, or a vector of one, if it is known."""
+    """Return the value of a scalar or one-element vector, if it is known."""
     if tensor.value is not None and tensor.value.size == 1:
         return int(tensor.value.reshape(()))
     dim = tensor.dims[0] if tensor.dims is not None and len(tensor.dims) == 1 else None
@@ -166,7 +166,7 @@ def dft(call: Call) -> list[Shape | None]:
     data, length, axis = call.operand(0), call.optional(1), call.optional(2)
     where = -2 if axis is None else number(axis)
     one_sided, inverse = call.attribute("onesided", 0), call.attribute("inverse", 0)
-    # a real signal comes back from its half spectrum: the one case with a last size of 1
+    # only the inverse of a half spectrum is real, with a last size of 1
     last = 1 if one_sided and inverse else 2
     if where is None:
         return [(*(None,) * (data.rank - 1), last)]
@@ -209,7 +209,7 @@ def non_max_suppression(call: Call) -> list[Shape | None]:
 
 
 def same_shapes(call: Call) -> list[Shape | None]:
-    """Operands of one shape."""
+    """Check that both operands have one shape; return it."""
     a, b = call.operand(0).shape, call.operand(1).shape
     if len(a) != len(b) or not all(map(same_dim, a, b)):
         raise violation(f"shapes of {call.name}", given=f"{show(a)} and {show(b)}", expected="equal ones")

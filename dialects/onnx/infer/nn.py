@@ -27,7 +27,7 @@ def matmul(call: Call) -> list[Shape | None]:
 
 
 def of_operands(rule: Callable[[Call], Sequence[Shape | None]], *operands: int) -> Rule:
-    """The rule of another op, which has some of the operands."""
+    """Return the rule of another op, applied to some of the operands."""
 
     def of_those(call: Call) -> list[Shape | None]:
         return [*rule(replace(call, operands=tuple(call.operand(i) for i in operands)))]
@@ -58,7 +58,7 @@ def einsum(call: Call) -> list[Shape | None]:
 
 
 def einsum_terms(equation: str, ranks: Sequence[int]) -> tuple[list[list[str]], list[str]]:
-    """The labels of the axes of each operand and of the result; those of an ellipsis are numbers."""
+    """Return the axis labels of each operand and of the result; those of an ellipsis are numbers."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     texts = left.split(",")
     if len(texts) != len(ranks):
@@ -89,7 +89,7 @@ def _labels(text: str, rank: int, equation: str) -> list[str]:
 
 
 def pool(call: Call) -> list[Shape | None]:
-    """One result, or for MaxPool two of one shape."""
+    """Return the pooled shape for one result, or for both of MaxPool."""
     (shape,) = average_pool(call)
     return [shape] * call.results
 
@@ -144,7 +144,7 @@ def det(call: Call) -> list[Shape | None]:
 
 
 def deform_conv(call: Call) -> list[Shape | None]:
-    """As Conv; its bias comes after the offsets."""
+    """Infer as for Conv; the bias comes after the offsets."""
     data, weights, _, bias = (call.optional(i) for i in range(4))
     return [*conv(replace(call, operands=(data, weights, bias)))]
 
@@ -153,7 +153,7 @@ def deform_conv(call: Call) -> list[Shape | None]:
 
 
 def attention(call: Call) -> list[Shape | None]:
-    """Q, K, V of (B, heads, length, size) or (B, length, heads * size)."""
+    """Infer from Q, K, V of (B, heads, length, size) or (B, length, heads * size)."""
     q, k, v = (call.operand(i).shape for i in range(3))
     heads, kv_heads = call.attribute("q_num_heads"), call.attribute("kv_num_heads")
     packed = len(q) == 3
@@ -187,7 +187,7 @@ def causal_conv(call: Call) -> list[Shape | None]:
 
 
 def recurrent(call: Call) -> list[Shape | None]:
-    """X (length, batch, features), W (directions, ...), R (directions, ..., hidden)."""
+    """Infer from X (length, batch, features), W (directions, ...), R (directions, ..., hidden)."""
     names = ("input", "weights", "recurrent weights")
     x, _, recurrence = (_of_rank_3(call, index, what) for index, what in enumerate(names))
     hidden: Dim = call.attribute("hidden_size", recurrence[-1])
@@ -201,7 +201,7 @@ def recurrent(call: Call) -> list[Shape | None]:
 
 
 def _of_rank_3(call: Call, index: int, what: str) -> Shape:
-    """The shape of an operand; of no known sizes where its rank is not known."""
+    """Return the shape of an operand, all-dynamic if its rank is unknown."""
     shape: Shape = (None, None, None)
     with suppress(UnknownRank):
         shape = call.operand(index).shape
@@ -226,7 +226,7 @@ def quantized(call: Call) -> list[Shape | None]:
 
 
 def _spreads(call: Call, given: Shape, data: Shape) -> bool:
-    """Whether a scale says one for each element."""
+    """Return whether scales of shape `given` broadcast to the data: scalar, per axis, or blocked."""
     vector = len(given) == 1 and not call.attribute("block_size", 0)
     if given == () or (vector and not (isinstance(given[0], int) and given[0] != 1)):
         return True

@@ -1,4 +1,4 @@
-"""Shape rules of what looks along axes: reductions, sums so far, softmax, normalisations, the largest."""
+"""Shape rules of reductions, cumulative ops, softmax, normalisations and TopK."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Rule = Callable[[Call], list[Shape | None]]
 
 
 def along_axis(default: int) -> Rule:
-    """The shape of the operand; `axis` is one of its axes."""
+    """Return a rule that keeps the operand's shape and checks `axis`."""
 
     def rule(call: Call) -> list[Shape | None]:
         data = call.operand(0)
@@ -58,7 +58,7 @@ def batch_normalization(call: Call) -> list[Shape | None]:
 
 
 def channelwise(*operands: int) -> Rule:
-    """The shape of data (N, C, ...); the operands are vectors of one element a channel."""
+    """Return a rule for data (N, C, ...) whose other operands are vectors of C elements."""
 
     def rule(call: Call) -> list[Shape | None]:
         data = call.operand(0)
@@ -78,7 +78,7 @@ def dropout(call: Call) -> list[Shape | None]:
 
 
 def check_labels(call: Call) -> None:
-    """Raise where the labels of a loss have not the shape of its scores without the classes."""
+    """Raise unless the labels of a loss have the shape of its scores without the classes."""
     scores, labels = (call.operand(i).shape for i in (0, 1))
     expected = (*scores[:1], *scores[2:])
     if len(labels) != len(expected) or not all(map(same_dim, labels, expected)):

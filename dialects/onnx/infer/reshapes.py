@@ -1,4 +1,4 @@
-"""Shape rules of the ops that keep the elements and their order: Reshape, Squeeze, Unsqueeze."""
+"""Shape rules of ops that preserve the elements and their order: Reshape, Squeeze, Unsqueeze."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def reshape(call: Call) -> list[Shape]:
     target = [_wanted(dim, i, data, bool(free), copies) for i, dim in enumerate(target)]
     if free:
         at = target.index(-1)
-        # A copied dim is in both products, so it cancels even if it is unknown.
+        # copied dims are in both products, so they cancel even if unknown
         before = [dim for i, dim in enumerate(data) if i not in copied]
         after = [dim for i, dim in enumerate(target) if i not in copied and i != at]
         target[at] = quotient(before, after)
@@ -41,11 +41,10 @@ def reshape(call: Call) -> list[Shape]:
 
 
 def _wanted(dim: Dim, axis: int, data: Shape, free: bool, copies: bool) -> Dim:
-    """The size that an entry of Reshape's shape is, None where a run may read it in another way.
+    """Return the size that an entry of Reshape's shape denotes, None if run time may read it otherwise.
 
-    An entry that is computed may be a -1, but not beside one that is written so. Where it is 0, data's size
-    is copied: which is 0 as well, or the run fails, unless there is a -1, or two sizes are 0 at once, for
-    which nobody vouches.
+    A computed entry may be -1, unless a literal -1 is present. If it is 0, it copies data's size: that must
+    be 0 as well, or the run fails, unless there is a -1, or two sizes are 0 at once.
     """
     if not isinstance(dim, Size) or not (free or is_at_least(dim, 0)):
         return dim if isinstance(dim, int) else None
@@ -69,7 +68,7 @@ def squeeze(call: Call) -> list[Shape]:
     if known is None:
         return [(None,) * (data.rank - len(elements))]
     if not known:
-        # The specification squeezes nothing then, onnxruntime every 1.
+        # the specification squeezes no axis then, onnxruntime every 1
         raise violation("axes of Squeeze", given="none", expected="at least one")
     axes = axes_of(known, data.rank)
     if any(not same_dim(data.shape[axis], 1) for axis in axes):
@@ -78,7 +77,7 @@ def squeeze(call: Call) -> list[Shape]:
 
 
 def _squeezed(call: Call, shape: Shape) -> Shape:
-    """Without axes: whether an unknown dim is 1 shows in the rank of the result, if they all are or none."""
+    """Squeeze without axes; the declared rank shows whether all or no unknown dims are 1."""
     rest = tuple(dim for dim in shape if dim != 1)
     sizes = tuple(dim for dim in rest if isinstance(dim, int))
     if sizes == rest:

@@ -1,4 +1,4 @@
-"""Shape rules of the ops with spatial axes: channels first, (N, C, spatial...)."""
+"""Shape rules of ops with spatial axes: channels first, (N, C, spatial...)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dialects.support.shapes import Dim, Shape, same_dim, show, static
 
 @dataclass(frozen=True)
 class Window:
-    """A sliding window, one entry per spatial axis; the defaults of absent attributes are filled in."""
+    """A sliding window, one entry per spatial axis, with defaults for absent attributes."""
 
     kernel: tuple[Dim, ...]
     strides: tuple[int, ...]
@@ -31,7 +31,7 @@ class Window:
         return len(self.kernel)
 
     def extent(self, i: int) -> int | None:
-        """Ke = (K-1)d + 1: what the dilated kernel spans."""
+        """Return Ke = (K-1)d + 1, the span of the dilated kernel."""
         size = self.kernel[i]
         return (size - 1) * self.dilations[i] + 1 if isinstance(size, int) else None
 
@@ -40,7 +40,7 @@ class Window:
 
 
 def window(call: Call, kernel: Sequence[Dim]) -> Window:
-    """The window that the op's attributes describe; raises GradcError on wrong counts or values."""
+    """Return the window that the op's attributes describe; raises GradcError for invalid lists."""
     rank = len(kernel)
     auto_pad = call.attribute("auto_pad", "NOTSET")
     if auto_pad not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
@@ -58,7 +58,7 @@ def window(call: Call, kernel: Sequence[Dim]) -> Window:
 
 
 def with_explicit_pads(view: Window, sizes: Sequence[int]) -> Window:
-    """The window over known sizes with the pads that SAME stands for; the odd one is at the end of UPPER."""
+    """Replace SAME by explicit pads for static sizes; UPPER puts the odd one at the end."""
     if not view.auto_pad.startswith("SAME"):
         return view
     totals: list[int] = []
@@ -70,7 +70,7 @@ def with_explicit_pads(view: Window, sizes: Sequence[int]) -> Window:
 
 
 def with_pads_for(view: Window, sizes: Sequence[int], wanted: Sequence[int], extra: Sequence[int]) -> Window:
-    """The window of a transposed convolution of known sizes with the pads that leave the wanted ones."""
+    """Return a transposed convolution's window with the pads that give the `wanted` sizes."""
     totals: list[int] = []
     for i, (size, size_wanted) in enumerate(zip(sizes, wanted, strict=True)):
         extent = view.extent(i)
@@ -86,7 +86,7 @@ def _halved(view: Window, totals: Sequence[int]) -> Window:
 
 
 def _list(call: Call, name: str, length: int, least: int) -> tuple[int, ...]:
-    """An attribute of `length` integers, none below `least`, which is also the default."""
+    """Return an attribute of `length` integers >= `least`, which is also the default."""
     found = tuple(call.attribute(name, (least,) * length))
     if len(found) != length:
         raise violation(name, given=list(found), expected=f"{length} values")
@@ -96,7 +96,7 @@ def _list(call: Call, name: str, length: int, least: int) -> tuple[int, ...]:
 
 
 def _kernel(call: Call, weights: Shape) -> Shape:
-    """The kernel sizes of convolution weights, which `kernel_shape` may only repeat."""
+    """Return the kernel sizes of convolution weights; `kernel_shape` must agree with them."""
     given = call.attribute("kernel_shape")
     if given is None:
         return weights[2:]
@@ -124,7 +124,7 @@ def _check_bias(call: Call, channels: Dim) -> None:
 
 
 def conv(call: Call) -> list[Shape]:
-    """X (N, C, x...), W (O, C/g, k...) -> Y (N, O, y...)."""
+    """Map X (N, C, x...), W (O, C/g, k...) to Y (N, O, y...)."""
     data, weights, group = _check_ranks(call)
     channels, out = data[1], weights[0]
     if not same_dim(channels, multiply(weights[1], group)):
@@ -148,9 +148,8 @@ def average_pool(call: Call) -> list[Shape]:
 
 
 def ends_of_whole_windows(call: Call) -> list[int] | None:
-    """The padding behind known sizes with which a pool has the same windows without `ceil_mode`, where that
-    leaves out a window which starts in the padding; else None. It is negative where the last elements are in
-    no window."""
+    """Return end pads that give the pool's windows without `ceil_mode`, where that drops a window starting in
+    the end padding; else None. They are negative if the last elements are in no window."""
     data = call.operand(0).shape
     view, sizes = window(call, call.attribute("kernel_shape")), static(data[2:])
     if sizes is None or not call.attribute("ceil_mode", 0) or view.auto_pad.startswith("SAME"):
@@ -171,7 +170,7 @@ def _swept(view: Window, sizes: Sequence[Dim], ceil: bool) -> list[Dim]:
 
 
 def _positions(view: Window, i: int, size: Dim, ceil: bool) -> Dim:
-    """How many positions a window has along axis i: (X + pads - Ke) div s + 1."""
+    """Return the number of window positions along axis i: (X + pads - Ke) div s + 1."""
     stride, extent = view.strides[i], view.extent(i)
     if view.auto_pad.startswith("SAME"):
         return ceildiv(size, stride)
@@ -185,15 +184,15 @@ def _positions(view: Window, i: int, size: Dim, ceil: bool) -> Dim:
     if not ceil:
         return add(floordiv(add(size, slack), stride), 1)
     count = add(ceildiv(add(size, slack), stride), 1)
-    # A window that starts in the end padding is left out.
+    # a window that starts in the end padding is dropped
     if isinstance(size, int) and isinstance(count, int):
         return count - 1 if (count - 1) * stride >= size + view.begin[i] else count
-    # no more than one does where the padding is no wider than the window
+    # at most one does if the padding is no wider than the window
     return smallest(count, ceildiv(add(size, view.begin[i]), stride)) if view.end[i] <= extent else None
 
 
 def conv_transpose(call: Call) -> list[Shape]:
-    """X (N, C, x...), W (C, O/g, k...) -> Y (N, O, y...)."""
+    """Map X (N, C, x...), W (C, O/g, k...) to Y (N, O, y...)."""
     data, weights, group = _check_ranks(call)
     if not same_dim(data[1], weights[0]):
         raise violation("channels of ConvTranspose", given=data[1], expected=weights[0])
@@ -211,8 +210,8 @@ def conv_transpose(call: Call) -> list[Shape]:
 
 
 def _spread(view: Window, i: int, size: Dim, extra: int) -> Dim:
-    """s (X-1) + Ke - pads + output_padding; for SAME s X, or less where only negative pads would reach it: so
-    onnx infers it and onnxruntime has it, onnx's reference pads with zeros."""
+    """Return s (X-1) + Ke - pads + output_padding; for SAME s X, or less if that needs negative pads, as
+    onnx's inference and onnxruntime do (onnx's reference pads with zeros)."""
     stride, extent = view.strides[i], view.extent(i)
     if extent is None:
         return None
@@ -225,7 +224,7 @@ def _spread(view: Window, i: int, size: Dim, extra: int) -> Dim:
 
 
 def col2im(call: Call) -> list[Shape]:
-    """data (N, C * prod(block), L), image_shape, block_shape -> (N, C, image...)."""
+    """Map data (N, C * prod(block), L), image_shape, block_shape to (N, C, image...)."""
     data = call.operand(0)
     if data.rank != 3:
         raise violation("data of Col2Im", given=show(data.shape), expected="rank 3")
@@ -278,7 +277,7 @@ def resize(call: Call) -> list[Shape]:
 
 
 def _scaled(call: Call, axes: Sequence[int]) -> list[Dim]:
-    """floor(X * scale) in f32, as runtimes have it; with `tf_crop_and_resize` times the region's extent."""
+    """Return floor(X * scale) in f32, as runtimes do; None with `tf_crop_and_resize`."""
     data, scales = call.operand(0), call.operand(2).value
     if scales is None:
         return [None] * len(axes)
@@ -288,11 +287,11 @@ def _scaled(call: Call, axes: Sequence[int]) -> list[Dim]:
 
 
 MOST_PARTS = 2**10
-"""A run computes with floats, which are exact for sizes times a scale of few parts."""
+"""Largest denominator of a scale with which float arithmetic on sizes is exact."""
 
 
 def _scaled_dim(dim: Dim, scale: float) -> Dim:
-    """As onnxruntime computes it, in f32: 30 times 1.9 is 57, though the f32 number next to 1.9 is less."""
+    """Compute in f32 as onnxruntime does: 30 times 1.9 is 57, although float32(1.9) is less than 1.9."""
     if scale <= 0:
         raise violation("scales", given=scale, expected="more than 0")
     if isinstance(dim, int):

@@ -1,10 +1,9 @@
 # pyright: standard
 # (numpy in comprehensions and lambdas, whose elements its stubs do not know)
-"""numpy semantics of every op, slow and obvious, one function per op.
+"""numpy semantics of every op, simple and slow, one function per op.
 
-A kernel takes the `Call` with the operands' shapes and values and returns the results. Floats are
-computed in float64 and rounded once to the result's dtype; integers in their own dtype, which wraps.
-The kernels of the spatial ops are in `spatial`, and that of Resize in `resizes`.
+A kernel maps a `Call` with the operands' shapes and values to the results. Floats are computed in float64 and
+rounded once to the result's dtype; integers in their own dtype, which wraps around.
 """
 
 from __future__ import annotations
@@ -41,16 +40,16 @@ Kernel = Callable[[Call], Sequence[np.ndarray]]
 def evaluate(
     call: Call, operands: Sequence[np.ndarray | None], dtypes: Sequence[np.dtype]
 ) -> list[np.ndarray]:
-    """The results of `call`'s op and attributes for these operands, with the given dtypes.
+    """Return the results of `call`'s op and attributes for these operands, in the given dtypes.
 
-    Raises GradcError where the op has no meaning for them, UnsupportedError for a form that is not
-    implemented here, LimitError where it takes too much time or memory.
+    Raises GradcError for invalid operands, UnsupportedError for a form without an implementation, LimitError
+    if it takes too much time or memory.
     """
     tensors = tuple(None if array is None else tensor_of(array) for array in operands)
     call = Call(call.name, tensors, call.attributes, call.results)
     kernel = KERNELS.get(call.name)
     if kernel is None:
-        raise UnsupportedError(violation(f"no numpy meaning of {call.name} is written down").diagnostic)
+        raise UnsupportedError(violation(f"{call.name} has no numpy implementation").diagnostic)
     shapes = infer(call)
     with accounting() as account, np.errstate(all="ignore"):
         account.ask(work(call, shapes))
@@ -64,7 +63,7 @@ def evaluate(
 
 
 NUMPY_ERRORS = (ArithmeticError, LookupError, TypeError, ValueError)
-"""What numpy raises for operands that an op has no meaning for."""
+"""Exceptions that numpy raises for invalid operands of an op."""
 
 
 def _computed(kernel: Kernel, call: Call) -> Sequence[np.ndarray]:
@@ -84,8 +83,8 @@ def tensor_of(array: np.ndarray) -> Tensor:
 
 
 def round_to(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """The array in another dtype, floats rounded to nearest even, once; as it is where it has that dtype, but
-    not a part of a larger array, which would be held as long as the part."""
+    """Convert an array, rounding floats to nearest even, once. An array that has the dtype is returned as is,
+    but copied if it is part of a larger one, which it would keep alive."""
     array = np.asarray(array)
     if array.dtype == dtype:
         return array.copy() if _is_part(array) else array
@@ -99,10 +98,10 @@ def _is_part(array: np.ndarray) -> bool:
 
 
 def _to_odd(array: np.ndarray) -> np.ndarray:
-    """float64 to float32, an inexact value to its neighbour with an odd significand.
+    """Convert float64 to float32, an inexact value to its neighbour with an odd significand.
 
-    bfloat16 and narrower types are reached by way of float32. To nearest on both steps would round a
-    value just off a tie to the tie first; an odd last bit keeps it off.
+    bfloat16 and narrower types are rounded from float32. Rounding to nearest twice would move a value next to
+    a tie to the tie first; an odd last bit prevents that.
     """
     near = array.astype(np.float32)
     exact = (near == array) | ~np.isfinite(near)
@@ -115,7 +114,7 @@ def _to_odd(array: np.ndarray) -> np.ndarray:
 
 
 def cast(call: Call) -> list[np.ndarray]:
-    """A float goes to an integer by truncation; out of range the result is undefined."""
+    """Cast; floats are truncated to integers, undefined out of range."""
     data, target = value(call, 0), of_mlir(call.attribute("to"))
     if target is None:
         raise violation("to", given=call.attribute("to"))
@@ -157,7 +156,7 @@ def constant(call: Call) -> list[np.ndarray]:
 
 
 def result_shape(call: Call) -> Shape:
-    """The shape of the one result, whose rank is known."""
+    """Return the shape of the only result, whose rank is known."""
     (shape,) = infer(call)
     assert shape is not None
     return shape
@@ -188,7 +187,7 @@ def identity(call: Call) -> list[np.ndarray]:
 
 
 def shaped(call: Call) -> list[np.ndarray]:
-    """Reshape, Squeeze, Unsqueeze: the same elements in the result's shape."""
+    """Reshape, Squeeze or Unsqueeze: the same elements in the result's shape."""
     return [value(call, 0).reshape([dim for dim in result_shape(call) if isinstance(dim, int)])]
 
 
@@ -230,7 +229,7 @@ def _padded(call: Call, data: np.ndarray, begin: list[int], end: list[int]) -> n
 
 
 def _repeated(call: Call, data: np.ndarray, begin: list[int], end: list[int]) -> np.ndarray:
-    """ONNX leaves open whether what negative pads cut is repeated: as in onnxruntime, it is not."""
+    """Pad by repetition; elements cut by negative pads are not repeated, as in onnxruntime."""
     widths, mode = _widths(begin, end), call.attribute("mode", "reflect")
     for axis, (size, ends) in enumerate(zip(data.shape, widths, strict=True)):
         if size == 0 and any(ends):
@@ -243,7 +242,7 @@ def _widths(begin: list[int], end: list[int]) -> list[tuple[int, int]]:
 
 
 def _cropped(data: np.ndarray, begin: list[int], end: list[int]) -> np.ndarray:
-    """Negative pads cut."""
+    """Crop by negative pads."""
     bounds = zip(begin, end, data.shape, strict=True)
     return data[tuple(slice(max(-b, 0), max(size - max(-e, 0), 0)) for b, e, size in bounds)]
 

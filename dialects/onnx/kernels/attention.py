@@ -1,6 +1,6 @@
 # pyright: standard
 # (numpy in comprehensions and lambdas, whose elements its stubs do not know)
-"""Numpy semantics of Attention, LinearAttention, CausalConvWithState and RotaryEmbedding."""
+"""numpy semantics of Attention, LinearAttention, CausalConvWithState and RotaryEmbedding."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Kernel = Callable[[Call], Sequence[np.ndarray]]
 
 
 def attention(call: Call) -> list[np.ndarray]:
-    """softmax(Q K^T scale + bias) V; a query that may look at no key gives zeros."""
+    """Compute softmax(Q K^T scale + bias) V; a fully masked query gives zeros."""
     q, k, v = (value(call, i) for i in range(3))
     packed, groups = q.ndim == 3, (call.attribute("q_num_heads"), call.attribute("kv_num_heads"))
     if packed:
@@ -45,7 +45,7 @@ def attention(call: Call) -> list[np.ndarray]:
 
 
 def linear_attention(call: Call) -> list[np.ndarray]:
-    """Token by token: the state forgets, learns the outer product of key and value, and is read."""
+    """Per token: decay the state, add the outer product of key and value, multiply by the query."""
     q, k, v = (value(call, i) for i in range(3))
     heads, shared = call.attribute("q_num_heads"), call.attribute("kv_num_heads")
     decay, beta = optional(call, 4), optional(call, 5)
@@ -68,7 +68,7 @@ def linear_attention(call: Call) -> list[np.ndarray]:
 
 
 def causal_conv(call: Call) -> list[np.ndarray]:
-    """Each channel with its own taps, of which the last one meets the present."""
+    """Depthwise convolution whose last tap reads the current step."""
     x, w = value(call, 0), value(call, 1)
     bias, past = optional(call, 2), optional(call, 3)
     taps = w.shape[2]
@@ -90,7 +90,7 @@ def _precision(call: Call, default: np.dtype) -> np.dtype:
 
 
 def _bias(call: Call, queries: int, keys: int, past: int) -> np.ndarray:
-    """What is added to the scores: -inf where a query may not look."""
+    """Return the summand of the scores: -inf where masked."""
     mask, lengths = optional(call, 3), optional(call, 6)
     bias = np.zeros((queries, keys))
     if mask is not None:
@@ -110,7 +110,7 @@ def _bias(call: Call, queries: int, keys: int, past: int) -> np.ndarray:
 
 
 def rotary_embedding(call: Call) -> list[np.ndarray]:
-    """Pairs of numbers turned by angles, which a position has."""
+    """Rotate pairs of numbers by position-dependent angles."""
     x, cos, sin, places = value(call, 0), value(call, 1), value(call, 2), optional(call, 3)
     heads = call.attribute("num_heads", 0)
     rows = x.reshape(*x.shape[:2], heads, x.shape[2] // heads) if x.ndim == 3 else x.swapaxes(1, 2)

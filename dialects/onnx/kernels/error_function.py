@@ -1,10 +1,10 @@
 # pyright: standard
 # (numpy.take, whose type its stubs do not know)
-"""The error function of many numbers: a Taylor polynomial around the nearest of many centres.
+"""Vectorized error function: Taylor polynomials around the nearest of many centres.
 
 With a = |x| and d = a - c, erf(a) = erf(c) + the sum over n of e_n(c) d^n. The e_n are those of the integral
-of g(x) = 2 / sqrt(pi) exp(-x^2), whose own coefficients follow from g' = -2 x g:
-(n + 1) g_{n+1} = -2 (c g_n + g_{n-1}).
+of g(x) = 2 / sqrt(pi) exp(-x^2), whose coefficients follow from g' = -2 x g: (n + 1) g_{n+1} = -2 (c g_n +
+g_{n-1}).
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ LAST = 6
 """From here on erf is 1 in float64."""
 
 PER_UNIT = 256
-"""Centres: they are so near to each other that the first term that is left out is below 2^-53."""
+"""Centres per unit: dense enough that the first omitted term is below 2^-53."""
 
 DEGREE = 5
 
 PART = 2**14
-"""Numbers that are computed at once: what lies between stays in a cache."""
+"""Numbers computed at a time: temporaries stay in a cache."""
 
 
 @cache
 def _coefficients() -> np.ndarray:
-    """(DEGREE + 1, centres)."""
+    """Return the coefficients, (DEGREE + 1, centres)."""
     centres = np.arange(LAST * PER_UNIT + 1) / PER_UNIT
     before, terms = np.zeros(centres.shape), 2 / math.sqrt(math.pi) * np.exp(-np.square(centres))
     rows = [np.array([math.erf(c) for c in centres.tolist()])]
@@ -39,7 +39,7 @@ def _coefficients() -> np.ndarray:
 
 
 def erf(x: np.ndarray) -> np.ndarray:
-    """In float64, within 2 units of the last place."""
+    """Compute erf in float64, within 2 units in the last place."""
     flat, result = x.reshape(-1), np.empty(x.size)
     for start in range(0, x.size, PART):
         part = slice(start, start + PART)

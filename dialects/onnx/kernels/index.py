@@ -1,6 +1,6 @@
 # pyright: standard
 # (numpy in comprehensions and lambdas, whose elements its stubs do not know)
-"""numpy semantics of what picks and places elements, and of what is made from sizes alone."""
+"""numpy semantics of ops that select or scatter elements, or generate tensors from sizes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Kernel = Callable[[Call], Sequence[np.ndarray]]
 
 
 def inside(indices: np.ndarray, size: int) -> np.ndarray:
-    """The indices, counted from the front; raises GradcError for one that is out of bounds."""
+    """Return non-negative indices; raises GradcError for one out of bounds."""
     if indices.size and (indices.min() < -size or indices.max() >= size):
         raise violation("indices", expected=f"[{-size}, {size - 1}]")
     return np.where(indices < 0, indices + size, indices) if indices.size else indices
@@ -40,7 +40,7 @@ def gather_nd(call: Call) -> list[np.ndarray]:
 
 
 def scatter_elements(call: Call) -> list[np.ndarray]:
-    """Updates in turn, so that of two at one place without a reduction the later one stays."""
+    """Apply updates in order, so that the last one at an index wins without a reduction."""
     result, indices, updates = value(call, 0).copy(), value(call, 1), value(call, 2)
     merge = merging(call)
     axis = axis_of(call.attribute("axis", 0), result.ndim)
@@ -52,7 +52,7 @@ def scatter_elements(call: Call) -> list[np.ndarray]:
 
 
 def scatter_nd(call: Call) -> list[np.ndarray]:
-    """As `scatter_elements`, slice by slice."""
+    """Apply updates in order, slice by slice."""
     result, indices, updates = value(call, 0).copy(), value(call, 1), value(call, 2)
     merge = merging(call)
     for place in np.ndindex(indices.shape[:-1]):
@@ -93,7 +93,7 @@ def tensor_scatter(call: Call) -> list[np.ndarray]:
 
 
 def one_hot(call: Call) -> list[np.ndarray]:
-    """Indices are counted from the end if they are negative; one out of range has no place."""
+    """Negative indices count from the end; those out of range give no hot element."""
     indices, (off, on) = value(call, 0), value(call, 2)
     depth = int(value(call, 1).reshape(-1)[0])
     axis = axis_of(call.attribute("axis", -1), indices.ndim + 1)
@@ -172,7 +172,7 @@ def size(call: Call) -> list[np.ndarray]:
 
 
 def window(coefficients: Sequence[float]) -> Kernel:
-    """A sum of cosines, w[n] = sum over k of c[k] cos(2 pi k n / N)."""
+    """Return a kernel for a sum of cosines, w[n] = sum over k of c[k] cos(2 pi k n / N)."""
 
     def kernel(call: Call) -> list[np.ndarray]:
         length = scalar(call, 0, 0)
@@ -205,7 +205,7 @@ def mel_weights(call: Call) -> list[np.ndarray]:
 
 
 def string_split(call: Call) -> list[np.ndarray]:
-    """Without a delimiter at whitespace, of which several count as one; padded with empty strings."""
+    """Split at the delimiter, by default at runs of whitespace; pad with empty strings."""
     data, most = value(call, 0), call.attribute("maxsplit", -1)
     delimiter = call.attribute("delimiter") or None
     parts = [str(text).split(delimiter, most) if text else [] for text in data.reshape(-1)]
@@ -228,7 +228,7 @@ def string_normalizer(call: Call) -> list[np.ndarray]:
 
 
 def affine_grid(call: Call) -> list[np.ndarray]:
-    """theta times the places of the result's elements, from -1 to 1 along each axis; x comes first."""
+    """Return theta times the coordinates of the result's elements, in [-1, 1] per axis; x comes first."""
     theta, (_, _, *spatial) = value(call, 0), sizes(call, 1, ())
     places = [_places(n, bool(call.attribute("align_corners", 0))) for n in spatial]
     grid = np.stack([*np.meshgrid(*places, indexing="ij")[::-1], np.ones(spatial)], axis=-1)
@@ -242,7 +242,7 @@ def _places(count: int, corners: bool) -> np.ndarray:
 
 
 def einsum(call: Call) -> list[np.ndarray]:
-    """Of two operands as a product of matrices where it is one."""
+    """Evaluate the equation; two operands as a matrix product if possible."""
     return [np.einsum(call.attribute("equation"), *values(call), optimize=len(call.operands) == 2)]
 
 
@@ -251,7 +251,7 @@ def det(call: Call) -> list[np.ndarray]:
 
 
 def non_max_suppression(call: Call) -> list[np.ndarray]:
-    """Triples of batch, class and box: of each class the boxes that score highest and overlap no other."""
+    """Return (batch, class, box): per class the boxes that score highest and overlap no kept one."""
     boxes, scores = value(call, 0), value(call, 1)
     most, overlap = scalar(call, 2, 0), _real(call, 3, 0.0)
     least = _real(call, 4, -np.inf)
@@ -275,13 +275,13 @@ def _real(call: Call, index: int, default: float) -> float:
 
 
 def _corners(boxes: np.ndarray) -> np.ndarray:
-    """(x, y, width, height) of a centre as (y1, x1, y2, x2)."""
+    """Convert (x centre, y centre, width, height) to (y1, x1, y2, x2)."""
     x, y, width, height = np.moveaxis(boxes, -1, 0)
     return np.stack([y - height / 2, x - width / 2, y + height / 2, x + width / 2], -1)
 
 
 def _overlap(a: np.ndarray, b: np.ndarray) -> float:
-    """The area of the intersection over that of the union."""
+    """Return the intersection over union."""
     low_a, high_a = np.minimum(a[:2], a[2:]), np.maximum(a[:2], a[2:])
     low_b, high_b = np.minimum(b[:2], b[2:]), np.maximum(b[:2], b[2:])
     common = np.prod(np.maximum(np.minimum(high_a, high_b) - np.maximum(low_a, low_b), 0))

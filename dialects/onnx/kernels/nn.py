@@ -1,6 +1,6 @@
 # pyright: standard
 # (numpy in comprehensions and lambdas, whose elements its stubs do not know)
-"""numpy semantics of products, pools, quantisation and recurrence."""
+"""numpy semantics of products, pools and quantisation."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def matmul_integer(call: Call) -> list[np.ndarray]:
 
 
 def _centred(call: Call, index: int, zero: int, axis: int) -> np.ndarray:
-    """An operand as int64 less its zero point, a number or one for each position along an axis."""
+    """Return an operand as int64 minus its zero point, which is a scalar or a vector along an axis."""
     data, point = value(call, index).astype(np.int64), optional(call, zero)
     if point is None:
         return data
@@ -72,7 +72,7 @@ def _with_values(call: Call, *arrays: np.ndarray) -> Call:
 
 
 def _dequantized(call: Call, index: int, axis: int) -> np.ndarray:
-    """An operand followed by its scale and its zero point."""
+    """Dequantize an operand that is followed by its scale and zero point."""
     scale = value(call, index + 1)
     centred = _centred(call, index, index + 2, axis)
     return centred * (_along(scale, centred, axis) if scale.ndim == 1 else scale)
@@ -98,7 +98,7 @@ def qlinear_conv(call: Call) -> list[np.ndarray]:
 
 
 def quantize(call: Call) -> list[np.ndarray]:
-    """round(x / scale) + zero point, to the nearest even, within the type's range."""
+    """Compute round(x / scale) + zero point, to nearest even, clipped to the type's range."""
     data, zero = value(call, 0), call.optional(2)
     if zero is not None and zero.value is not None:
         dtype = of_numpy(zero.value.dtype)
@@ -123,7 +123,7 @@ def dequantize(call: Call) -> list[np.ndarray]:
 
 
 def _spread(call: Call, index: int, data: np.ndarray) -> np.ndarray:
-    """A scale or zero point for each element: one number, one along an axis, or one for each block."""
+    """Broadcast a scale or zero point to the data: a scalar, a vector along an axis, or blocked."""
     given = value(call, index).astype(np.float64)
     if given.size == 1 and given.ndim < 2:
         return given.reshape(())
@@ -154,7 +154,7 @@ def _unsupported(call: Call, attribute: str) -> UnsupportedError:
 
 
 def max_pool(call: Call) -> list[np.ndarray]:
-    """The largest of each window, and its place in the whole tensor; the first of equal ones."""
+    """Return the maximum of each window, and its index in the tensor; the first of equal ones."""
     data = call.operand(0).value
     assert data is not None
     windows, counts = _windows(call, data)
@@ -164,7 +164,7 @@ def max_pool(call: Call) -> list[np.ndarray]:
     for number, (tap, positions) in enumerate(_met(windows, data, counts)):
         seen, before, numbers = data[tap], best[positions], chosen[positions]
         better = (seen > before) | (numbers < 0)
-        if has_nan:  # the first element stays where it is NaN, and a later NaN is not larger
+        if has_nan:  # a NaN stays if it is the first element, a later NaN is not larger
             np.copyto(before, seen, where=better)
         else:
             np.maximum(before, seen, out=before)
@@ -176,7 +176,7 @@ def max_pool(call: Call) -> list[np.ndarray]:
 
 
 def _windows(call: Call, data: np.ndarray) -> tuple[Windows, tuple[int, ...]]:
-    """The windows of a pool, and how many there are along each axis."""
+    """Return the windows of a pool, and how many there are along each axis."""
     view = with_explicit_pads(window(call, call.attribute("kernel_shape")), data.shape[2:])
     shape, kernel = static(pool_shape(call)[0] or ()), static(view.kernel)
     assert shape is not None
@@ -188,14 +188,14 @@ Index = tuple[Any, ...]
 
 
 def _met(windows: Windows, data: np.ndarray, counts: Sequence[int]) -> Iterator[tuple[Index, Index]]:
-    """For each tap of the window the elements that it meets, and the positions at which it meets them."""
+    """Yield, for each tap, the indices of the elements it reads and of the windows that read them."""
     for tap in taps_of(windows.kernel, math.prod(counts)):
         places, positions = windows.met(tap, data.shape[2:], counts)
         yield (..., *places), (..., *positions)
 
 
 def _places(windows: Windows, chosen: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """Where in a tensor of this shape the taps lie that are chosen by number; -1 for none."""
+    """Return flat indices of the chosen taps in a tensor of this shape; -1 for none."""
     rank = len(windows.kernel)
     starts = np.arange(math.prod(chosen.shape[:2])).reshape(*chosen.shape[:2], *[1] * rank)
     of_tap = np.zeros(windows.kernel, np.int64)
@@ -211,7 +211,7 @@ def _places(windows: Windows, chosen: np.ndarray, shape: Sequence[int]) -> np.nd
 
 
 def _column_major(places: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Places within an image counted down its columns."""
+    """Convert row-major indices within an image to column-major ones."""
     image = math.prod(shape[2:])
     before, within = places // image, places % image
     parts = np.unravel_index(within, shape[2:])
@@ -252,7 +252,7 @@ def max_unpool(call: Call) -> list[np.ndarray]:
     inner = [
         (n - 1) * strides[i] + kernel[i] - pads[i] - pads[rank + i] for i, n in enumerate(data.shape[2:])
     ]
-    # places are counted in the tensor that was pooled, which may be smaller than the one asked for
+    # indices refer to the tensor that was pooled, which may be smaller than the requested one
     small = np.zeros(math.prod((*data.shape[:2], *inner)))
     small[places.reshape(-1)] = data.reshape(-1)
     small = small.reshape(*data.shape[:2], *inner)

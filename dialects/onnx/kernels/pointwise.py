@@ -1,6 +1,6 @@
 # pyright: standard
 # (numpy in lambdas, which get their types from no annotation)
-"""numpy semantics of the pointwise ops: a function of one number, or of numbers in the same place."""
+"""numpy semantics of the pointwise ops."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Function = Callable[..., np.ndarray]
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:
-    """1 / (1 + exp(-x)), without a number that overflows."""
+    """Compute 1 / (1 + exp(-x)) without overflow."""
     small = np.exp(-np.abs(x))
     return np.where(x >= 0, 1, small) / (1 + small)
 
@@ -34,7 +34,7 @@ def elementwise(function: Function) -> Kernel:
 
 
 def with_attributes(function: Callable[..., np.ndarray], **defaults: float) -> Kernel:
-    """A function of the first operand, and of attributes by name, which have these defaults."""
+    """Return a kernel for a function of the first operand and of attributes with these defaults."""
 
     def kernel(call: Call) -> list[np.ndarray]:
         given = {name: call.attribute(name, default) for name, default in defaults.items()}
@@ -103,7 +103,7 @@ def prelu(x: np.ndarray, slope: np.ndarray) -> np.ndarray:
 
 
 def power(call: Call) -> list[np.ndarray]:
-    """The type is that of the base; an integer to a negative power is what the float is, truncated."""
+    """Compute x ** y in the type of x; an integer to a negative power is the truncated float result."""
     x, y = values(call)
     result = np.power(x.astype(np.float64), y)
     if x.dtype.kind not in "iu":
@@ -114,14 +114,14 @@ def power(call: Call) -> list[np.ndarray]:
 
 
 def _refuse_inexact(result: np.ndarray, dtype: np.dtype) -> None:
-    """Of numbers that the type has not, or f64 has not all, each runtime makes its own."""
+    """Raise for results that the type or f64 cannot represent, where runtimes differ."""
     largest = min(np.iinfo(dtype).max, 2**53)
     if not np.all(np.abs(result) <= largest):
         raise violation(f"a power beyond {largest}")
 
 
 def divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a / b; an integer quotient is truncated."""
+    """Compute a / b; integer quotients are truncated."""
     if a.dtype.kind == "f":
         return a / b
     _refuse_zero(b)
@@ -130,7 +130,7 @@ def divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def modulo(call: Call) -> list[np.ndarray]:
-    """The remainder of a division that rounds down, or with fmod=1 toward zero."""
+    """Compute the remainder of a division that rounds down, or with fmod=1 toward zero."""
     a, b = values(call)
     if a.dtype.kind != "f":
         _refuse_zero(b)
@@ -143,7 +143,7 @@ def _refuse_zero(divisor: np.ndarray) -> None:
 
 
 def bit_shift(call: Call) -> list[np.ndarray]:
-    """By as many bits as the type has, or more, nothing is left but the sign to the right."""
+    """Shift; by the type's width or more, only the sign remains, to the right."""
     x, by = values(call)
     bits = x.dtype.itemsize * 8
     fits = (by >= 0) & (by < bits)

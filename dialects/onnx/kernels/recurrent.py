@@ -2,8 +2,8 @@
 # (numpy in comprehensions and lambdas, whose elements its stubs do not know)
 """numpy semantics of LSTM, GRU and RNN, step by step.
 
-A sequence that is shorter than the others does not change its state after its end, and has zeros there; one
-of no step at all has a last state of zeros, as onnxruntime has it, not its first one.
+A shorter sequence keeps its state after its end, and its output is zero there. As in onnxruntime, an empty
+sequence has a last state of zeros, not its initial one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _FUNCTIONS: dict[str, Callable[[np.ndarray, float, float], np.ndarray]] = {
 
 @dataclass(frozen=True)
 class Cell:
-    """The weights of one direction, and one step with them."""
+    """The weights of one direction, and its step functions."""
 
     call: Call
     direction: Direction
@@ -84,7 +84,7 @@ STEPS = {"GRU": Cell.gru, "LSTM": Cell.lstm, "RNN": Cell.rnn}
 
 
 def recurrent(call: Call) -> list[np.ndarray]:
-    """The states after each step, and the last ones of each direction."""
+    """Return the states after each step, and the last ones of each direction."""
     x, w, r = (value(call, i) for i in range(3))
     by_batch = call.attribute("layout", 0)
     x = x.swapaxes(0, 1) if by_batch else x
@@ -108,7 +108,7 @@ def recurrent(call: Call) -> list[np.ndarray]:
 
 
 def _pass(cell: Cell, x: np.ndarray, states: States, lengths: np.ndarray) -> tuple[np.ndarray, States]:
-    """One direction, for all sequences of a batch side by side."""
+    """Run one direction for all sequences of a batch."""
     step, y = STEPS[cell.call.name], np.zeros((*x.shape[:2], x.shape[2] // GATES[cell.call.name]))
     for t in range(len(x))[:: -1 if cell.direction.backward else 1]:
         goes = (t < lengths)[:, None]

@@ -1,4 +1,4 @@
-"""numpy semantics of what looks along axes: reductions, sums so far, softmax, normalisations, sorting."""
+"""numpy semantics of reductions, cumulative ops, softmax, normalisations, losses and TopK."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _Axes = tuple[int, ...] | None
 
 
 def reduction(function: Callable[[np.ndarray, _Axes], np.ndarray], identity: bool = True) -> Kernel:
-    """`function` keeps the reduced axes as ones; without axes and with `noop_with_empty_axes` each element
-    is reduced by itself, which leaves it as it is if `identity`."""
+    """Return a kernel; `function` keeps reduced axes as ones. Without axes but with `noop_with_empty_axes`
+    each element is reduced alone, which is the identity if `identity`."""
 
     def kernel(call: Call) -> list[np.ndarray]:
         data, axes = value(call, 0), sizes(call, 1, ())
@@ -36,12 +36,12 @@ def _without(shape: Sequence[int], axes: Sequence[int]) -> list[int]:
 
 
 def add(x: np.ndarray, axes: _Axes) -> np.ndarray:
-    """Integers wrap around, in their own type."""
+    """Sum; integers wrap around, in their own type."""
     return np.sum(x, axis=axes, dtype=x.dtype, keepdims=True)
 
 
 def _extreme(function: Callable[..., np.ndarray], last: float) -> Callable[[np.ndarray, _Axes], np.ndarray]:
-    """The largest or smallest; of nothing, the number that no other is beyond."""
+    """Return a maximum or minimum function; an empty one gives the identity element."""
 
     def kernel(x: np.ndarray, axes: _Axes) -> np.ndarray:
         if x.dtype.kind == "b":
@@ -57,7 +57,7 @@ def _extreme(function: Callable[..., np.ndarray], last: float) -> Callable[[np.n
 
 
 def mean_of(x: np.ndarray, axes: _Axes) -> np.ndarray:
-    """In float64, NaN of no elements, where numpy's own mean writes a warning."""
+    """Return the mean in float64, NaN without elements, without numpy's warning."""
     total = np.sum(x, axis=axes, dtype=np.float64, keepdims=True)
     return np.asarray(total / np.float64(x.size // total.size if total.size else 1))
 
@@ -67,7 +67,7 @@ def variance_of(x: np.ndarray, axes: _Axes) -> np.ndarray:
 
 
 def mean(x: np.ndarray, axes: _Axes) -> np.ndarray:
-    """A mean of integers is truncated."""
+    """Return the mean; a mean of integers is truncated."""
     found = mean_of(x, axes)
     return np.asarray(np.trunc(found) if x.dtype.kind in "iu" else found)
 
@@ -128,7 +128,7 @@ def log_softmax(call: Call) -> list[np.ndarray]:
 
 
 def _below_the_largest(call: Call) -> tuple[np.ndarray, int]:
-    """A new array of the differences to the largest number along the axis, and the axis."""
+    """Return a new array of the differences to the maximum along the axis, and the axis."""
     data = value(call, 0)
     axis = axis_of(call.attribute("axis", -1), data.ndim)
     return np.asarray(data - np.max(data, axis=axis, keepdims=True, initial=-np.inf)), axis
@@ -142,7 +142,7 @@ def hardmax(call: Call) -> list[np.ndarray]:
 
 
 def top_k(call: Call) -> list[np.ndarray]:
-    """Of equal elements the one with the lower index comes first."""
+    """Return the K largest or smallest; equal elements in index order."""
     data, axis = value(call, 0), call.attribute("axis", -1)
     order = data
     if call.attribute("largest", 1):
@@ -166,7 +166,7 @@ def lp_normalization(call: Call) -> list[np.ndarray]:
 def _standardized(
     data: np.ndarray, axes: tuple[int, ...], epsilon: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(x - mean) / sqrt(variance + epsilon), the mean, and one over the root."""
+    """Return (x - mean) / sqrt(variance + epsilon), the mean, and one over the root."""
     middle = mean_of(data, axes)
     found = np.asarray(data - middle)
     scale = 1 / np.sqrt(mean_of(np.square(found), axes) + epsilon)
@@ -174,7 +174,7 @@ def _standardized(
 
 
 def _affine(new: np.ndarray, factor: np.ndarray, summand: np.ndarray | None) -> np.ndarray:
-    """new * factor + summand, in its place unless that is larger."""
+    """Compute new * factor + summand, in place unless broadcasting enlarges it."""
     shape = np.broadcast_shapes(new.shape, factor.shape, () if summand is None else summand.shape)
     found = np.multiply(new, factor, out=new if shape == new.shape else None)
     return found if summand is None else np.add(found, summand, out=found if shape == found.shape else None)
@@ -238,7 +238,7 @@ def mean_variance_normalization(call: Call) -> list[np.ndarray]:
 
 
 def local_response(call: Call) -> list[np.ndarray]:
-    """The squares of `size` channels around each, more after it than before where size is even."""
+    """Normalise by the squares of `size` channels around each, one more after it if size is even."""
     data, size = value(call, 0), call.attribute("size")
     channels = data.shape[1]
     squares = np.zeros_like(data)
@@ -250,7 +250,7 @@ def local_response(call: Call) -> list[np.ndarray]:
 
 
 def dropout(call: Call) -> list[np.ndarray]:
-    """Only where nothing is drawn."""
+    """Return the data; only without random draws."""
     data, ratio, training = value(call, 0), optional(call, 1), optional(call, 2)
     draws = training is not None and bool(training.any())
     if draws and (ratio is None or ratio.any()):

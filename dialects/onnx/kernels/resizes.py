@@ -1,9 +1,9 @@
-"""numpy semantics of Resize, from exact coordinates: each position of an axis is a sum over a few others.
+"""numpy semantics of Resize from exact coordinates: each result is a weighted sum of a few elements.
 
-The nearest position by a scale that the model gives is the exception: 2 / 3 of an axis, as an f32 number, is
-not 2 / 3, so that exact coordinates would lie beside the positions that runtimes, in f32, find them at.
+Nearest mode with a scale from the model is computed in f32 instead: the f32 scale 2 / 3 is not exactly 2 / 3,
+so exact coordinates would round to other elements than in runtimes.
 
-A part of the positions is computed at a time, since there may be millions of them.
+Positions are computed in parts, since there may be millions.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from dialects.support.diagnostics import UnsupportedError, violation
 from dialects.support.shapes import static
 
 PART = 2**18
-"""Elements that are gathered at once, if one position does not take more."""
+"""Elements gathered at once, unless one position takes more."""
 
 WORD, SIGNIFICAND = 2**62, 2**51
-"""Integers below the first are computed with in int64, and quotients of those below the second are rounded
-once in float64; others are Python's."""
+"""Integers below the first use int64, and quotients of integers below the second are rounded once in float64;
+others use Python ints."""
 
 HALF = Fraction(1, 2)
 
 TIE = 1e-6
-"""A coordinate in f32 that is nearer to the middle between two positions is there."""
+"""Tolerance within which an f32 coordinate counts as a tie."""
 
 Region = tuple[float, float]
-"""The part of an axis that a crop takes, from 0 to 1."""
+"""The part of an axis that a crop selects, in [0, 1]."""
 
 WHOLE = (0.0, 1.0)
 
 
 def resize(call: Call) -> list[np.ndarray]:
-    """Y = X with each axis a weighted sum over its positions, or one of these for `nearest`."""
+    """Compute Y: each axis a weighted sum over positions, or one of them for `nearest`."""
     data = call.operand(0).value
     assert data is not None
     nearest = call.attribute("mode", "nearest") == "nearest"
@@ -52,7 +52,7 @@ def resize(call: Call) -> list[np.ndarray]:
     data = data if nearest else data.astype(np.float64)
     outside = np.zeros((1,) * data.ndim, bool)
     changes = resized_axes(call)
-    # those that shrink first: nothing between is larger than the operand or the result
+    # shrink axes first, so that no intermediate is larger than the operand or the result
     for axis, positions in sorted(changes, key=lambda change: change[1].resized - change[1].size):
         data = positions.of(data, axis)
         beyond = positions.outside()
@@ -64,7 +64,7 @@ def resize(call: Call) -> list[np.ndarray]:
 
 
 def resized_axes(call: Call) -> list[tuple[int, ResizedAxis]]:
-    """The axes of a Resize of known sizes, and how each is resized."""
+    """Return the axes of a Resize of static sizes, and how each is resized."""
     shape = static(call.operand(0).shape)
     assert shape is not None
     axes = axes_of(call.attribute("axes", range(len(shape))), len(shape))
@@ -80,7 +80,7 @@ def resized_axes(call: Call) -> list[tuple[int, ResizedAxis]]:
 
 
 def _region(call: Call, number: int, count: int) -> Region:
-    """That of the axis of a number, of so many."""
+    """Return the crop region of the `number`-th of `count` axes."""
     if call.attribute("coordinate_transformation_mode") != "tf_crop_and_resize":
         return WHOLE
     roi = call.operand(1).value
@@ -89,14 +89,14 @@ def _region(call: Call, number: int, count: int) -> Region:
 
 
 def _scales(call: Call, axes: Sequence[int]) -> list[Fraction]:
-    """The factor that coordinates are divided by, on each of `axes`."""
+    """Return the factor that divides coordinates, for each of `axes`."""
     data, given = call.operand(0).shape, call.optional(2)
     if given is not None and given.value is not None and given.value.size:
         return [Fraction(float(scale)) for scale in given.value]
     wanted, sizes = call.operand(3).value, static([data[a] for a in axes])
     assert wanted is not None
     assert sizes is not None
-    # an empty axis stays as it is
+    # an empty axis keeps its size
     ratios = [Fraction(1) if w == d else Fraction(int(w), d) for w, d in zip(wanted, sizes, strict=True)]
     policy = call.attribute("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
@@ -105,9 +105,9 @@ def _scales(call: Call, axes: Sequence[int]) -> list[Fraction]:
 
 
 def resize_matrix(axis: ResizedAxis) -> np.ndarray:
-    """(resized, size), float64: the share of each position in each of the result, 0 for what lies outside.
+    """Return weights (resized, size), float64, with zero rows for positions outside the input.
 
-    Raises LimitError where it has too many elements for a constant.
+    Raises LimitError if the matrix is too large for a constant.
     """
     limits.check("constant-elements", axis.resized * axis.size, "elements of the matrix of a resized axis")
     matrix = np.zeros((axis.resized, axis.size))
@@ -121,9 +121,9 @@ def resize_matrix(axis: ResizedAxis) -> np.ndarray:
 
 @dataclass(frozen=True)
 class ResizedAxis:
-    """From `size` to `resized` positions, by the attributes of a Resize.
+    """Resizing of an axis from `size` to `resized` positions, by the attributes of a Resize.
 
-    `given` tells that the model has the scale, as a number in f32; else the sizes say it.
+    `given`: the model has an f32 scale; otherwise it follows from the sizes.
     """
 
     attributes: Mapping[str, Any]
@@ -142,7 +142,7 @@ class ResizedAxis:
 
     @cached_property
     def coordinate(self) -> tuple[Fraction, Fraction]:
-        """(step, start): position y of the result lies at step y + start."""
+        """(step, start): position y of the result samples step y + start."""
         size, resized, inverse = self.size, self.resized, 1 / self.scale
         mode = self.attributes.get("coordinate_transformation_mode", "half_pixel")
         half_pixel = inverse, HALF * inverse - HALF
@@ -168,19 +168,19 @@ class ResizedAxis:
 
     @property
     def narrower(self) -> Fraction:
-        """What distances are multiplied by: less than 1 where `antialias` widens the kernel."""
+        """Factor of distances: less than 1 if `antialias` widens the kernel."""
         return min(self.scale, Fraction(1)) if self.attributes.get("antialias", 0) else Fraction(1)
 
     @property
     def reach(self) -> Fraction:
-        """How far the kernel goes to both sides."""
+        """The kernel's radius."""
         if self.mode == "nearest":
             return Fraction(0)
         return (1 if self.mode == "linear" else 2) / self.narrower
 
     @property
     def taps_each(self) -> int:
-        """Positions that one of the result is a sum over, at most."""
+        """Maximum number of taps per position of the result."""
         return math.floor(2 * self.reach) + 1
 
     @property
@@ -190,13 +190,13 @@ class ResizedAxis:
         )
 
     def parts(self, elements: int) -> Iterator[np.ndarray]:
-        """Positions of the result that follow each other, each of which takes so many elements for a tap."""
+        """Split the result's positions into parts, given the elements per tap."""
         count = max(1, PART // max(1, elements * self.taps_each))
         for start in range(0, self.resized, count):
             yield np.arange(start, min(start + count, self.resized))
 
     def of(self, data: np.ndarray, axis: int) -> np.ndarray:
-        """The data, of which an axis has `size` positions, with `resized` on it."""
+        """Resize an axis of the data."""
         shape = (*data.shape[:axis], self.resized, *data.shape[axis + 1 :])
         if not data.size or not self.resized:
             return np.zeros(shape, data.dtype)
@@ -214,11 +214,11 @@ class ResizedAxis:
         if self.mode == "nearest":
             return found[(slice(None),) * axis + (0,)]
         found *= weights.reshape(*weights.shape, *[1] * (data.ndim - axis - 1))
-        found[(slice(None),) * axis + (weights == 0,)] = 0  # what has no weight has no part, inf neither
+        found[(slice(None),) * axis + (weights == 0,)] = 0  # also if the element is inf
         return found.sum(axis)
 
     def outside(self) -> np.ndarray:
-        """Which positions of the result a crop takes from beyond the ends."""
+        """Return which positions of the result a crop samples outside the input."""
         if self.attributes.get("coordinate_transformation_mode") != "tf_crop_and_resize":
             return np.zeros(1, bool)
         found = np.zeros(self.resized, bool)
@@ -228,7 +228,7 @@ class ResizedAxis:
         return found
 
     def _coordinates(self, rows: np.ndarray) -> tuple[np.ndarray, int]:
-        """Where positions of the result lie, exactly: integers over one denominator."""
+        """Return exact coordinates of positions of the result, as integers over one denominator."""
         step, start = self.coordinate
         unit = math.lcm(step.denominator, start.denominator, self.reach.denominator, 2)
         ends = (abs(step) * self.resized + abs(start) + self.size + 2 * self.reach + 2) * unit
@@ -238,12 +238,12 @@ class ResizedAxis:
         return t * int(step * unit) + int(start * unit), unit
 
     def _weighed(self, unit: int) -> tuple[int, int]:
-        """The fraction that distances, in parts of a unit, are multiplied by for the kernel."""
+        """Return the fraction that scales distances, in parts of a unit, for the kernel."""
         found = self.narrower / unit
         return found.numerator, found.denominator
 
     def taps(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(taps, rows): the positions that some of the result are sums over, and their weights, float64."""
+        """Return positions and float64 weights, (taps, rows), whose weighted sums are the results."""
         if self.mode == "nearest":
             found = self._nearest_in_f32(rows) if self.given else self._nearest(*self._coordinates(rows))
             places = np.clip(found, 0, self.size - 1)
@@ -295,7 +295,7 @@ class ResizedAxis:
                 raise violation("nearest_mode", given=mode)
 
     def _coordinates_in_f32(self, rows: np.ndarray) -> np.ndarray:
-        """Where positions of the result lie, float64: what f32 makes of the quotients."""
+        """Return coordinates of positions of the result, float64 values of f32 quotients."""
         scale, f32 = float(self.scale), np.float32
         match self.attributes.get("coordinate_transformation_mode", "half_pixel"):
             case "asymmetric":
@@ -312,7 +312,7 @@ class ResizedAxis:
 
 
 def keys(t: np.ndarray, a: float) -> np.ndarray:
-    """Keys' kernel at distances of t in [0, 2]."""
+    """Return Keys' cubic kernel at distances t in [0, 2]."""
     near = ((a + 2) * t - (a + 3)) * t * t + 1
     far = ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
     return np.where(t <= 1, near, far)

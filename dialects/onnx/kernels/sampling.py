@@ -1,6 +1,6 @@
 # pyright: standard
 # (numpy in comprehensions and lambdas, whose elements its stubs do not know)
-"""numpy semantics of what reads a tensor between its places."""
+"""numpy semantics of ops that sample a tensor between its elements."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from dialects.support.diagnostics import UnsupportedError, violation
 
 Kernel = Callable[[Call], Sequence[np.ndarray]]
 Taps = list[tuple[np.ndarray, np.ndarray]]
-"""Along one axis: places, which may lie outside, and the weight of each."""
+"""Taps along one axis: indices, possibly outside, and their weights."""
 
 
 def grid_sample(call: Call) -> list[np.ndarray]:
-    """At each point of the grid, the elements around it times weights; x, the last axis, comes first."""
+    """Sum the elements around each point of the grid times weights; x, the last axis, comes first."""
     x, grid = value(call, 0), value(call, 1)
     how, sizes = call.attribute("padding_mode", "zeros"), x.shape[2:]
     corners = bool(call.attribute("align_corners", 0))
@@ -44,7 +44,7 @@ def grid_sample(call: Call) -> list[np.ndarray]:
 
 
 def _place(t: np.ndarray, size: int, corners: bool) -> np.ndarray:
-    """From [-1, 1] to the numbers of the elements."""
+    """Convert coordinates in [-1, 1] to element indices."""
     return (t + 1) / 2 * (size - 1) if corners else ((t + 1) * size - 1) / 2
 
 
@@ -78,7 +78,7 @@ def _within(place: np.ndarray, size: int, how: str, corners: bool) -> np.ndarray
 
 
 def reflected(place: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Back and forth between two mirrors."""
+    """Reflect coordinates between two mirrors."""
     length = high - low
     if not length:
         return np.full(place.shape, low)
@@ -87,7 +87,7 @@ def reflected(place: np.ndarray, low: float, high: float) -> np.ndarray:
 
 
 def roi_align(call: Call) -> list[np.ndarray]:
-    """The mean, or the largest part, of samples in each bin of each region."""
+    """Return the mean, or the maximum summand, of samples in each bin of each region."""
     x, rois, batches = (value(call, i) for i in range(3))
     sizes = call.attribute("output_height", 1), call.attribute("output_width", 1)
     largest = call.attribute("mode", "avg") == "max"
@@ -105,7 +105,7 @@ def roi_align(call: Call) -> list[np.ndarray]:
 
 
 def _roi_axis(call: Call, start: float, end: float, count: int) -> list[list[float]]:
-    """For each bin along an axis the places of its samples."""
+    """Return the sample coordinates of each bin along an axis."""
     scale, half = call.attribute("spatial_scale", 1.0), 0.5
     shift = half if call.attribute("coordinate_transformation_mode", "half_pixel") == "half_pixel" else 0.0
     length = (end - start) * scale
@@ -117,7 +117,7 @@ def _roi_axis(call: Call, start: float, end: float, count: int) -> list[list[flo
 
 
 def _roi_parts(image: np.ndarray, point: tuple[float, ...]) -> np.ndarray:
-    """The four elements around a point, times their weights."""
+    """Return the four elements around a point, times their weights."""
     taps = []
     for place, size in zip(point, image.shape[1:], strict=True):
         if not -1 <= place <= size:
@@ -129,7 +129,7 @@ def _roi_parts(image: np.ndarray, point: tuple[float, ...]) -> np.ndarray:
 
 
 def deform_conv(call: Call) -> list[np.ndarray]:
-    """A convolution whose taps lie off their places by offsets, times a mask."""
+    """Convolve with taps displaced by offsets and multiplied by a mask."""
     x, weights, offset = (value(call, i) for i in range(3))
     bias, mask = optional(call, 3), optional(call, 4)
     groups, sides = call.attribute("offset_group", 1), call.attribute("group", 1)
@@ -161,7 +161,7 @@ def deform_conv(call: Call) -> list[np.ndarray]:
 
 
 def _between(image: np.ndarray, place: Sequence[float]) -> np.ndarray:
-    """The channels at a point, from the elements around it; zeros lie outside."""
+    """Interpolate the channels at a point; elements outside are zero."""
     total = np.zeros(image.shape[0])
     for corner in itertools.product((0, 1), repeat=len(place)):
         at = [int(np.floor(p)) + c for p, c in zip(place, corner, strict=True)]

@@ -1,4 +1,4 @@
-"""numpy semantics of the ops with spatial axes, from their definitions, by loops over kernel taps.
+"""numpy semantics of ops with spatial axes, from their definitions, by loops over kernel taps.
 
 All arithmetic is in float64; the caller rounds once.
 """
@@ -30,7 +30,7 @@ def _array(call: Call, index: int) -> np.ndarray:
 
 
 def _window(call: Call, kernel: Sequence[int]) -> Window:
-    """Over the spatial sizes of the first operand."""
+    """Return the window over the spatial sizes of the first operand."""
     return with_explicit_pads(window(call, kernel), _ints(call.operand(0).shape)[2:])
 
 
@@ -41,14 +41,14 @@ def _ints(shape: Shape) -> Ints:
 
 
 def _places(view: Window, tap: Ints, counts: Ints) -> tuple[slice, ...]:
-    """Where a tap of the window lies in the padded data at each of its positions: s p + d tap."""
+    """Return the slices of the padded data that a tap reads: s p + d tap for each position p."""
     starts = [d * t for d, t in zip(view.dilations, tap, strict=True)]
     steps = zip(starts, view.strides, counts, strict=True)
     return tuple(slice(start, start + step * count, step) for start, step, count in steps)
 
 
 def _pad(data: np.ndarray, view: Window, more: Sequence[int] = ()) -> np.ndarray:
-    """Zeros around the spatial axes; `more` at the end of each, for windows that stick out."""
+    """Pad the spatial axes with zeros, plus `more` at each end for windows that reach beyond."""
     extra = more or (0,) * view.rank
     if not any((*view.begin, *view.end, *extra)):
         return data
@@ -57,13 +57,13 @@ def _pad(data: np.ndarray, view: Window, more: Sequence[int] = ()) -> np.ndarray
 
 
 def _grouped(data: np.ndarray, group: int, axis: int) -> np.ndarray:
-    """An axis of channels as two: groups, and channels within a group."""
+    """Split an axis of channels into groups and channels per group."""
     shape = data.shape
     return data.reshape(*shape[:axis], group, shape[axis] // group, *shape[axis + 1 :])
 
 
 def conv(call: Call) -> list[np.ndarray]:
-    """Y[n, g, o, p] = B + sum over c, tap of X[n, g, c, s p + d tap - pad] W[g, o, c, tap]."""
+    """Compute Y[n, g, o, p] = B + sum over c, tap of X[n, g, c, s p + d tap - pad] W[g, o, c, tap]."""
     data, weights, group = _array(call, 0), _array(call, 1), call.attribute("group", 1)
     windows = _windows(_window(call, weights.shape[2:]))
     shape = _ints(conv_shape(call)[0])
@@ -73,7 +73,7 @@ def conv(call: Call) -> list[np.ndarray]:
 
 
 def conv_transpose(call: Call) -> list[np.ndarray]:
-    """Y[n, g, o, s x + d tap - pad] += X[n, g, c, x] W[g, c, o, tap]."""
+    """Compute Y[n, g, o, s x + d tap - pad] += X[n, g, c, x] W[g, c, o, tap]."""
     data, weights, group = _array(call, 0), _array(call, 1), call.attribute("group", 1)
     shape = _ints(conv_transpose_shape(call)[0])
     view = window(call, weights.shape[2:])
@@ -95,7 +95,7 @@ def _biased(call: Call, result: np.ndarray) -> np.ndarray:
 
 
 def average_pool(call: Call) -> list[np.ndarray]:
-    """The mean over a window, without the padding in it unless `count_include_pad` is set."""
+    """Return the mean of each window, without padding unless `count_include_pad` is set."""
     data = _array(call, 0)
     view = _window(call, call.attribute("kernel_shape"))
     shape = _ints(average_pool_shape(call)[0])
@@ -103,7 +103,7 @@ def average_pool(call: Call) -> list[np.ndarray]:
     more = [_overhang(view, i, size, shape[2 + i]) for i, size in enumerate(data.shape[2:])]
     counted = _pad(inside, view, more)
     if call.attribute("count_include_pad", 0):
-        # What ceil_mode looks at beyond the padding counts for nothing.
+        # positions beyond the padding, due to ceil_mode, do not count
         counted = np.pad(
             np.ones((1, 1, *(s + view.pads(i) for i, s in enumerate(data.shape[2:])))),
             [(0, 0), (0, 0), *((0, x) for x in more)],
@@ -118,14 +118,14 @@ def average_pool(call: Call) -> list[np.ndarray]:
 
 
 def _overhang(view: Window, i: int, size: int, count: int) -> int:
-    """How far the last window reaches beyond the padded data."""
+    """Return how far the last window reaches beyond the padded data."""
     extent = view.extent(i)
     assert extent is not None
     return max(0, (count - 1) * view.strides[i] + extent - size - view.pads(i))
 
 
 def col2im(call: Call) -> list[np.ndarray]:
-    """image[n, c, s p + d tap - pad] += data[n, c, tap, p]."""
+    """Compute image[n, c, s p + d tap - pad] += data[n, c, tap, p]."""
     data = _array(call, 0)
     block = [int(x) for x in _array(call, 2)]
     view, shape = window(call, block), _ints(col2im_shape(call)[0])

@@ -1,4 +1,4 @@
-"""numpy semantics of Fourier transforms: the last axis has the real part, and maybe the imaginary one."""
+"""numpy semantics of Fourier transforms: the last axis holds real and possibly imaginary parts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _transformed(z: np.ndarray, length: int, axis: int, *, inverse: bool, onesid
 
 
 def stft(call: Call) -> list[np.ndarray]:
-    """The transforms of frames of the signal, each times the window."""
+    """Transform frames of the signal, each times the window."""
     signal, step, window = value(call, 0), scalar(call, 1, 1), optional(call, 2)
     whole = signal.shape[1] if window is None else window.shape[0]
     length = scalar(call, 3, whole)

@@ -34,7 +34,7 @@ Values = tuple[Any, ...]
 
 
 def evaluate(op: OnnxOp, operands: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
-    """The op's results for the values of the operands that it has, in order."""
+    """Return the op's results for the values of its present operands, in order."""
     given = iter(operands)
     arrays = [None if value is None else next(given) for value in op.onnx_inputs()]
     dtypes = [of_mlir(shapes.element_type_of(result)) for result in op.results]
@@ -62,9 +62,9 @@ def run(_functions: InterpreterFunctions, interpreter: Interpreter, op: Any, arg
 
 @register_impls
 class OnnxFunctions(InterpreterFunctions):
-    """Register an instance with an `Interpreter` to run the `onnx` ops of its module.
+    """Implementations of the `onnx` ops for an `Interpreter`.
 
-    An op that is there has its class loaded, so those that are loaded are all that can be met.
+    Only loaded classes are registered, since every existing op has its class loaded.
     """
 
     @classmethod
@@ -77,5 +77,5 @@ class OnnxFunctions(InterpreterFunctions):
 
     @impl(NodeOp)
     def run_node(self, _: Interpreter, op: NodeOp, args: Values) -> Values:
-        what = f"nothing but its runtime knows what {op.title} computes"
+        what = f"{op.title} cannot be evaluated: only its runtime implements it"
         raise error_at(op, what, kind=UnsupportedError)

@@ -1,4 +1,4 @@
-"""The ops on sequences and optionals in Python: a sequence is a list, an optional its value or None."""
+"""Sequence and optional ops in Python: a sequence is a list, an optional its value or None."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ def _empty(op: OnnxOp, args: Values) -> Any:
 
 
 def _at(op: OnnxOp, args: Values) -> Any:
-    sequence, place = args
-    return sequence[_index(place)]
+    sequence, position = args
+    return sequence[_index(position)]
 
 
 def _insert(op: OnnxOp, args: Values) -> Any:
     sequence = list(args[0])
-    tensor, *place = args[1:]
-    sequence.insert(_index(place[0]) if place else len(sequence), tensor)
+    tensor, *position = args[1:]
+    sequence.insert(_index(position[0]) if position else len(sequence), tensor)
     return sequence
 
 
 def _erase(op: OnnxOp, args: Values) -> Any:
-    (given, *place) = args
+    (given, *position) = args
     sequence = list(given)
-    sequence.pop(_index(place[0]) if place else -1)
+    sequence.pop(_index(position[0]) if position else -1)
     return sequence
 
 
@@ -55,9 +55,9 @@ def _concat(op: OnnxOp, args: Values) -> Any:
 
 
 def _split(op: OnnxOp, args: Values) -> Any:
-    """Into parts of one size, the last one smaller, or of the sizes that are given; one each if none are.
+    """Split into parts of one size, the last one smaller, or of given sizes; of size 1 by default.
 
-    `keepdims` is heeded where the one size is 1, as onnxruntime does.
+    `keepdims` applies if the one size is 1, as in onnxruntime.
     """
     attributes: Any = op.onnx_attributes()
     (data, *split), axis = args, attributes.get("axis", 0)
@@ -99,4 +99,4 @@ MEANINGS: dict[str, Callable[[OnnxOp, Values], Any]] = {
     "SequenceLength": _length,
     "SplitToSequence": _split,
 }
-"""Each has one result."""
+"""Implementations; each op has one result."""

@@ -21,7 +21,7 @@ Values = tuple[Any, ...]
 
 
 class RunsRegions(Protocol):
-    """An interpreter, or anything else that runs the block of a region with values of its arguments."""
+    """An object that runs the block of a region with values of its arguments, such as an interpreter."""
 
     def run_ssacfg_region(self, region: Region, args: Values, name: str = ..., /) -> Values: ...
 
@@ -55,13 +55,13 @@ def _loop(interpreter: RunsRegions, op: OnnxOp, args: Values) -> Values:
 
 
 def _as_declared(number: np.ndarray, argument: SSAValue) -> np.ndarray:
-    """A number, or a vector of it: onnxruntime gives what the body declares."""
+    """Return a number as scalar or one-element vector, whichever the body declares, as onnxruntime does."""
     is_vector = shapes.has_rank(argument) and len(shapes.shape_of(argument)) == 1
     return number.reshape(1) if is_vector else number
 
 
 def _stacked(parts: Sequence[Any], result: SSAValue, axis: int = 0) -> Any:
-    """What each step made side by side; of no step an empty tensor, of which unknown sizes are 0."""
+    """Stack the values of all steps; without steps return an empty tensor, with dynamic sizes 0."""
     if parts:
         return stacked(parts, axis)
     dtype = of_mlir(shapes.element_type_of(result))
@@ -82,7 +82,7 @@ def _scan(interpreter: RunsRegions, op: OnnxOp, args: Values) -> Values:
     inputs = [value[::-1] if back else value for value, back in zip(moved, backward, strict=True)]
     lengths = sorted({len(value) for value in inputs})
     if len(lengths) > 1:
-        what = "lengths of what a Scan goes through"
+        what = "lengths of the scan inputs"
         raise violation(what, given=" and ".join(map(str, lengths)), expected="one").located(op)
     steps: list[Values] = []
     with keeping() as keep:
@@ -99,7 +99,7 @@ def _scan(interpreter: RunsRegions, op: OnnxOp, args: Values) -> Values:
 
 
 def _map(interpreter: RunsRegions, op: OnnxOp, args: Values) -> Values:
-    """The region on each element; what is no sequence beside the first operand is the same for all."""
+    """Run the region on each element; non-sequence operands after the first are the same for all."""
     with keeping() as keep:
         steps = [
             keep(interpreter.run_ssacfg_region(op.regions[0], tuple(each), op.name))

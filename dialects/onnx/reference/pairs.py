@@ -1,4 +1,4 @@
-"""Values with tangents. Control flow and sequences move them as they move arrays."""
+"""Arrays with tangents. Control flow and sequence ops move them like arrays."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Pair:
 
 
 def value_of(given: Any) -> Any:
-    """Return the array of a pair, the arrays of a sequence, or what is neither as it is."""
+    """Return the array of a pair, the arrays of a sequence, or any other value unchanged."""
     if isinstance(given, list):
         return list(map(value_of, _elements(given)))
     return given.value if isinstance(given, Pair) else given
 
 
 def tangent_of(given: Any) -> Any:
-    """Return the tangent of a pair, those of a sequence with zeros for the others, or None."""
+    """Return the tangent of a pair, those of a sequence with zeros for missing ones, or None."""
     if not isinstance(given, list):
         return given.tangent if isinstance(given, Pair) else None
     found = list(map(tangent_of, _elements(given)))
@@ -36,7 +36,7 @@ def tangent_of(given: Any) -> Any:
 
 
 def paired(value: Any, tangent: Any) -> Any:
-    """Join a value, or a sequence, with its tangent; None is no tangent."""
+    """Join a value, or a sequence, with its tangent, which may be None."""
     if tangent is None:
         return value
     if isinstance(value, list):
@@ -45,7 +45,7 @@ def paired(value: Any, tangent: Any) -> Any:
 
 
 def stacked(parts: Sequence[Any], axis: int) -> Any:
-    """Join the values of the steps of a loop along a new axis."""
+    """Stack the values of a loop's steps along a new axis."""
     values = np.stack([value_of(part) for part in parts], axis)
     if not any(isinstance(part, Pair) for part in parts):
         return values
@@ -54,7 +54,7 @@ def stacked(parts: Sequence[Any], axis: int) -> Any:
 
 
 def slices(given: Any, axis: int) -> list[Any]:
-    """Split a value along an axis, which goes away."""
+    """Split a value along an axis, which is removed."""
     if isinstance(given, Pair):
         values, tangents = slices(given.value, axis), slices(given.tangent, axis)
         return [Pair(v, t) for v, t in zip(values, tangents, strict=True)]

@@ -211,7 +211,7 @@ def test_what_is_refused(node: str, message: str) -> None:
 
 
 def test_it_has_no_meaning_here() -> None:
-    with pytest.raises(UnsupportedError, match="nothing but its runtime knows"):
+    with pytest.raises(UnsupportedError, match="only its runtime implements it"):
         evaluate(parse(KINDS), [np.ones((2, 3), np.float32), B])
 
 
