@@ -1,1 +1,1 @@
-"""From a source to a model: options, the pipeline, what was compiled."""
+"""The compiler driver: options, pipelines, gradients, compiled models."""

@@ -1,4 +1,4 @@
-"""A compiled graph: the model, and how it is saved, run and shown."""
+"""A compiled graph: the model, with saving, running and display."""
 
 from __future__ import annotations
 
@@ -41,43 +41,43 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Compiled:
-    """A compiled graph: `model` is the ONNX model, `remarks` what the reader should know."""
+    """A compiled graph: `model` is the ONNX model, `remarks` are the compiler's remarks."""
 
     parts: ModelParts
-    """The model, with its weights beside it, as it was compiled."""
+    """The compiled model, with its weights outside of the message."""
 
     remarks: tuple[Diagnostic, ...]
     source: ModuleOp
-    """The source module with constants bound: what the model means."""
+    """The source module with constants bound, which defines the expected outputs."""
 
     module: ModuleOp
-    """The module of ONNX ops from which the model was written."""
+    """The module of ONNX ops that was exported."""
 
     options: Options
 
     gradients: Mapping[str, str] = field(default_factory=dict)
-    """For a gradient: the name of what it is by -> that of the result."""
+    """For a gradient: name of each differentiated input or value -> name of the result."""
 
     cotangents: Mapping[str, str] = field(default_factory=dict)
-    """For a gradient: the name of what is differentiated -> that of the input that weighs it."""
+    """For a gradient: name of each differentiated output -> name of its cotangent input."""
 
     proof: Proof | None = None
     """For a gradient: the outcome of its check."""
 
     @cached_property
     def model(self) -> ModelProto:
-        """The model as one message, with a copy of the weights; what is changed in it is saved and run. Of
-        weights beyond 1 kB, other numbers are run only if the model was not run before."""
+        """The model as one message with a copy of the weights; changes to it are saved and run. New elements
+        of weights beyond 1 kB are run only if the model was not run before."""
         return self.parts.whole()
 
     @property
     def _now(self) -> ModelParts | ModelProto:
-        """The model, which somebody may have changed since it was first asked for."""
+        """The model with the changes made to `model`, if any."""
         return self.__dict__.get("model", self.parts)
 
     @property
     def proto(self) -> ModelProto:
-        """The model, whose weights may have no content."""
+        """The model, possibly without the contents of its weights."""
         return self.__dict__.get("model", self.parts.proto)
 
     @cached_property
@@ -87,7 +87,7 @@ class Compiled:
 
     @cached_property
     def optional_inputs(self) -> tuple[TensorInfo, ...]:
-        """The inputs that have a value by default: weights by which there is a gradient."""
+        """The inputs with a default value: weights that have a gradient."""
         return tuple(optional_infos(self.proto))
 
     @cached_property
@@ -96,7 +96,7 @@ class Compiled:
 
     @cached_property
     def dropped_inputs(self) -> tuple[str, ...]:
-        """The inputs of the graph that the model does not have, because it would read nothing of them."""
+        """The unused inputs of the graph that the model does not have."""
         kept = {info.name for info in (*self.inputs, *self.optional_inputs)}
         names = entry.input_names(entry.entry_function(self.source))
         return tuple(name for name in names if name not in kept)
@@ -119,21 +119,21 @@ class Compiled:
         return entry.defaults(entry.entry_function(self.module))
 
     def save(self, path: str | os.PathLike[str], external_data: bool = False) -> None:
-        """Write the model, whole or not at all; weights beyond 2 GB, and with `external_data` all that are
-        not small, go to a `.data` file beside it. Initial values of weights that have no default go to
+        """Write the model atomically. Weights beyond 2 GB, or with `external_data` all that are not small, go
+        to a `.data` file next to it; initial values of weights without a default to
         `<path>.weights.safetensors`."""
         self.save_as(path, external_data)
         if stale := self.stale_weights(path):
             warn(f"{stale} is of an earlier model", stacklevel=2)
 
     def stale_weights(self, path: str | os.PathLike[str]) -> str:
-        """The file with initial weights of another model that is beside this one, '' if there is none."""
+        """Return the file of initial weights that another model left next to `path`, or ''."""
         from gradc.model.saving import stale_weights
 
         return "" if self.required_weights else stale_weights(path)
 
     def save_as(self, path: str | os.PathLike[str], external_data: bool) -> str:
-        """`save`, and the name of the file beside the model, '' where there is none."""
+        """Save the model; return the name of its data file, or ''."""
         from gradc.model.saving import save_model
 
         limit = {"limit": 0} if arguments.flag("external_data", external_data) else {}
@@ -146,20 +146,19 @@ class Compiled:
         ep: Ep | None = None,
         threads: int | None = None,
     ) -> dict[str, np.ndarray]:
-        """The outputs by name, on onnxruntime; bfloat16 in and out is ml_dtypes'.
+        """Run the model on onnxruntime; return the outputs by name. bfloat16 is ml_dtypes' type.
 
-        An input of the graph that was left out of the model may be given all the same.
-        `ep` defaults to the target's execution provider, `threads` to what the model was compiled for.
-        Raises GradcError, as a compilation does, for sizes that the graph cannot have.
+        `inputs` may contain dropped inputs. `ep` defaults to the target's execution provider, `threads` to
+        the number compiled for. Raises GradcError for sizes that the graph cannot have.
         """
         return self.session(ep, threads).run(self._read(arguments.arrays("inputs", inputs)))
 
     def _read(self, given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """What is given, without what the model does not have."""
+        """Return the inputs without the dropped ones."""
         return {name: array for name, array in given.items() if name not in self.dropped_inputs}
 
     def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """What the outputs should be, by name: the source executed with numpy, slowly and exactly."""
+        """Evaluate the source with numpy, exactly and slowly; return the expected outputs by name."""
         from gradc.checking.verify import in_order, reference
 
         function = entry.entry_function(self.source)
@@ -174,8 +173,8 @@ class Compiled:
         return dict(zip(entry.output_names(function), expected, strict=True))
 
     def session(self, ep: Ep | None = None, threads: int | None = None) -> Session:
-        """The onnxruntime session that `run` uses; made once per provider and thread count,
-        and anew where somebody has changed the model."""
+        """Return the onnxruntime session of `run`, cached per provider and thread count until `model`
+        changes."""
         from gradc.runtime.session import Session, checked_ep, checked_threads, ep_of
 
         with using(self.options.limits):
@@ -206,7 +205,7 @@ class Compiled:
         return compiled_html(self.module, self.inputs, self.outputs, self.options.resolved(), self.remarks)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What it takes to be the same elsewhere: sessions are made anew there."""
+        """Return the fields and a changed model, without sessions."""
         state = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         changed = {"model": self.model} if "model" in self.__dict__ else {}
         return state | changed | {"source": flat(self.source), "module": flat(self.module)}
@@ -220,7 +219,7 @@ class Compiled:
 
     @property
     def _digest(self) -> bytes:
-        """Of the model as it is now."""
+        """The digest of the current model."""
         return digest(self.model, self.parts.weights) if "model" in self.__dict__ else self._compiled_digest
 
     @cached_property

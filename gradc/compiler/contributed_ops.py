@@ -1,4 +1,4 @@
-"""Ops outside the standard ONNX domain: those that a target lacks, and misspelt ones of onnxruntime's."""
+"""Remarks on ops outside the standard ONNX domain: missing on the target, or misspelt."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gradc.runtime.session import registered_ops
 from passes.kernels.target import Target
 
 OF_RUNTIME = "com.microsoft"
-"""What the names of onnxruntime's own domains begin with."""
+"""Prefix of onnxruntime's domains."""
 
 
 def lacked_remarks(module: ModuleOp, target: Target) -> tuple[Diagnostic, ...]:
@@ -34,12 +34,12 @@ def lacked_remarks(module: ModuleOp, target: Target) -> tuple[Diagnostic, ...]:
 
 
 def is_lacked(op: NodeOp, target: Target) -> bool:
-    """Whether the target is portable and an op is none of the standard domain."""
+    """Return whether the target is portable and the op is outside the standard domain."""
     return target.name == "portable" and not is_of_onnx(op)
 
 
 def misspelt_remarks(module: ModuleOp) -> tuple[Diagnostic, ...]:
-    """Return a remark on the first node of each op that a domain of onnxruntime's own does not have."""
+    """Return a remark on the first node of each op that its onnxruntime domain does not have."""
     found: dict[str, Diagnostic] = {}
     for op, why in _misspelt(module):
         found.setdefault(op.title, diagnostic_at(op, "remark", why))
@@ -47,7 +47,7 @@ def misspelt_remarks(module: ModuleOp) -> tuple[Diagnostic, ...]:
 
 
 def explain_misspelt(module: ModuleOp) -> None:
-    """Write into each node of a misspelt op why it has no derivative."""
+    """Record in each node of a misspelt op why it has no derivative."""
     for op, why in _misspelt(module):
         op.attributes[WHY] = StringAttr(why)
 
@@ -65,7 +65,7 @@ def _misspelt(module: ModuleOp) -> Iterator[tuple[NodeOp, str]]:
 
 @cache
 def _registered() -> Mapping[str, Sequence[str]]:
-    """The ops of each domain; none without an onnxruntime."""
+    """Return the ops of each domain of the installed onnxruntime, if any."""
     try:
         return registered_ops()
     except UnsupportedError:

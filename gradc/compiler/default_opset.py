@@ -1,4 +1,4 @@
-"""The opset that a model is written in where nobody says one."""
+"""Default opset of a model."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ from passes.kernels.target import DEFAULT_OPSET
 
 
 def with_opset(options: Options, module: ModuleOp) -> Options:
-    """The options with an opset, if they have none and the module wants another than the default one: a
-    model its own, or one that has its ops; any other the oldest that has its dtypes."""
+    """Return the options with an opset, unless the default opset serves.
+
+    An imported model needs its own opset or one with all its ops, other sources the oldest with their dtypes.
+    """
     if options.opset is not None:
         return options
     own = module.attributes.get(entry.OPSET)
@@ -32,10 +34,10 @@ def with_opset(options: Options, module: ModuleOp) -> Options:
 
 
 def _of_model(module: ModuleOp, own: int) -> int:
-    """Its own, or the default one if that is newer, or the oldest that has all ops if that is newer still.
+    """Return the newest of the default opset, the model's own, and the oldest that has all ops.
 
-    The model's own, too, where a node of unknown types is in a form that the default one has no more.
-    Not the default one for what is newer: kernels and rules change between opsets, also where forms do not.
+    The default is left out if an opaque standard node has another form there. Newer models keep their opset,
+    because kernels and rules change between opsets even if forms do not.
     """
     needed = max((_first(op) for op in module.walk() if isinstance(op, OnnxOp)), default=OLDEST)
     wanted = max(DEFAULT_OPSET, own, needed)
@@ -44,7 +46,7 @@ def _of_model(module: ModuleOp, own: int) -> int:
 
 
 def _first_of_dtypes(module: ModuleOp) -> int:
-    """The oldest opset that has the dtypes of all tensors of a module."""
+    """Return the oldest opset that has the dtypes of all tensors of a module."""
     values = (value for op in module.walk() for value in (*op.operands, *op.results))
     types = {value.type for value in values}
     tensors = [type_ for type_ in types if isinstance(type_, TensorType | UnrankedTensorType)]
@@ -58,7 +60,7 @@ def _first_of_dtype(dtype: str) -> int:
 
 
 def _first(op: OnnxOp) -> int:
-    """The oldest opset of an op; what none has, the last pass refuses."""
+    """Return the oldest opset of an op; the last pass rejects an op that no opset has."""
     try:
         return opset_range(op)[0]
     except GradcError:

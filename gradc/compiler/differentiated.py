@@ -1,4 +1,4 @@
-"""The gradient of a module as a module: what is asked for, before anything is compiled."""
+"""The gradient of a module as a module, before compilation."""
 
 from __future__ import annotations
 
@@ -15,26 +15,29 @@ from passes.registry import all_passes
 from passes.vjp.shared_weights import separate_copies
 
 IN_ONNX = ("canonicalize-layout", "convert-cann-to-grad", "convert-onednn-to-grad")
-"""What makes ops of other dialects ONNX's or canonical gradients. It cancels Transposes, too, of which a user
-of ONNX may ask for the one between."""
+"""Passes that convert source dialects to ONNX ops or canonical gradients. Not run on ONNX models: they cancel
+Transposes whose intermediate value may be requested."""
 
 SOURCES = ("cann.", "onednn.")
 
 
-def differentiated(module: ModuleOp, asked: GradientRequest) -> ModuleOp:
-    """The gradient of a module that is ours to change, as a source of its own."""
-    asked.check_rules(module)
+def differentiated(module: ModuleOp, user_request: GradientRequest) -> ModuleOp:
+    """Return the gradient of a module, which is modified, as a source module."""
+    user_request.check_rules(module)
     of_source = edge_names(module)
-    module = with_source_names(module, asked.rename or {})
-    module = in_onnx(asked.resized(module))
-    asked.finish(module, differentiate(module, asked.request(module), rules=asked.rules), of_source)
+    module = with_source_names(module, user_request.rename or {})
+    module = in_onnx(user_request.resized(module))
+    user_request.finish(
+        module, differentiate(module, user_request.request(module), rules=user_request.rules), of_source
+    )
     return module
 
 
 def in_onnx(module: ModuleOp) -> ModuleOp:
-    """The module in ONNX's ops or canonical gradients, in place, with all that types can know.
+    """Convert a module to ONNX ops or canonical gradients with inferred types, in place.
 
-    An Identity of a weight becomes a weight of its own."""
+    An Identity of a weight becomes a separate weight.
+    """
     foreign = any(op.name.startswith(SOURCES) for op in module.walk())
     spec = ",".join((pipelines.canonicalize(), *(IN_ONNX if foreign else ())))
     for pass_ in PassPipeline.parse_spec(all_passes(), spec).passes:

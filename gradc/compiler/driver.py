@@ -65,9 +65,9 @@ def _usage(what: str, given: object, expected: str, hint: str = "") -> UsageErro
 
 @dataclass(frozen=True)
 class Stage:
-    """The module before the pipeline (`after` is None) or after a pass, as an observer sees it.
+    """The module before the pipeline (`after` is None) or after a pass, for an observer.
 
-    `seconds` is what the pass and the verification after it took.
+    `seconds` is the time of the pass and the verification after it.
     """
 
     module: ModuleOp
@@ -110,28 +110,28 @@ def compile(
     opset: 13 and newer, default 18.
     constants: input name -> array, or the path of an .npz or .safetensors, or several: these inputs become
     initializers.
-    strategy: `auto`, or the name of one lowering, which is then used or refused with its reason.
-    auto_pad_rule: `documented` or `library` for every op; default: the op's own, else what the source
-    form implies.
-    strict: contradictions that are remarks otherwise become errors.
-    threads: what to optimise for, the threads within an op; default: the cores this process may use.
+    strategy: `auto`, or the name of one lowering to use; an error gives the reason if it does not apply.
+    auto_pad_rule: `documented` or `library` for every op; default: the op's own, else that of the source
+    format.
+    strict: make remarks on contradictions errors.
+    threads: threads within an op to optimise for; default: the cores this process may use.
     tune: measure the strategies for each gradient on this machine, for up to tune_budget seconds, and
-    use the fastest. Measurements are kept in a cache, or in the tuning_file.
-    tuning_file: also used without `tune`.
-    shapes: sizes of inputs, by name, that are unknown otherwise, for `tune`.
-    limits: a `gradc.Limits`, for what is larger than gradc goes up to by default (docs/limits.md).
-    checked: the model itself fails, on any runtime, for run-time sizes that the graph cannot have
-    (docs/inputs.md); `Compiled.run` and `gradc run` refuse them without that.
-    strict_ieee: no strategy that may turn an inf into a NaN through a zero of its own (docs/numbers.md).
-    drop_unused_inputs: leave out of the model what it reads nothing of, such as an image that only says a
-    size known already. Without it every input of the graph is one of the model, and a remark names those.
-    rename: name of an input or output -> what it is called instead, for all that follows: `constants`,
-    `shapes`, the model. Those of JSON are `t<tensor id>`.
-    static_shapes: input name -> sizes, for inputs whose sizes would be known at run time only.
-    record_pipeline: write the passes that made the model into its metadata, as `gradc.pipeline`.
-    rebatch: another batch for a source that fixes it: a size, or a name for one of run time.
+    use the fastest. Measurements are cached, or stored in the tuning_file.
+    tuning_file: a file of measurements, also read without `tune`.
+    shapes: input name -> sizes at which `tune` measures, for dynamic shapes.
+    limits: a `gradc.Limits` that replaces the default limits (docs/limits.md).
+    checked: let the model itself fail, on any runtime, for dynamic sizes that the graph cannot have
+    (docs/inputs.md); `Compiled.run` and `gradc run` always reject them.
+    strict_ieee: avoid lowerings that can turn inf into NaN (0 * inf); slower (docs/numbers.md).
+    drop_unused_inputs: remove unused inputs, such as an image that only gives a size known already. By
+    default they stay, and a remark names them.
+    rename: name of an input or output -> new name, which `constants`, `shapes` and the model use. The names
+    of JSON are `t<tensor id>`.
+    static_shapes: input name -> sizes, for inputs with dynamic shapes.
+    record_pipeline: write the passes into the model's metadata, as `gradc.pipeline`.
+    rebatch: new batch for a source with a fixed one: a size, or a name for a dynamic size.
 
-    Raises GradcError, whose text is the diagnostic line, for anything wrong with the graph.
+    Raises GradcError, whose text is the diagnostic line, for an invalid graph.
     """
     request = TuningRequest(tune, tuning_file, tune_budget, {} if shapes is None else shapes)
     request.check_shapes_are_used()
@@ -164,10 +164,10 @@ def load(
     for_gradients: Collection[str] | None = None,
     target: str = "cpu",
 ) -> ModuleOp:
-    """The module of a source, verified, under an `auto_pad_rule` for all ops if one is given.
+    """Import and verify a source; a given `auto_pad_rule` applies to all ops.
 
-    Importers are told the rule, because a document may be valid under one rule only; and whether gradients
-    are to be taken, for which ops of other domains are written as ops of ONNX, or a target lacks such ops.
+    `for_gradients` are the ops with user rules, None if no gradient is taken; it and the target decide which
+    ops of other domains are decomposed.
     """
     module = _loaded(source, auto_pad_rule, for_gradients, target)
     if for_gradients is not None:
@@ -214,14 +214,14 @@ def _loaded(
 
 
 def load_gradient(
-    source: Any, asked: GradientRequest | None, auto_pad_rule: str | None = None, target: str = "cpu"
+    source: Any, user_request: GradientRequest | None, auto_pad_rule: str | None = None, target: str = "cpu"
 ) -> ModuleOp:
-    """The module of the gradient of a source, or of the source itself where none is asked for."""
-    if asked is None:
+    """Return the module of the gradient of a source, or that of the source if `user_request` is None."""
+    if user_request is None:
         return load(source, auto_pad_rule, target=target)
     from gradc.compiler.differentiated import differentiated
 
-    return differentiated(load(source, auto_pad_rule, for_gradients=()), asked)
+    return differentiated(load(source, auto_pad_rule, for_gradients=()), user_request)
 
 
 def _paths(source: Sequence[Any]) -> Sequence[Any]:
@@ -244,8 +244,7 @@ def compile_module(
     tuner: Tuner | None = None,
     origin: ModuleOp | None = None,
 ) -> Compiled:
-    """`compile` for a module that is ours to change; `origin` is what it was made of, whose weights have the
-    names that a user knows."""
+    """Compile a module, which is modified; `origin` is the module that has the user's names of weights."""
     from gradc.model.changed_weights import changed_weights_of
     from gradc.model.exporter import export_parts
 
@@ -279,7 +278,7 @@ def compile_module(
 
 
 def _write_bodies(module: ModuleOp, options: Options) -> None:
-    """Of a model: what has no form on the target as the ops by which ONNX defines it."""
+    """Inline the ONNX function bodies of an imported model's ops that the target does not implement."""
     if entry.OPSET not in module.attributes:
         return
     from gradc.importers.onnx.bodies import write_bodies
@@ -288,7 +287,7 @@ def _write_bodies(module: ModuleOp, options: Options) -> None:
 
 
 def _defaults_lost(source: ModuleOp) -> tuple[Diagnostic, ...]:
-    """Return a remark on the inputs with defaults of a gradient, which are constants where it is compiled."""
+    """Return a remark on inputs with defaults in a gradient model, which become constants."""
     names = source.attributes.get(entry.OPTIONAL)
     if not isinstance(names, ArrayAttr):
         return ()
@@ -298,12 +297,12 @@ def _defaults_lost(source: ModuleOp) -> tuple[Diagnostic, ...]:
 
 
 def _pipeline(options: Options) -> dict[str, str]:
-    """The entry of a model's metadata for the passes that made it, where it is asked for."""
+    """Return the metadata entry of the pipeline if `record_pipeline` is set."""
     return {"gradc.pipeline": options.pipeline} if options.record_pipeline else {}
 
 
 def _own(source: ModuleOp) -> dict[str, str]:
-    """What the model that the source was says of itself; gradc says its own."""
+    """Return the metadata of the source model, without gradc's."""
     given = source.attributes.get(entry.METADATA)
     if not isinstance(given, DictionaryAttr):
         return {}
@@ -326,10 +325,10 @@ def lower(
     stop_after: str | None = None,
     tuner: Tuner | None = None,
 ) -> tuple[Diagnostic, ...]:
-    """Run the pipeline over a module, in place; the remarks of its source ops, and on their strategies.
+    """Run the pipeline over a module, in place; return remarks on its source ops and their strategies.
 
-    Before strategies are selected, the tuner writes down which of them the gradients get. Anything but a
-    GradcError is our fault and becomes an InternalError with a crash reproducer.
+    The tuner chooses strategies before they are selected. Any error but a GradcError becomes an InternalError
+    with a crash reproducer.
     """
     options = with_opset(options, module)
     pipeline = _passes(options)
@@ -344,7 +343,7 @@ def lower(
 
 
 def _settle_unused_inputs(module: ModuleOp, options: Options) -> tuple[Diagnostic, ...]:
-    """Drop them, or remark on them."""
+    """Drop unused inputs or return a remark on them."""
     if not options.drop_unused_inputs:
         return tuple(unused_remarks(module))
     drop_unused_inputs(module)
@@ -356,7 +355,7 @@ def _passes(options: Options) -> tuple[ModulePass, ...]:
 
 
 def to_gradients(module: ModuleOp, options: Options) -> tuple[Diagnostic, ...]:
-    """`lower` up to where strategies are selected."""
+    """Run the pipeline up to strategy selection."""
     options = with_opset(options, module)
     spec = pipelines.to_grad(options.resolved(), options.spelled_strategy)
     _write_names_down(module)
@@ -374,8 +373,10 @@ def _run(
     *,
     start: ModuleOp,
 ) -> tuple[Diagnostic, ...]:
-    """The module is verified at the end, and after each pass if somebody watches; `start` is a clone of
-    it, from which a failing pass is found."""
+    """Run a pipeline; verify the module at the end, and after each pass if there is an observer.
+
+    `start` is a clone of the module, from which a failing pass is located.
+    """
     ctx = dialects.context()
     first, last = 0, len(pipeline) - 1
     remarks: tuple[Diagnostic, ...] = ()
@@ -407,14 +408,14 @@ def _choose(module: ModuleOp, options: Options, tuner: Tuner | None) -> tuple[Di
 
 
 def choose(module: ModuleOp, options: Options, tuner: Tuner | None) -> tuple[Diagnostic, ...]:
-    """Write the tuner's choices down; remarks on them, and on those of the source that go unused."""
+    """Record the tuner's choices; return remarks on them, and on choices of the source that are unused."""
     target = options.resolved()
     remarks = [] if tuner is None else tuner.tune(module, target, find_strategy(options.strategy))[1]
     return (*remarks, *unused_choices(module, target))
 
 
 def _write_names_down(module: ModuleOp) -> None:
-    """Make the public names attributes: what passes insert may take the names of values."""
+    """Make the public names attributes, since ops that passes insert may take the names of values."""
     function = entry.entry_function(module)
     entry.set_names(function, entry.input_names(function), entry.output_names(function))
 

@@ -1,4 +1,4 @@
-"""A compiled model that somebody has changed since: whether it was, and whose fault it is then."""
+"""Detection of user changes to a compiled model."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 
 def digest(model: ModelProto, large: Collection[str]) -> bytes:
-    """Another one for a model that was changed, but for the numbers of the weights that are named in `large`:
-    it takes a microsecond or so a node."""
+    """Return a hash of the model without the elements of the `large` weights; about 1 us per node."""
     graph, known = model.graph, hashlib.blake2b(digest_size=16)
     parts = (*model.opset_import, *model.functions, *graph.input, *graph.output, *graph.node)
     for part in parts:
@@ -32,9 +31,9 @@ def digest(model: ModelProto, large: Collection[str]) -> bytes:
 
 @contextlib.contextmanager
 def blamed_on_edits(model: ModelProto | None, module: ModuleOp, opset: int) -> Iterator[None]:
-    """An exception of what reads the model, as a GradcError where it is not what the module is written as.
+    """Turn an exception into a GradcError if the model differs from the module's export.
 
-    The model is None where nobody has had it.
+    The model is None if the user never had it.
     """
     try:
         yield
@@ -44,12 +43,12 @@ def blamed_on_edits(model: ModelProto | None, module: ModuleOp, opset: int) -> I
         if model is None or not _is_edited(model, module, opset):
             raise
         cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
-        what = f"model was changed after it was compiled, and is no good any more: {one_line(cause)}"
+        what = f"model was changed after compilation and is now invalid: {one_line(cause)}"
         raise GradcError(Diagnostic("error", what)) from error
 
 
 def _is_edited(model: ModelProto, module: ModuleOp, opset: int) -> bool:
-    """Nobody changes the module."""
+    """Return whether the model differs from the export of the module, which users do not change."""
     from gradc.model.exporter import export
 
     metadata = {entry.key: entry.value for entry in model.metadata_props}

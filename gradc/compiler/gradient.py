@@ -1,4 +1,4 @@
-"""The gradient of a model: any source that `compile` takes, differentiated and then compiled."""
+"""Gradients of models: any source that `compile` accepts, differentiated and compiled."""
 
 from __future__ import annotations
 
@@ -64,47 +64,46 @@ def grad(
     strict_ieee: bool = False,
     limits: Limits | None = None,
 ) -> Compiled:
-    """The gradient of a model as a plain ONNX model, with a result `grad_<wrt>` for each `wrt`.
+    """Return the gradient of a model as a plain ONNX model, with a result `grad_<wrt>` for each `wrt`.
 
     model: a path (ONNX, JSON or MLIR text), an `onnx.ModelProto`, a JSON document, a `gradc.Graph` or a
     module.
-    wrt: names of inputs, weights or values within, or patterns such as `*.weight`; default: every float
+    wrt: names of inputs, weights or intermediate values, or patterns such as `*.weight`; default: every float
     input.
-    of: names of what is differentiated, also elements such as `logits[0,281]`; default: the one float output.
-    cotangents: an input `cotangent_<of>` for each `of`, in its shape; without it `of` has one element.
-    reduce: `sum` or `mean` of an `of` that has several elements.
-    keep_outputs: `none`, `of`, `all`, or names of values that are results, too, before the gradients.
+    of: names of values to differentiate, or elements such as `logits[0,281]`; default: the one float output.
+    cotangents: add an input `cotangent_<of>` in its shape for each `of`; otherwise `of` has one element.
+    reduce: `sum` or `mean`, the reduction of an `of` that is not a scalar.
+    keep_outputs: `none`, `of`, `all`, or names of values that are also results, before the gradients.
     weights: how a weight among `wrt` is stored. `default`: an input whose value is its default; `required`:
-    an input without one, whose initial value is in `Compiled.weights` and beside the saved model;
-    `constant`: no input. docs/weights.md says which runtimes accept defaults.
+    an input without a default, whose initial value is in `Compiled.weights` and next to the saved model;
+    `constant`: no input. docs/weights.md lists the runtimes that accept defaults.
     weights_as_inputs: deprecated; True is `weights="default"`, False is `weights="constant"`.
-    allow_unused: zeros for a `wrt` that `of` does not depend on, which is an error otherwise.
-    straight_through: let gradients pass DequantizeLinear(QuantizeLinear(x)) as if nothing were rounded, and 0
-    where x is out of the range of the type; and pass z + (q - z) where q is z rounded or looked up.
+    allow_unused: return zeros for a `wrt` that `of` does not depend on, instead of an error.
+    straight_through: use the straight-through estimator for DequantizeLinear(QuantizeLinear(x)), with 0 where
+    x is out of the type's range, and for z + (q - z) where q is z rounded or looked up.
     constants: input name -> array, or the path of an .npz or .safetensors, or several: these inputs become
     constants first.
-    static_shapes: input name -> sizes, for inputs whose sizes would be known at run time only.
-    rebatch: another batch for a source that fixes it: a size, or a name for one of run time.
-    name_template: how results and inputs that are new are called: `{what}` is grad or cotangent, `{name}`
-    that of the value.
-    rules: op type, as `com.example.Ramp`, -> the derivative of such ops, `rule(f, g, e)`;
-    docs/gradient_recipes.md has one.
-    kernels: op type -> a function `f(*arrays, **attributes)` of numpy arrays that computes such ops, for the
-    check of their rules.
-    check: True proves the gradient without a time limit, False does not prove it; default: within
-    check_seconds. docs/gradients.md says how.
-    check_seconds: the time limit of the check, default 30; what does not fit is named in `Compiled.proof`.
-    rename: name of an input or output of the source, else of the gradient -> its new name.
-    scale: final name of a result -> a number that it is multiplied by, in its dtype.
+    static_shapes: input name -> sizes, for inputs with dynamic shapes.
+    rebatch: new batch for a source with a fixed one: a size, or a name for a dynamic size.
+    name_template: template of the names of new results and inputs: `{what}` is grad or cotangent, `{name}`
+    the name of the value.
+    rules: op type, such as `com.example.Ramp` -> VJP rule `rule(f, g, e)`; docs/gradient_recipes.md has an
+    example.
+    kernels: op type -> numpy implementation `f(*arrays, **attributes)`, for the check of user rules.
+    check: True checks the gradient without a time limit, False not at all; default: within check_seconds
+    (docs/gradients.md).
+    check_seconds: time limit of the check, default 30; `Compiled.proof` names the parts not checked.
+    rename: name of an input or output of the source, else of the gradient -> new name.
+    scale: final name of a result -> factor, in the dtype of the result.
     target, opset, threads, strict_ieee, limits: as for `compile`.
 
-    Raises GradcError: an UnsupportedError for ops on the way that have no derivative, which it names all; a
-    CheckError for a gradient that the check finds to be wrong, with the op to blame.
+    Raises GradcError: an UnsupportedError that names all ops without a derivative; a CheckError for a wrong
+    gradient, located at the op at fault.
     """
     options = Options(target, opset, threads=threads, limits=limits, strict_ieee=strict_ieee)
     if weights_as_inputs is not None:
         warn("weights_as_inputs is deprecated; use weights", DeprecationWarning, stacklevel=4)
-    asked = GradientRequest(
+    user_request = GradientRequest(
         wrt,
         of,
         cotangents,
@@ -124,13 +123,13 @@ def grad(
         kernels,
     )
     with using(limits):
-        return gradient_of(load(model, for_gradients=tuple(rules or ())), asked, options, constants)
+        return gradient_of(load(model, for_gradients=tuple(rules or ())), user_request, options, constants)
 
 
 def _taking_what(
     original: Callable[P, Compiled], **defaults: Any
 ) -> Callable[[Callable[..., Compiled]], Callable[P, Compiled]]:
-    """Editors, type checkers and `help` see the arguments of another function, some with other defaults."""
+    """Return a decorator that copies the signature of `original`, with some other defaults."""
     taken = signature(original, eval_str=True)
     parameters = [
         parameter.replace(default=defaults.get(name, parameter.default))
@@ -146,13 +145,13 @@ def _taking_what(
 
 @_taking_what(grad, keep_outputs="of")
 def value_and_grad(model: Any, **given: Any) -> Compiled:
-    """`grad` that has what is differentiated as its first results; the arguments are those of `grad`."""
+    """Return the differentiated values and their gradient as results; arguments as for `grad`."""
     return grad(model, **{"keep_outputs": "of", **given})
 
 
 @_taking_what(grad, cotangents=True)
 def vjp(model: Any, **given: Any) -> Compiled:
-    """`grad` with an input `cotangent_<of>` for each `of`; the arguments are those of `grad`."""
+    """Return the gradient with an input `cotangent_<of>` for each `of`; arguments as for `grad`."""
     if not arguments.flag("cotangents", given.setdefault("cotangents", True)):
         raise arguments.refused("cotangents", False, "True, which makes it a vjp", "gradc.grad takes either")
     return grad(model, **given)
@@ -181,13 +180,13 @@ def hvp(
     strict_ieee: bool = False,
     limits: Limits | None = None,
 ) -> Compiled:
-    """The product of the second derivative with a vector: inputs `tangent_<wrt>`, results `hvp_<wrt>`.
+    """Return the Hessian-vector product, with inputs `tangent_<wrt>` and results `hvp_<wrt>`.
 
-    For several `wrt` it is that of their common second derivative. Arguments as those of `grad`; the rules
-    of a user are differentiated, too, and the check is of the first derivative and of the second.
+    Several `wrt` have a joint Hessian. Arguments as for `grad`. User rules are differentiated, too; the check
+    covers the first and the second derivative.
     """
     options = Options(target, opset, threads=threads, limits=limits, strict_ieee=strict_ieee)
-    asked = GradientRequest(
+    user_request = GradientRequest(
         wrt,
         of,
         reduce=reduce,
@@ -201,19 +200,21 @@ def hvp(
         straight_through=straight_through,
     )
     with using(limits):
-        return _second_of(load(model, for_gradients=tuple(rules or ())), asked, options, constants)
+        return _second_of(load(model, for_gradients=tuple(rules or ())), user_request, options, constants)
 
 
-def _second_of(module: ModuleOp, asked: GradientRequest, options: Options, constants: Any) -> Compiled:
-    """`hvp` for a module that is ours to change."""
-    module = _prepared(module, asked, constants)
+def _second_of(module: ModuleOp, user_request: GradientRequest, options: Options, constants: Any) -> Compiled:
+    """Return the Hessian-vector product of a module, which is modified."""
+    module = _prepared(module, user_request, constants)
     primal = module.clone()
-    request = asked.request(module)
+    request = user_request.request(module)
     inputs = entry.input_names(entry.entry_function(module))
     request = replace(request, name_template=_free_template({*inputs, *request.wrt}))
-    straight = asked.straight_through
-    checked = asked.check is not False
-    once = differentiate(module, request, strict_ieee=options.strict_ieee, rules=asked.rules, record=checked)
+    straight = user_request.straight_through
+    checked = user_request.check is not False
+    once = differentiate(
+        module, request, strict_ieee=options.strict_ieee, rules=user_request.rules, record=checked
+    )
     first = module.clone()
     again = Request(
         of=list(once.gradients.values()),
@@ -223,23 +224,25 @@ def _second_of(module: ModuleOp, asked: GradientRequest, options: Options, const
         straight_through=straight,
         name_template=request.name_template,
     )
-    twice = differentiate(module, again, strict_ieee=options.strict_ieee, rules=asked.rules, record=checked)
+    twice = differentiate(
+        module, again, strict_ieee=options.strict_ieee, rules=user_request.rules, record=checked
+    )
     names = {name: f"hvp_{name}" for name in once.gradients}
     tangents = {twice.cotangents[gradient]: f"tangent_{name}" for name, gradient in once.gradients.items()}
     check_names([*tangents.values(), *names.values()], [*inputs, *once.gradients])
     _rename(module, tangents, {twice.gradients[name]: new for name, new in names.items()})
-    compiled = _stored(compile_module(module, options, origin=primal), asked)
+    compiled = _stored(compile_module(module, options, origin=primal), user_request)
     records = ((primal, once.differentiated), (first, twice.differentiated))
     claims = [Claim(function, record, straight) for function, record in records if record is not None]
     claims[:1] = [replace(claim, reduce=request.reduce) for claim in claims[:1]]
     cotangents = {gradient: f"tangent_{name}" for name, gradient in once.gradients.items()}
-    proof, remarks = _checked(claims, compiled, asked, Written(names, cotangents))
+    proof, remarks = _checked(claims, compiled, user_request, Written(names, cotangents))
     compiled = replace(compiled, remarks=(*compiled.remarks, *once.remarks, *remarks), proof=proof)
     return _named(compiled, names, {name: f"tangent_{name}" for name in names})
 
 
 def _free_template(names: Set[str]) -> str:
-    """How a first derivative by names within a second one is called, so that it has none of them."""
+    """Return a name template for the first derivative within a second one that avoids `names`."""
     template = NAME_TEMPLATE
     while not _is_free(template, names):
         template = f"_{template}"
@@ -253,45 +256,47 @@ def _is_free(template: str, names: Set[str]) -> bool:
 
 
 def gradient_of(
-    module: ModuleOp, asked: GradientRequest, options: Options, constants: Any = None
+    module: ModuleOp, user_request: GradientRequest, options: Options, constants: Any = None
 ) -> Compiled:
-    """`grad` for a module that is ours to change."""
+    """Return the gradient of a module, which is modified."""
     of_source = edge_names(module)
-    module = _prepared(module, asked, constants)
+    module = _prepared(module, user_request, constants)
     primal = module.clone()
-    request = asked.request(module)
+    request = user_request.request(module)
     found = differentiate(
         module,
         request,
         strict_ieee=options.strict_ieee,
-        rules=asked.rules,
-        record=asked.check is not False,
+        rules=user_request.rules,
+        record=user_request.check is not False,
     )
-    results = asked.finish(module, found, of_source)
-    compiled = _stored(compile_module(module, options, origin=primal), asked)
+    results = user_request.finish(module, found, of_source)
+    compiled = _stored(compile_module(module, options, origin=primal), user_request)
     record = found.differentiated
     claims = [] if record is None else [Claim(primal, record, request.straight_through, request.reduce)]
     written = Written(results.gradients, results.cotangents, results.factors)
-    proof, remarks = _checked(claims, compiled, asked, written)
+    proof, remarks = _checked(claims, compiled, user_request, written)
     compiled = replace(compiled, remarks=(*compiled.remarks, *found.remarks, *remarks), proof=proof)
-    return _named(compiled, results.gradients, results.cotangents, asked.scale)
+    return _named(compiled, results.gradients, results.cotangents, user_request.scale)
 
 
 def _checked(
-    claims: Sequence[Claim], compiled: Compiled, asked: GradientRequest, written: Written
+    claims: Sequence[Claim], compiled: Compiled, user_request: GradientRequest, written: Written
 ) -> tuple[Proof, Sequence[Diagnostic]]:
-    """The outcome of the check of gradients, of which the last one is compiled, and a remark on what could
-    not be decided. Raises CheckError."""
-    if asked.check is False:
+    """Check gradients, the last of which is compiled; return the outcome and remarks on undecided parts.
+
+    Raises CheckError.
+    """
+    if user_request.check is False:
         return Proof(reason=option("check", False)), ()
     from gradc.compiler.gradient_check import check
 
-    return check(claims, compiled, written, asked)
+    return check(claims, compiled, written, user_request)
 
 
-def _stored(compiled: Compiled, asked: GradientRequest) -> Compiled:
-    """The compiled gradient with its weights as they are asked for: without initializers if required."""
-    if asked.weights != REQUIRED or not compiled.weights:
+def _stored(compiled: Compiled, user_request: GradientRequest) -> Compiled:
+    """Return the compiled gradient, without the initializers of its weights if they are `required`."""
+    if user_request.weights != REQUIRED or not compiled.weights:
         return compiled
     parts = without_initializers(compiled.parts, compiled.weights)
     parts.proto.metadata_props.add(key=REQUIRED_KEY, value=json_text(list(compiled.weights)))
@@ -304,21 +309,21 @@ def _named(
     cotangents: Mapping[str, str],
     scales: Mapping[str, float] | None = None,
 ) -> Compiled:
-    """The compiled gradient that says, also in the model's metadata, what belongs to which value."""
-    told: dict[str, Any] = {"gradc.cotangents": dict(cotangents), "gradc.gradients": dict(gradients)}
-    told |= {"gradc.scales": dict(scales)} if scales else {}
-    for key, names in told.items():
+    """Record names of gradients, cotangents and scales in the compiled gradient and its metadata."""
+    entries: dict[str, Any] = {"gradc.cotangents": dict(cotangents), "gradc.gradients": dict(gradients)}
+    entries |= {"gradc.scales": dict(scales)} if scales else {}
+    for key, names in entries.items():
         compiled.parts.proto.metadata_props.add(key=key, value=json_text(names))
     return replace(compiled, gradients=dict(gradients), cotangents=dict(cotangents))
 
 
-def _prepared(module: ModuleOp, asked: GradientRequest, constants: Any) -> ModuleOp:
-    """With what is said of inputs, as a gradient is taken of it."""
-    asked.check_rules(module)
-    module = with_source_names(module, asked.rename or {})
+def _prepared(module: ModuleOp, user_request: GradientRequest, constants: Any) -> ModuleOp:
+    """Apply names, constants and shapes of inputs, and convert the module to ONNX ops."""
+    user_request.check_rules(module)
+    module = with_source_names(module, user_request.rename or {})
     if constants is not None:
         bind_constants(module, constants_of(constants))
-    return in_onnx(asked.resized(module))
+    return in_onnx(user_request.resized(module))
 
 
 def _rename(module: ModuleOp, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> None:

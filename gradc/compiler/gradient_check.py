@@ -1,4 +1,4 @@
-"""The check of a compiled gradient: the proof of its claims, and a remark on what is not proved."""
+"""Check of a compiled gradient against its specification, with a remark on parts not checked."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from gradc.compiler.gradient_request import GradientRequest
 
 UNLIMITED = 2**62
-"""Elements of a tensor: a check has a limit of its own on memory."""
+"""Elements of a tensor; the check limits memory separately."""
 
 SECONDS = 30.0
-"""The time limit of a check by default."""
+"""Default time limit of a check."""
 
 
 def check(
-    claims: Sequence[Claim], compiled: Compiled, written: Written, asked: GradientRequest
+    claims: Sequence[Claim], compiled: Compiled, written: Written, user_request: GradientRequest
 ) -> tuple[Proof, Sequence[Diagnostic]]:
-    """Prove the claims, the last of which is the compiled one. Raises CheckError for a wrong gradient."""
+    """Check the claims, the last of which is the compiled one. Raises CheckError for a wrong gradient."""
     begun = time.perf_counter()
-    seconds = np.inf if asked.check else asked.check_seconds or SECONDS
-    kernel = Kernels(asked.kernels, runtime_kernel)
+    seconds = np.inf if user_request.check else user_request.check_seconds or SECONDS
+    kernel = Kernels(user_request.kernels, runtime_kernel)
     provers = [Prover(claim, kernel, begun + seconds) for claim in claims]
     model = _read_back(compiled, written, kernel, claims[0].primal)
     with threadpool_limits(1, "blas"), using(replace(limits.current(), tensor_elements=UNLIMITED)):
@@ -72,7 +72,7 @@ def _read_back(compiled: Compiled, written: Written, kernel: Kernels, primal: Mo
 
 
 def _runs_here(target: str) -> bool:
-    """Whether the installed onnxruntime has the execution provider of a target."""
+    """Return whether the installed onnxruntime has the execution provider of a target."""
     try:
         check_provider(ep_of(target))
     except UnsupportedError:

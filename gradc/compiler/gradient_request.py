@@ -1,4 +1,4 @@
-"""What a gradient is asked for, in the words of a user."""
+"""Options of a gradient as the user gives them."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from passes.vjp.table import REGION_RULES
 from passes.vjp.values import base_of, named_values
 
 KEPT = ("none", "of", "all")
-"""What `keep_outputs` may be beside names."""
+"""Keywords of `keep_outputs`."""
 
 Names = str | Iterable[str] | None
 
 NAMED = ("wrt", "of", "keep_outputs")
 DEFAULTS = {"wrt": "every float input", "of": "the one float output"}
-"""What stands for names that are not given. No names, or a generator that is used up, are not the default."""
+"""Defaults of omitted names. An empty collection of names is an error, not the default."""
 
 REQUIRED, DEFAULT, CONSTANT = WEIGHTS = ("required", "default", "constant")
 """How a differentiated weight is stored: an input, an input with an initializer, an initializer."""
@@ -52,7 +52,7 @@ FLAGS = ("cotangents", "allow_unused", "straight_through")
 
 @dataclass(frozen=True)
 class GradientRequest:
-    """What a gradient is asked for: with patterns, and words for results to keep."""
+    """Options of a gradient: `wrt` may have patterns, `keep_outputs` keywords."""
 
     wrt: Names = None
     of: Names = None
@@ -73,7 +73,7 @@ class GradientRequest:
     kernels: Mapping[str, Callable[..., Any]] | None = None
 
     def __post_init__(self) -> None:
-        """Raise UsageError for what no model can be asked for."""
+        """Validate and normalize the options. Raises UsageError."""
         plain = {name: arguments.flag(name, getattr(self, name)) for name in FLAGS}
         named = {name: _names(name, getattr(self, name)) for name in NAMED}
         sizes = {
@@ -88,7 +88,7 @@ class GradientRequest:
             arguments.word("reduce", self.reduce, REDUCTIONS)
         if self.cotangents and self.reduce is not None:
             given = f"{option('cotangents', True)} and {option('reduce', self.reduce)}"
-            hint = "a cotangent weighs the elements that the other adds up"
+            hint = "a cotangent weights the elements, a reduction adds them up"
             raise UsageError(Diagnostic("error", sentence(given, expected="one of both", hint=hint)))
         _check_template(self.name_template)
         if self.check is not None:
@@ -125,14 +125,14 @@ class GradientRequest:
             case ("all",):
                 return outputs
             case ("of",):
-                asked = _given(self.of) or _float_outputs(values, outputs)
-                return list(dict.fromkeys(name if name in values else base_of(name) for name in asked))
+                chosen = _given(self.of) or _float_outputs(values, outputs)
+                return list(dict.fromkeys(name if name in values else base_of(name) for name in chosen))
             case names:
                 listed = [[name] if name in values else name.split(",") for name in names]
                 return list(dict.fromkeys(name for part in listed for name in part))
 
     def check_rules(self, module: ModuleOp) -> None:
-        """Raise UsageError for rules of what is no op, and of ops that take none."""
+        """Raise UsageError for rules of unknown ops, and of ops that take none."""
         own = {title for op in module.walk() if (title := title_of(op)) is not None}
         errors = Errors()
         for title in self.rules or ():
@@ -142,12 +142,14 @@ class GradientRequest:
         errors.check()
 
     def resized(self, module: ModuleOp) -> ModuleOp:
-        """The module where inputs have the batch and the shapes that they are said to have."""
+        """Apply `rebatch` and `static_shapes` to a module."""
         return resized(module, self.rebatch, self.static_shapes or {})
 
     def finish(self, module: ModuleOp, found: Gradients, of_source: Collection[str]) -> Results:
-        """Rename and scale the results of the gradient, in place; `of_source` are names of the source's
-        inputs and outputs."""
+        """Rename and scale the results of the gradient, in place.
+
+        `of_source` are the names of the source's inputs and outputs.
+        """
         results = Results(found.gradients, found.cotangents)
         results = with_result_names(module, results, self.rename or {}, of_source)
         return with_scales(module, results, self.scale or {})
@@ -172,13 +174,13 @@ def _check_functions(what: str, given: Any) -> None:
 
 
 def _float_outputs(values: Mapping[str, SSAValue], outputs: Sequence[str]) -> Sequence[str]:
-    """The outputs of floats; where none has a known rank yet, as behind a sequence, those that may be."""
+    """Return the float outputs; if there are none, the unranked ones that may be floats."""
     open_ = [name for name in outputs if isinstance(values[name].type, UnrankedTensorType)]
     return [name for name in outputs if is_float(values[name])] or [n for n in open_ if may_carry(values[n])]
 
 
 def weights_of(given: str | None, as_inputs: bool | None) -> str:
-    """How weights are stored, by the option or by its deprecated alias `weights_as_inputs`."""
+    """Return the storage of weights from the option or its deprecated alias `weights_as_inputs`."""
     if as_inputs is None:
         return DEFAULT if given is None else given
     alias = DEFAULT if arguments.flag("weights_as_inputs", as_inputs) else CONSTANT
@@ -189,12 +191,12 @@ def weights_of(given: str | None, as_inputs: bool | None) -> str:
 
 
 def looked_at(wrt: Names, of: Names, straight_through: bool = False) -> GradientRequest | None:
-    """The gradient that is shown or measured where `wrt` or `of` is given, with an input for each cotangent;
-    None where neither is."""
+    """Return the gradient with cotangent inputs to show or measure, None if neither `wrt` nor `of` is
+    given."""
     if wrt is not None or of is not None:
         return GradientRequest(wrt, of, cotangents=True, straight_through=straight_through)
     if arguments.flag("straight_through", straight_through):
-        raise arguments.refused("straight_through", True, f"{option('wrt')} or {option('of')} beside it")
+        raise arguments.refused("straight_through", True, f"{option('wrt')} or {option('of')} with it")
     return None
 
 
@@ -206,9 +208,9 @@ def _check_kernel(title: str, own: Collection[str]) -> None:
 
 
 def _check_title(title: str, own: Collection[str]) -> None:
-    """Raise UsageError unless rules may be of an op; `own` are those of the model."""
+    """Raise UsageError unless an op may have a user rule; `own` are the ops of the model."""
     if title in REGION_RULES:
-        hint = "that of what stands in its graphs makes its own"
+        hint = "it follows from the rules of the ops in its subgraphs"
         raise UsageError(Diagnostic("error", sentence(f"rules: {title} takes no rule", hint=hint)))
     known = {*own, *op_names(), *titles()}
     if title in known:
@@ -221,7 +223,7 @@ def _check_title(title: str, own: Collection[str]) -> None:
 
 
 def _given(names: Names) -> tuple[str, ...]:
-    """What `__post_init__` made of names."""
+    """Return names as `__post_init__` normalized them."""
     return cast("tuple[str, ...]", names)
 
 
@@ -240,12 +242,12 @@ def _check_template(given: Any) -> None:
 
 
 def _is_unread(value: SSAValue) -> bool:
-    """Whether it is a weight that nothing reads: only its own name names it, no pattern does."""
+    """Return whether a value is an unused weight, which patterns do not match."""
     return isinstance(value.owner, ConstantOp) and not any(value.uses)
 
 
 def _expanded(patterns: Sequence[str], values: Mapping[str, SSAValue]) -> list[str]:
-    """The names that patterns stand for, each value once; what is the name of no value stays as it is."""
+    """Return the names that match patterns, each value once; other names are returned as they are."""
     known = {name: value for name, value in values.items() if is_float(value) and not _is_unread(value)}
     found: list[str] = []
     for pattern in patterns:
@@ -259,14 +261,14 @@ def _expanded(patterns: Sequence[str], values: Mapping[str, SSAValue]) -> list[s
 
 
 def _check_once(names: Iterable[str], values: Mapping[str, SSAValue]) -> None:
-    """Raise UsageError for two names of one value, those of a node and of its result."""
+    """Raise UsageError for two names of one value, such as those of a node and of its result."""
     first: dict[SSAValue, str] = {}
     for name in dict.fromkeys(names):
         other = first.setdefault(values[name], name) if name in values else name
         if other != name:
             given = several([other, name])
-            said = sentence(option("wrt"), given, "each value once", "both are names of one value")
-            raise UsageError(Diagnostic("error", said))
+            message = sentence(option("wrt"), given, "each value once", "both are names of one value")
+            raise UsageError(Diagnostic("error", message))
 
 
 def _names(what: str, given: Any) -> tuple[str, ...]:
@@ -277,4 +279,4 @@ def _names(what: str, given: Any) -> tuple[str, ...]:
         raise arguments.refused(what, given, "names")
     if not names and what in DEFAULTS:
         raise arguments.refused(what, given, "at least one name", f"leave it out for {DEFAULTS[what]}")
-    return tuple(sorted(names) if isinstance(given, Set) else names)  # a set has no order of its own
+    return tuple(sorted(names) if isinstance(given, Set) else names)  # sets are unordered

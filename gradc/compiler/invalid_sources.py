@@ -1,4 +1,4 @@
-"""What onnx says of models that were wrong before gradc read them: that is no fault of gradc's."""
+"""Errors of onnx's checker that are due to an invalid source model."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from dialects.support.diagnostics import Diagnostic, GradcError, printable
 LONGEST = 500
 
 NODE = re.compile(r"\(op_type:([^,()]*), node name: ([^()]*)\): ")
-"""How onnx's inference names a node."""
+"""Name of a node in messages of onnx's inference."""
 
 
 @contextmanager
 def blamed_on_source(source: ModuleOp) -> Iterator[None]:
-    """An error of onnx's checks is the graph's where the graph itself, as a model, does not pass them."""
+    """Raise a checker error as a GradcError if the source graph itself fails the check."""
     from gradc.model.validity import InvalidModelError  # imports onnx
 
     try:
@@ -34,7 +34,7 @@ def blamed_on_source(source: ModuleOp) -> Iterator[None]:
 
 
 def _finding(source: ModuleOp) -> Diagnostic | None:
-    """What onnx finds in a graph of its own ops, before any pass."""
+    """Return the checker's error for a source graph of ONNX ops, before any pass."""
     from gradc.model.exporter import export_parts, newest_opset
     from gradc.model.validity import InvalidModelError
 
@@ -51,7 +51,7 @@ def _finding(source: ModuleOp) -> Diagnostic | None:
 
 
 def _located(text: str) -> Diagnostic:
-    """One line with the first node that is named."""
+    """Return the error as one line, located at the first node that it names."""
     named = NODE.search(text)
     subject = f'{named[1]} "{named[2]}"' if named else "graph"
     rest = " ".join((text[named.end() :] if named else text).split())

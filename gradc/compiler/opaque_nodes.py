@@ -1,4 +1,4 @@
-"""What checkers and runtimes say of nodes of which gradc knows nothing: that is no fault of gradc's."""
+"""Errors of checkers and runtimes that are due to opaque nodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST = 300
 
 @contextmanager
 def blamed_on_nodes(module: ModuleOp) -> Iterator[None]:
-    """An error of what reads the model is one of the module's opaque nodes, if there are such."""
+    """Raise an error as an UnsupportedError at an opaque node of the module, if it has any."""
     try:
         yield
     except GradcError:

@@ -1,4 +1,4 @@
-"""What a compilation is asked for."""
+"""Options of a compilation."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ AUTO_PAD_RULES = documented_attributes(ConvolutionBackwardDataOp)["auto_pad_rule
 
 
 FLAGS = ("strict", "strict_ieee", "drop_unused_inputs", "checked", "record_pipeline")
-"""The options that are True or False."""
+"""Boolean options."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a compilation is asked for. Raises UsageError for a value that no graph could accept."""
+    """Options of a compilation. Raises UsageError for an invalid value."""
 
     target: str = "cpu"
     opset: int | None = None

@@ -1,4 +1,4 @@
-"""Pipelines as `-p` spells them: passes and named pipelines, with errors that name pass and option."""
+"""Parser of `-p` pipelines: passes and named pipelines, with errors that name pass and option."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from passes.select_strategy import AUTO
 
 @dataclass(frozen=True)
 class CanonicalizePipeline(ArgSpecConvertible):
-    """`canonicalize`: every size and pad that compile time knows is explicit."""
+    """`canonicalize`: make every static size and pad explicit."""
 
     name: ClassVar[str] = "canonicalize"
 
@@ -28,7 +28,7 @@ class CanonicalizePipeline(ArgSpecConvertible):
 
 @dataclass(frozen=True)
 class LowerPipeline(ArgSpecConvertible):
-    """`lower`: from source dialects to ONNX, as `gradc compile` does it."""
+    """`lower`: lower source dialects to ONNX, as `gradc compile` does."""
 
     name: ClassVar[str] = "lower"
 
@@ -47,7 +47,7 @@ PIPELINES = {pipeline.name: pipeline for pipeline in (CanonicalizePipeline, Lowe
 
 
 def parse_passes(text: str, available: Mapping[str, Callable[[], type[ModulePass]]]) -> list[ModulePass]:
-    """The passes of a `-p` string, named pipelines expanded; UsageError names pass and option."""
+    """Return the passes of a `-p` string, with named pipelines expanded. UsageError names pass and option."""
     passes: list[ModulePass] = []
     for spec in _specs(text):
         if spec.name in PIPELINES:
@@ -72,7 +72,7 @@ SpecT = TypeVar("SpecT", bound=ArgSpecConvertible)
 
 
 def _with_options(cls: type[SpecT], spec: ArgSpec) -> SpecT:
-    """The instance that a spec describes. xDSL's own errors leave out the pass or the option."""
+    """Return the instance that a spec describes, with errors that name the pass and the option."""
     known = {field.name: field for field in fields(cls)}  # pyright: ignore[reportArgumentType]
     for name, values in spec.parameters.items():
         what = f"pass {spec.name}, option {name}"

@@ -1,4 +1,4 @@
-"""The remark on weights that a compiled model stores twice."""
+"""Remark on weights that a compiled model stores twice."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gradc.terminal.numbers import in_words
 from passes.share_weights import WORDS, fingerprint
 
 LEAST_BYTES = 10**6
-"""Copies that take fewer bytes together get no remark."""
+"""Copies of fewer bytes in total get no remark."""
 
 LEAST_SHARE = 0.1
 """Copies that add less than this fraction to the other constants get no remark."""
@@ -59,7 +59,7 @@ def repeated_weights(source: ModuleOp, module: ModuleOp) -> tuple[Diagnostic, ..
 
 
 def _weights(module: ModuleOp) -> Iterator[tuple[ConstantOp, np.ndarray]]:
-    """The constants of a module that can be weights, with their elements."""
+    """Yield the constants of a module that can be weights, with their elements."""
     for op in module.walk():
         if not isinstance(op, ConstantOp) or dtypes.name_of(op.value.type.element_type) in NOT_WEIGHTS:
             continue

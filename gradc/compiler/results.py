@@ -1,4 +1,4 @@
-"""Names and scales of the results of a gradient, as a user asks for them."""
+"""Renaming and scaling of the results of a gradient."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NUMBERS = "a mapping from names of results to numbers"
 class Results:
     """Names of the results and cotangents of a gradient, by the names of the source's values.
 
-    factors: the factor of each gradient that is scaled, by the name of its result, as the graph has it.
+    factors: result name -> its factor, rounded to the result's dtype.
     """
 
     gradients: Mapping[str, str]
@@ -38,13 +38,13 @@ class Results:
 
 
 def edge_names(module: ModuleOp) -> list[str]:
-    """The names of the inputs and outputs."""
+    """Return the names of a module's inputs and outputs."""
     function = entry.entry_function(module)
     return [*entry.input_names(function), *entry.output_names(function)]
 
 
 def with_source_names(module: ModuleOp, names: Mapping[str, str]) -> ModuleOp:
-    """Rename inputs and outputs of a source; other names may be those of results."""
+    """Rename inputs and outputs of a source; names of results are ignored here."""
     known = set(edge_names(module))
     return renamed(module, {old: new for old, new in names.items() if old in known})
 
@@ -52,8 +52,10 @@ def with_source_names(module: ModuleOp, names: Mapping[str, str]) -> ModuleOp:
 def with_result_names(
     module: ModuleOp, results: Results, names: Mapping[str, str], of_source: Collection[str]
 ) -> Results:
-    """Rename inputs and outputs of a gradient in place, but for the names that `of_source` has. Raises
-    UsageError for a name that neither the source nor the gradient has."""
+    """Rename inputs and outputs of a gradient in place, except names in `of_source`.
+
+    Raises UsageError for a name that neither the source nor the gradient has.
+    """
     left, known = {old: new for old, new in names.items() if old not in of_source}, edge_names(module)
     for old, new in left.items():
         if old not in known:
@@ -70,8 +72,10 @@ def _parts(results: Results) -> tuple[Mapping[str, str], Mapping[str, str]]:
 
 
 def with_scales(module: ModuleOp, results: Results, scales: Mapping[str, float]) -> Results:
-    """Multiply results of a module by numbers, in their dtypes and in place. Raises UsageError for names that
-    are no results, and for results that are no tensors of floats."""
+    """Multiply results of a module by factors, in their dtypes and in place.
+
+    Raises UsageError for a name that is no result, and for a result that is no float tensor.
+    """
     if not scales:
         return results
     function = entry.entry_function(module)
@@ -94,12 +98,12 @@ def with_scales(module: ModuleOp, results: Results, scales: Mapping[str, float])
 
 
 def checked_names(given: Any) -> dict[str, str]:
-    """`rename` as it is given. Raises UsageError."""
+    """Validate `rename`. Raises UsageError."""
     return dict(arguments.mapping("rename", {} if given is None else given, NAMES))
 
 
 def checked_scales(given: Any) -> dict[str, float]:
-    """`scale` as it is given. Raises UsageError for what is no finite number."""
+    """Validate `scale`. Raises UsageError unless all factors are finite numbers."""
     found = arguments.mapping("scale", {} if given is None else given, NUMBERS)
     for name, factor in found.items():
         is_number = isinstance(factor, int | float | np.number) and not isinstance(factor, bool)

@@ -20,18 +20,18 @@ from gradc.runtime.session import Session
 OPSET = 18
 
 PRECISIONS = (False, True)
-"""Whether a kernel is in f32, in the order in which they are tried."""
+"""Precisions to try in order: True for f32, False for f64."""
 
 
 def runtime_kernel(op: NodeOp) -> RuntimeKernel | None:
-    """Return onnxruntime's kernel of a node in f64, or else in f32; None where it has none."""
+    """Return onnxruntime's kernel of a node in f64, or else in f32; None if it has neither."""
     module = alone(op, verify=False)
     for single in PRECISIONS:
         if single:
             _narrow(module)
         try:
             session = Session(export_parts(module, opset=OPSET, metadata={}), ep="cpu", threads=1)
-        except Exception:  # onnxruntime has classes of its own for a kernel or a domain that it lacks
+        except Exception:  # onnxruntime has its own classes for missing kernels and domains
             continue
         return _Run(op, session), single
     return None

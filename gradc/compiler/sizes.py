@@ -1,4 +1,4 @@
-"""Sizes that a user gives to the inputs of a source before it is compiled or differentiated."""
+"""The options `rebatch` and `static_shapes`, applied before a source is compiled or differentiated."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ Shapes = Mapping[str, Sequence[int]]
 
 
 def resized(module: ModuleOp, rebatch: int | str | None, static_shapes: Shapes) -> ModuleOp:
-    """The module with another batch, then with the given shapes of inputs. Raises GradcError."""
+    """Change the batch of a module, then the shapes of its inputs. Raises GradcError."""
     if rebatch is not None:
         module = rebatched(module, rebatch)
     return with_static_shapes(module, static_shapes) if static_shapes else module
 
 
 def with_static_shapes(module: ModuleOp, static_shapes: Shapes) -> ModuleOp:
-    """The module whose inputs have the given shapes, as far as their types admit these."""
+    """Return the module with the given input shapes. Raises GradcError for shapes that the inputs cannot
+    have."""
     function = entry.entry_function(module)
     known = dict(zip(entry.input_names(function), function.args, strict=True))
     errors = Errors()
@@ -36,23 +37,23 @@ def with_static_shapes(module: ModuleOp, static_shapes: Shapes) -> ModuleOp:
         errors.attempt(_check_shape, name, shape, known)
     errors.check()
     given = {name: tuple(shape) for name, shape in static_shapes.items()}
-    specialised(module, given, {})  # it is a legal graph
+    specialised(module, given, {})  # verifies the graph
     module = specialised(module, given, {}, regions=True)
     entry.forget_declared_types(entry.entry_function(module))
     return module
 
 
 def checked_rebatch(given: Any) -> int | str | None:
-    """`rebatch` as it is given: a size of 1 or more, or a name. Raises UsageError."""
+    """Validate `rebatch`: a size of 1 or more, or a name. Raises UsageError."""
     if given is None or (isinstance(given, str) and given and is_text(given) and not given.isdecimal()):
         return given
     if isinstance(given, str):
-        raise arguments.refused("rebatch", given, "a size, or a name for one of run time")
+        raise arguments.refused("rebatch", given, "a size, or a name for a dynamic size")
     return arguments.whole("rebatch", given, 1)
 
 
 def checked_static_shapes(given: Any) -> dict[str, tuple[int, ...]]:
-    """`static_shapes` as they are given. Raises UsageError."""
+    """Validate `static_shapes`. Raises UsageError."""
     if given is None:
         return {}
     expected = "a mapping from names of inputs to sizes"

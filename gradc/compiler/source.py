@@ -1,4 +1,4 @@
-"""What a command line names as a graph."""
+"""Source graph of a command line."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Source:
-    """Files, of which several are parts of one graph, new names for its inputs and outputs, another batch and
-    shapes of inputs; or the gradient of that, where one is asked for."""
+    """Files of one graph, with new names, batch and input shapes; or its gradient, if one is requested."""
 
     files: Sequence[str]
     names: Mapping[str, str] = field(default_factory=dict)
@@ -25,12 +24,12 @@ class Source:
 
     @property
     def given(self) -> str | list[str]:
-        """One file, or all of several."""
+        """The only file, or the list of files."""
         return self.files[0] if len(self.files) == 1 else list(self.files)
 
     @property
     def is_model(self) -> bool:
-        """Whether what is meant is a model of ONNX as it stands in a file."""
+        """True for an ONNX model in one file, without a gradient."""
         return self.gradient is None and len(self.files) == 1 and is_onnx(self.files[0])
 
     def __str__(self) -> str:

@@ -1,1 +1,1 @@
-"""ONNX models: written, saved, and looked at before a runtime opens one."""
+"""ONNX models: export, saving, and inspection without a runtime."""

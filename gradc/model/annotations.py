@@ -1,4 +1,4 @@
-"""Annotations of the source model in the model that is written (`gradc.importers.onnx.annotations`)."""
+"""Copying of the source model's annotations to the output (`gradc.importers.onnx.annotations`)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from xdsl.ir import Attribute
 from dialects.support import entry
 
 OWN = "gradc."
-"""Keys that begin so are of this compilation, never of the source."""
+"""Prefix of this compilation's keys, which are not copied."""
 
 
 class Annotations:
-    """What the source model says of its graph, nodes and tensors, by their names."""
+    """Annotations of the source model's graph, nodes and tensors, by name."""
 
     def __init__(self, module: ModuleOp):
         given = module.attributes.get(entry.ANNOTATIONS)
@@ -24,11 +24,11 @@ class Annotations:
         self.parts = {name: _dictionary(part) for name, part in parts.items()}
 
     def annotate_node(self, node: NodeProto, source: str) -> None:
-        """The metadata of the node that an op was; each op in its place has it."""
+        """Add the metadata of the source node from which an op was lowered."""
         _add(node.metadata_props, _dictionary(self.parts.get("node", {}).get(source)))
 
     def annotate_graph(self, graph: GraphProto) -> None:
-        """The metadata of the main graph and its initializers, and the quantization of its tensors."""
+        """Add the metadata of the main graph and its initializers, and the quantization annotations."""
         _add(graph.metadata_props, self.parts.get("graph", {}))
         props, docs = self.parts.get("tensor", {}), self.parts.get("tensor_doc", {})
         for tensor in graph.initializer if props or docs else ():
@@ -44,12 +44,12 @@ class Annotations:
                     annotation.quant_parameter_tensor_names.add(key=key, value=value)
 
 
-def annotate_value(info: ValueInfoProto, said: Mapping[str, Attribute]) -> None:
-    """What the source says of an input or output."""
-    if doc := _text(said.get(entry.DOC)):
+def annotate_value(info: ValueInfoProto, annotations: Mapping[str, Attribute]) -> None:
+    """Add the source's doc string, metadata and denotations of an input or output."""
+    if doc := _text(annotations.get(entry.DOC)):
         info.doc_string = doc
-    _add(info.metadata_props, _dictionary(said.get(entry.PROPERTIES)))
-    denoted = {key: _text(text) for key, text in _dictionary(said.get(entry.DENOTATIONS)).items()}
+    _add(info.metadata_props, _dictionary(annotations.get(entry.PROPERTIES)))
+    denoted = {key: _text(text) for key, text in _dictionary(annotations.get(entry.DENOTATIONS)).items()}
     info.type.denotation = denoted.pop("", "")
     dims = info.type.tensor_type.shape.dim if info.type.HasField("tensor_type") else ()
     for axis, text in denoted.items():

@@ -1,4 +1,4 @@
-"""Types, tensors and attributes of MLIR as the protobuf messages of ONNX."""
+"""Conversion of MLIR types, tensors and attributes to ONNX protobuf messages."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def _element_type(type_: Attribute) -> int:
 
 
 def raw_data(value: DenseIntOrFPElementsAttr) -> tuple[int, bytes]:
-    """The TensorProto.DataType and the raw_data of a constant: its own bytes wherever they can be.
+    """Return the TensorProto.DataType and the raw_data of a constant, without a copy if possible.
 
-    ONNX's raw_data is little-endian, as numpy is on every host that we run on.
+    ONNX's raw_data is little-endian, as numpy's on all supported hosts.
     """
     array = dense.to_numpy(value)
     dtype = dtypes.of_numpy(array.dtype)
@@ -70,12 +70,12 @@ def _fill_dense(tensor: TensorProto, value: DenseIntOrFPElementsAttr) -> None:
 
 
 _PACKED = ("s2", "u2", "s4", "u4", "f4_e2m1", "f6_e2m3", "f6_e3m2")
-"""Types of which a byte holds several."""
+"""Types of fewer than 8 bits, which are packed."""
 
 
 def fill_attribute(proto: AttributeProto, kind: str, value: Attribute) -> None:
-    """Give an attribute its value in the form of a kind, so that an empty list and an integral float stay
-    theirs. A graph is no value."""
+    """Set an attribute as of a kind, which distinguishes empty lists and integral floats. Graphs are set
+    elsewhere."""
     proto.type = getattr(AttributeProto, kind)
     match kind:
         case "INT":
@@ -116,7 +116,7 @@ def _fill_list(proto: AttributeProto, kind: str, values: Sequence[Attribute]) ->
 
 
 def _integer(value: Attribute) -> int:
-    """A number, or that of an element type."""
+    """Return an integer, or the number of an element type."""
     found = to_python(value)
     if isinstance(found, Attribute):
         return _element_type(found)

@@ -1,7 +1,7 @@
-"""A model that tells which branches, loop bodies and sides of masks a run goes through.
+"""Instrumented models that report which branches, loop bodies and sides of masks a run exercises.
 
-Each of them is a bool, true if the run went there: the condition of an If and its opposite, for a body a
-value that is carried from step to step. What is within another graph leaves it as a further output.
+Each has a bool output, the flag: the condition of an If or its negation, a loop-carried value of a body.
+Flags in subgraphs become additional outputs of these.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gradc.model.exposing import kinds_of_file
 from gradc.model.order import names_read
 
 LARGEST = 2**28
-"""Bytes of a model up to which it is looked at."""
+"""Largest model in bytes that is instrumented."""
 
 WATCHED = ("If", "Loop", "Scan", "Where")
 SIZES = ("Shape", "Size")
@@ -31,14 +31,14 @@ OLDEST_SCAN = 9
 
 @dataclass(frozen=True)
 class Observed:
-    """The model, whose outputs are bools, and what each of them being true says."""
+    """An instrumented model, and the label of each of its bool outputs."""
 
     model: ModelProto
     labels: Mapping[str, str]
 
 
 def observed(path: str | os.PathLike[str]) -> Observed | None:
-    """None of a model that has nothing of the kind, or is too large."""
+    """Return the instrumented model; None if there is nothing to report or the model is too large."""
     if os.path.getsize(path) > LARGEST or not kinds_of_file(path, WATCHED):
         return None
     model = onnx.load(os.fspath(path), load_external_data=False)
@@ -58,7 +58,7 @@ def observed(path: str | os.PathLike[str]) -> Observed | None:
 
 
 def _prune(graph: GraphProto, needed: set[str]) -> None:
-    """Drop what no flag depends on, weights above all."""
+    """Remove nodes and weights on which no flag depends."""
     makers = {name: index for index, node in enumerate(graph.node) for name in node.output if name}
     waiting, kept = list(needed), set[int]()
     while waiting:
@@ -80,8 +80,8 @@ def _bool(name: str) -> ValueInfoProto:
 
 @dataclass
 class _Watcher:
-    """Adds flags to graphs; `dependent` are names whose values depend on the inputs of the model, `valued`
-    those that do on more than sizes. `first` and `last` are nodes for both ends of the graph at hand."""
+    """Adds flags to graphs. `dependent` names depend on the model's inputs, `valued` ones on more than their
+    sizes. `first` and `last` are new nodes for the ends of the current graph."""
 
     opset: int
     count: int = 0
@@ -183,7 +183,7 @@ class _Watcher:
         return name
 
     def _constant(self, graph: GraphProto | None, value: bool) -> str:
-        """A bool in a graph, or in the one that is being looked at."""
+        """Add a bool constant to a graph, or to the current one."""
         name = self._name()
         tensor = numpy_helper.from_array(np.array(value))
         node = helper.make_node("Constant", [], [name], value=tensor)

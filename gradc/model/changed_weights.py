@@ -1,4 +1,4 @@
-"""Which weights of a source a compiled model has in another form: they cannot be set in it."""
+"""Weights of a source that a compiled model holds in another form, and that cannot be set in it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ NOT_WEIGHTS = ("s32", "s64", "boolean", "string")
 
 
 def changed_weights_of(source: ModuleOp, module: ModuleOp, parts: ModelParts) -> list[str]:
-    """Return the names of weights of `source` that the model compiled from it, `module`, has otherwise.
+    """Return the names of weights of `source` that are changed in its compiled `module`.
 
-    A weight that is an input is unchanged. Any other is, if an initializer of its name has its elements, and
-    if no node that came from one of its readers reads a constant that may be made of the weight: one that is
-    not in the source, and is no selection of zeros and ones, as lowerings write.
+    A weight is unchanged if it is an input, or if an initializer of its name has its elements and no node
+    lowered from one of its readers reads a constant that may be derived from it: one that is not in the
+    source and does not consist of zeros and ones, as the lowerings' selection matrices do.
     """
     others = {"", *_computed(source), *entry.defaults(entry.entry_function(module))}
     named = {name_of_value(op.results[0]): op for op in _constants(source) if _is_weight(op)}
@@ -61,7 +61,8 @@ def _constants(module: ModuleOp) -> Iterator[ConstantOp]:
 
 
 def _computed(module: ModuleOp) -> Iterator[str]:
-    """The names of values that are no constants; lowerings give the constants that they write such names."""
+    """Return the names of non-constant values, which lowerings also give to the constants that they
+    create."""
     ops = (op for op in module.walk() if not isinstance(op, ConstantOp))
     return (name_of_value(result) for op in ops for result in op.results)
 
@@ -80,18 +81,18 @@ def _is_scalar(op: ConstantOp) -> bool:
 
 
 def _selects(op: ConstantOp) -> bool:
-    """Whether all elements are 0 or 1."""
+    """Return whether all elements are 0 or 1."""
     array = dense.to_numpy(op.value)
     return bool(((array == 0) | (array == 1)).all())
 
 
 def _readers_of(constants: Iterable[ConstantOp]) -> set[str]:
-    """The source names of the nodes that read some constants."""
+    """Return the source names of the nodes that read some constants."""
     return {name_of(use.operation) for op in constants for use in op.results[0].uses} - {""}
 
 
 def _readers(op: Operation, folded: set[SSAValue]) -> set[str]:
-    """The names of the ops that read a constant, and of those that read what is computed from constants."""
+    """Return the names of the ops that read a constant or a value computed from it and constants."""
     found, pending = set[str](), [op]
     while pending:
         for use in (use for result in pending.pop().results for use in result.uses):
@@ -105,7 +106,7 @@ def _readers(op: Operation, folded: set[SSAValue]) -> set[str]:
 
 
 def _folded(module: ModuleOp) -> set[SSAValue]:
-    """The values that are computed from constants alone."""
+    """Return the values computed from constants alone."""
     found: set[SSAValue] = set()
     for op in module.walk():
         if isinstance(op, ConstantOp) or (op.operands and found.issuperset(op.operands)):

@@ -1,8 +1,7 @@
-"""Reading models without the bytes of their large tensors, which stay in the file until they are asked for.
+"""Reader of models without the contents of large tensors, which are read on demand.
 
-A message that protobuf reads is in memory twice, as bytes and as a message. Here the large tensors are cut
-out of the bytes first: what is left in each one's place is a tensor with external data, which lies in the
-file of the model itself.
+Parsing with protobuf would hold a model in memory twice. Each large tensor is replaced in the bytes, before
+they are parsed, by a tensor whose external data is in the model's file.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from dialects.support import limits
 from gradc.model.wire import BYTES, Field, MalformedError, fields, head
 
 LARGE = 2**12
-"""Bytes of a tensor from which it is cut out."""
+"""Tensors of more bytes are replaced."""
 
 DEEPEST = 12
-"""Messages around a tensor that is cut out, at most."""
+"""Largest nesting depth of a tensor that is replaced."""
 
 _TENSOR = "Tensor"
 
@@ -33,23 +32,23 @@ _PARTS: Mapping[str, Mapping[int, str]] = {
     "Attribute": {5: _TENSOR, 6: "Graph", 10: _TENSOR, 11: "Graph", 22: "SparseTensor", 23: "SparseTensor"},
     "SparseTensor": {1: _TENSOR, 2: _TENSOR},
 }
-"""The fields of messages that may hold a tensor, and what these fields are."""
+"""Message -> fields that may contain a tensor -> their message."""
 
 _DATA_TYPE, _RAW_DATA, _EXTERNAL_DATA, _DATA_LOCATION = 2, 9, 13, 14
 
 _LISTS: Mapping[int, int] = {TensorProto.FLOAT: 4, TensorProto.DOUBLE: 10}
-"""Element types -> the field that lists elements in the bytes that raw_data has."""
+"""Element type -> the field that lists elements with the bytes of raw_data."""
 
 _CONTENTS = frozenset((_RAW_DATA, *range(4, 8), 10, 11))
-"""The fields that hold elements."""
+"""Fields with elements."""
 
 
 @dataclass
 class Cut:
-    """Takes the large tensors out of the model that is in a file.
+    """Replaces the large tensors of a model in a file.
 
-    `token` is the location of their data, by which they are told from those that the model itself says to
-    have external data: nobody who writes a model can know it.
+    `token` is the location of their data: a secret that distinguishes them from the model's own external
+    data.
     """
 
     file: BinaryIO
@@ -57,12 +56,14 @@ class Cut:
     kept: int = 0
 
     def model(self, size: int) -> ModelProto:
-        """The model in the first `size` bytes. Raises MalformedError and protobuf's DecodeError, and
-        LimitError where more than the limit is left of it."""
+        """Parse the model in the first `size` bytes.
+
+        Raises MalformedError, protobuf's DecodeError, and LimitError if the rest of the model is too large.
+        """
         return ModelProto.FromString(b"".join(self._slim("Model", 0, size, 1)))
 
     def _slim(self, kind: str, start: int, end: int, depth: int) -> Iterator[bytes]:
-        """The bytes of a message without those of large tensors."""
+        """Yield the bytes of a message without the contents of large tensors."""
         parts = _PARTS[kind]
         taken = start
         for found in fields(self.file, start, end):
@@ -97,7 +98,7 @@ class Cut:
 
 
 def _content(tensor: list[Field]) -> Field | None:
-    """The one field with all elements of a tensor, if they are in the form of raw_data and many."""
+    """Return the field with all elements of a large tensor, if it has the bytes of raw_data."""
     numbers = [part.number for part in tensor]
     if _EXTERNAL_DATA in numbers or _DATA_LOCATION in numbers:
         return None
@@ -110,8 +111,8 @@ def _content(tensor: list[Field]) -> Field | None:
 
 
 def _pointer(token: str, content: Field) -> bytes:
-    told = TensorProto(data_location=TensorProto.EXTERNAL)
+    pointer = TensorProto(data_location=TensorProto.EXTERNAL)
     given = {"location": token, "offset": content.inside, "length": content.length}
     for key, value in given.items():
-        told.external_data.add(key=key, value=str(value))
-    return told.SerializeToString()
+        pointer.external_data.add(key=key, value=str(value))
+    return pointer.SerializeToString()

@@ -1,4 +1,4 @@
-"""The domains of a model's opaque nodes, the version of each, and what a checker can be shown of them."""
+"""Domains and versions of a model's opaque nodes."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from dialects.support.spelling import option
 from gradc.model.raised_forms import means_the_same, schema_at
 
 UNCHECKED = "gradc.unchecked"
-"""A domain that no checker knows."""
+"""A domain that onnx's checker does not know."""
 
 
 @dataclass
 class Domains:
-    """What opaque nodes import beside the opset that the model is written in."""
+    """Imports of opaque nodes, apart from the model's opset."""
 
     opset: int
     versions: dict[str, int] = field(default_factory=dict)
     unknown: set[str] = field(default_factory=set)
-    """Ops that are said to be of the standard domain, and of which the installed onnx has no schema."""
+    """Ops of the standard domain without a schema in the installed onnx."""
 
     def add(self, op: NodeOp) -> str:
-        """The domain of a node; UnsupportedError where the model cannot have the node's version of it."""
+        """Return the domain of a node; UnsupportedError if the model cannot import its version."""
         if op.is_standard:
             self._add_standard(op)
             return ""
@@ -44,7 +44,7 @@ class Domains:
         name = op.op_type.data
         version = self.opset if op.version is None else op.version.value.data
         if not onnx.defs.has(name) and version <= onnx.defs.onnx_opset_version():
-            self.unknown.add(name)  # a runtime's own, which has no form of an opset
+            self.unknown.add(name)  # a runtime's op, the same in all opsets
             return
         if version == self.opset:
             if not onnx.defs.has(name) or schema_at(name, self.opset) is None:
@@ -60,7 +60,7 @@ class Domains:
 
     @contextmanager
     def set_aside(self, model: ModelProto) -> Iterator[None]:
-        """The model with its unknown ops in a domain of which a checker does not ask for a schema."""
+        """Move the unknown ops to UNCHECKED during the block, so that the checker needs no schema."""
         nodes = [n for n in _nodes(model.graph) if n.op_type in self.unknown] if self.unknown else []
         for node in nodes:
             node.domain = UNCHECKED
@@ -76,12 +76,12 @@ class Domains:
 
 
 def is_of_onnx(op: NodeOp) -> bool:
-    """Whether a node is of the standard domain, and is one of its ops."""
+    """Return whether a node is an op of the standard domain that onnx has."""
     return op.is_standard and onnx.defs.has(op.op_type.data)
 
 
 def is_of_opset(op: NodeOp, opset: int) -> bool:
-    """Whether a node of the standard domain is in a form that its op has at an opset."""
+    """Return whether a standard node has the same meaning at an opset."""
     if op.version is None or op.version.value.data == opset:
         return True
     own, there = (schema_at(op.op_type.data, version) for version in (op.version.value.data, opset))
@@ -91,7 +91,7 @@ def is_of_opset(op: NodeOp, opset: int) -> bool:
 
 
 def _nodes(graph: GraphProto) -> Iterator[NodeProto]:
-    """All nodes of a graph and of those within it."""
+    """Yield all nodes of a graph and its subgraphs."""
     waiting = [graph]
     while waiting:
         for node in waiting.pop().node:

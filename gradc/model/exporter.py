@@ -1,14 +1,13 @@
-"""From a function of onnx ops to a ModelProto: checked, the same bytes every time.
+"""Exporter from a function of onnx ops to a ModelProto, with reproducible bytes.
 
-Names. Inputs and outputs have the function's public names. A node is called after its location's
-name, else its op type; a tensor after its value's name hint, else its node and `_out`. Clashes get
-a number: `conv0`, `conv0_1`, and so do names that onnxruntime's optimiser gives itself.
+Names. Inputs and outputs have the function's public names. A node has its location's name, else its op
+type; a tensor its value's name hint, else the node's name and `_out`. Clashes get a number (`conv0_1`), as do
+names that onnxruntime's optimiser uses.
 
 Provenance. A node's `metadata_props` hold `gradc.op` (the source op's name) and `gradc.source`
-(`file:line:col`, without folders: the bytes must not depend on where the file lies). NodeProto has
-that field since IR version 10. The model's `ir_version` is nevertheless the smallest that the opset
-needs (8 for opset 18), because a runtime refuses versions newer than its own, while a reader of
-protobuf skips a field that it does not know.
+(`file:line:col`, without folders, which would make the bytes depend on them). NodeProto has that field since
+IR version 10, but `ir_version` is the smallest that the opset needs (8 for opset 18): runtimes reject newer
+versions, and skip unknown fields.
 """
 
 from __future__ import annotations
@@ -50,20 +49,19 @@ __all__ = ["ModelProto", "TensorProto", "ValueInfoProto", "check", "export", "id
 
 
 def newest_opset() -> int:
-    """The newest opset of the installed onnx."""
+    """Return the newest opset of the installed onnx."""
     return onnx.defs.onnx_opset_version()
 
 
 def export(module: ModuleOp, *, opset: int, metadata: Mapping[str, str]) -> ModelProto:
-    """The module's one function as a model; see `export_parts`."""
+    """Export the module's function as one message; see `export_parts`."""
     return export_parts(module, opset=opset, metadata=metadata).whole()
 
 
 def export_parts(module: ModuleOp, *, opset: int, metadata: Mapping[str, str]) -> ModelParts:
-    """The module's one function as a model whose weights are the bytes that the module holds.
+    """Export the module's function, all of whose ops are of the onnx dialect; weights are not copied.
 
-    Every op is of the onnx dialect. Raises UnsupportedError at an op that the opset does not have in
-    this form.
+    Raises UnsupportedError at an op whose form the opset does not have.
     """
     opsets = [onnx.helper.make_opsetid("", opset)]
     model = ModelProto(
@@ -91,7 +89,7 @@ def export_parts(module: ModuleOp, *, opset: int, metadata: Mapping[str, str]) -
 
 
 def _say(model: ModelProto, module: ModuleOp) -> None:
-    """What the model that the source was says in fields of its own."""
+    """Copy the source model's own fields, such as doc strings, to the model."""
     about = module.attributes.get(entry.ABOUT)
     texts = about.data if isinstance(about, DictionaryAttr) else {}
     for name, text in texts.items():
@@ -102,15 +100,14 @@ def _say(model: ModelProto, module: ModuleOp) -> None:
 
 
 def _node_docs(module: ModuleOp) -> dict[str, str]:
-    """What the nodes of the model that the source was say of themselves. Of several nodes in the place of
-    one, the first says it."""
+    """Return the doc strings of the source model's nodes; the first node lowered from one gets its string."""
     docs = module.attributes.get(entry.NODE_DOCS)
     texts = docs.data if isinstance(docs, DictionaryAttr) else {}
     return {name: text.data for name, text in texts.items() if isinstance(text, StringAttr)}
 
 
 def identity_model(opset: int) -> bytes:
-    """A serialised model of one Identity, for asking a runtime whether it takes an opset."""
+    """Return a serialized model of one Identity, to probe whether a runtime accepts an opset."""
     x, y = (onnx.helper.make_tensor_value_info(n, TensorProto.FLOAT, [1]) for n in "xy")
     graph = onnx.helper.make_graph([onnx.helper.make_node("Identity", ["x"], ["y"])], "g", [x], [y])
     opsets = [onnx.helper.make_opsetid("", opset)]
@@ -127,10 +124,10 @@ def _own_version() -> str:
 
 
 class _GraphBuilder:
-    """One walk over a function's ops and those of their regions, which fills graphs in place.
+    """Walk over a function's ops and regions that fills graphs in place.
 
-    No graph or weight is made on the side and then put in: that copies, and copying ends at 2 GiB. The
-    names of a graph hold in the graphs within it, so all names of a model differ.
+    Graphs and weights are not built separately: protobuf would copy them, which fails at 2 GiB. Names are
+    visible in subgraphs, so all names of a model differ.
     """
 
     def __init__(
@@ -177,7 +174,7 @@ class _GraphBuilder:
         self._declare()
 
     def _declare(self) -> None:
-        """Give the model's inputs and outputs the types that its source declares, as far as they hold."""
+        """Give the model's inputs and outputs the types that the source declares, if they are consistent."""
         function, returned = self.function, entry.return_op(self.function).arguments
         sides = (
             (self.main.input, function.arg_attrs, function.args),
@@ -185,15 +182,15 @@ class _GraphBuilder:
         )
         for infos, attrs, values in sides:
             declared = entry.declared_types(attrs, values)
-            said = entry.said_of(attrs, len(values))
-            for info, type_, value, own in zip(infos, declared, values, said, strict=True):
+            annotated = entry.said_of(attrs, len(values))
+            for info, type_, value, own in zip(infos, declared, values, annotated, strict=True):
                 if type_ is not None:
                     info.CopyFrom(value_info_of(info.name, edge_type(value.type, type_)))
                 annotate_value(info, own)
 
     def forget_declared_results(self) -> None:
-        """Give the model's outputs the types that are known. What sources declare of them may contradict
-        what a runtime infers, or each other: a runtime goes on with a warning, checks do not."""
+        """Give the model's outputs their inferred types. Declared ones may contradict inference, which the
+        checker rejects, while runtimes only warn."""
         returned = entry.return_op(self.function).arguments
         for info, value in zip(self.main.output, returned, strict=True):
             info.ClearField("type")
@@ -235,7 +232,7 @@ class _GraphBuilder:
         self._put(name, op.value)
 
     def _put(self, name: str, value: DenseIntOrFPElementsAttr) -> None:
-        """An initializer; a large one, which is no part of the proto, in the main graph."""
+        """Add an initializer; the content of a large one, in the main graph, is not part of the proto."""
         dtype, content = raw_data(value)
         large = len(content) > KEPT_BYTES
         graph = self.main if large else self.graph
@@ -270,15 +267,15 @@ class _GraphBuilder:
         self.annotations.annotate_node(node, name_of(op))
 
     def _kind(self, op: OnnxOp | NodeOp) -> tuple[str, str]:
-        """The domain and the name of an op that the opset has in this form."""
+        """Return the domain and op type; UnsupportedError if the opset does not have the op's form."""
         if isinstance(op, NodeOp):
             return self.domains.add(op), op.op_type.data
         self.forms.check(op)
         return "", op.onnx_name()
 
     def _output_names(self, op: OnnxOp | NodeOp) -> list[str]:
-        """One a result, "" for one that is left out, or optional and read by nobody; such ones at the end
-        are not named at all."""
+        """Return a name for each result, "" for an omitted or unused optional one; trailing ones are
+        dropped."""
         unread = op.unread_results()
         names = ["" if result in unread else self.names[result] for result in op.results]
         while len(names) > 1 and not names[-1]:
@@ -286,7 +283,8 @@ class _GraphBuilder:
         return names
 
     def _add_output(self, name: str, value: SSAValue, copied: set[str]) -> None:
-        """`copied` are names of outputs before: one that several have is that of one value."""
+        """Add an output, by an Identity if its value has another name. `copied` are the names copied so
+        far."""
         self.graph.output.append(value_info(name, value))
         source = self.names[value]
         if source != name and name not in copied:
@@ -307,21 +305,19 @@ class _GraphBuilder:
 
 
 def _made(function: FuncOp) -> set[str]:
-    """The names of values that are no constants: a pass that writes constants for an op gives them its name,
-    which is that of its result."""
+    """Return the names of non-constant values; a constant that a pass creates may repeat its op's name."""
     nodes = (op for op in function.walk() if not isinstance(op, ConstantOp))
     return {name_of_value(result) for op in nodes for result in op.results}
 
 
 COPIES: dict[type[Attribute], int] = {SequenceType: 14, OptionalType: 16}
-"""The opset from which on an Identity takes such a value."""
+"""Type -> first opset whose Identity accepts it."""
 
 
 def _direct_outputs(block: Block, values: Sequence[SSAValue], names: Sequence[str]) -> dict[SSAValue, str]:
-    """The results that can have an output's name themselves.
+    """Return the results that can take an output's name directly.
 
-    An input, a constant, a value from around the graph, and one returned before cannot: an Identity copies
-    them.
+    Inputs, constants, values of outer graphs, and values that are already an output need an Identity.
     """
     found: dict[SSAValue, str] = {}
     for name, value in zip(names, values, strict=True):

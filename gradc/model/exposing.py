@@ -1,4 +1,4 @@
-"""Models that also give values within them, for looking at where two models part."""
+"""Models with intermediate values as additional outputs, to locate differences between two models."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gradc.model.parts import ModelParts
 
 @dataclass(frozen=True)
 class Step:
-    """A node of a main graph, what it reads, within its graphs as well, and what it makes."""
+    """A node of a main graph; `reads` includes its subgraphs' reads, `makes` are its outputs."""
 
     place: int
     name: str
@@ -24,14 +24,14 @@ class Step:
     reads: tuple[str, ...]
     makes: tuple[str, ...]
     nodes: tuple[str, ...] = ()
-    """The names of the node and of those in graphs within it."""
+    """Names of the node and of those in its subgraphs."""
 
     def __str__(self) -> str:
         return f'node {self.place}, {self.kind} "{self.name or self.makes[0]}"'
 
 
 def steps_of_file(path: str | os.PathLike[str]) -> list[Step]:
-    """The nodes of a model in an order in which each stands behind those that it reads."""
+    """Return the nodes of a model in topological order."""
     with stored_model(os.fspath(path)) as (model, _):
         return list(_steps(model.graph))
 
@@ -44,8 +44,8 @@ def _steps(graph: GraphProto) -> Iterator[Step]:
 
 
 def values_after(path: str | os.PathLike[str], nodes: Collection[str]) -> set[str]:
-    """The values of a main graph that depend on what some nodes make; `f/n` is a node of a function, which
-    the node f calls."""
+    """Return the values of a main graph that depend on some nodes; `f/n` is node n of the function called by
+    f."""
     known = {"/".join(parts[: n + 1]) for parts in map(_path, nodes) for n in range(len(parts))}
     found = set[str]()
     for step in steps_of_file(path):
@@ -55,15 +55,14 @@ def values_after(path: str | os.PathLike[str], nodes: Collection[str]) -> set[st
 
 
 def kinds_of_file(path: str | os.PathLike[str], kinds: Container[str]) -> dict[str, str]:
-    """Node name -> op, for the nodes of some ops wherever they are in a model; an unnamed node is called
-    after its first output."""
+    """Return node name -> op for all nodes of some ops; an unnamed node has the name of its first output."""
     with stored_model(os.fspath(path)) as (model, _):
         nodes = [*model.graph.node, *(node for function in model.functions for node in function.node)]
         return {_name(node): node.op_type for node in _all(nodes) if node.op_type in kinds}
 
 
 def _all(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
-    """The nodes, and those of the graphs within them."""
+    """Yield nodes and those of their subgraphs."""
     for node in nodes:
         yield node
         for attribute in node.attribute:
@@ -79,12 +78,13 @@ def _path(name: str) -> list[str]:
 
 
 def content_with(path: Path, names: Iterable[str]) -> bytes:
-    """The bytes of a model's file and some more, for further outputs: protobuf joins what is there twice."""
+    """Return the bytes of a model with additional outputs, appended because protobuf merges repeated
+    fields."""
     return path.read_bytes() + _outputs(names).SerializeToString()
 
 
 def parts_with(parts: ModelParts, names: Iterable[str]) -> ModelParts:
-    """A model in parts with further outputs; its weights are not copied."""
+    """Return a model with additional outputs, without copying its weights."""
     proto = ModelProto()
     proto.CopyFrom(parts.proto)
     proto.MergeFrom(_outputs(names))
@@ -92,7 +92,7 @@ def parts_with(parts: ModelParts, names: Iterable[str]) -> ModelParts:
 
 
 def values_of(parts: ModelParts) -> set[str]:
-    """The names of what the nodes of the main graph make."""
+    """Return the names of the outputs of the main graph's nodes."""
     return {name for node in parts.proto.graph.node for name in node.output if name}
 
 

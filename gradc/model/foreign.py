@@ -1,7 +1,7 @@
-"""Models from files: what must hold of one before a runtime opens it, and where its tensors' bytes are.
+"""Models from files, with checks of their external data.
 
-A tensor of an ONNX model may lie in another file, which the model names. A model from a stranger could
-name any file of the machine; so each such name is held against the folder of the model first.
+An ONNX model may name other files for its tensors. An untrusted model could name any file of the machine, so
+each name is checked to be within the model's folder.
 """
 
 from __future__ import annotations
@@ -23,18 +23,17 @@ from gradc.model.cutting import Cut
 from gradc.model.wire import MalformedError
 
 LARGEST = 2**31 - 1
-"""Bytes of a protobuf message."""
+"""Largest protobuf message in bytes."""
 
 
 def checked_path(path: str | os.PathLike[str]) -> Path:
-    """The path of a model beside which its external data is; every tensor outside of the model is within a
-    file of its folder.
+    """Check a model's external data; return the model's path in the folder of the data.
 
-    A model may be a link, as in the cache of Hugging Face: then the data is in the folder of the target, or
-    beside the link, perhaps as a link into the folder of the target.
+    A model may be a link, as in the cache of Hugging Face: its data is then in the folder of the target or of
+    the link, perhaps as links into the folder of the target.
 
-    Raises GradcError, one line with the path and the tensor, for a file that cannot be read or is no
-    model, and for external data that is missing, elsewhere, or shorter than the model says.
+    Raises GradcError, with the path and the tensor, for a file that cannot be read or is no model, and for
+    external data that is missing, out of the folder, or too short.
     """
     name = os.fspath(path)
     with stored_model(name) as (model, data):
@@ -52,10 +51,10 @@ def checked_path(path: str | os.PathLike[str]) -> Path:
 
 @dataclass(frozen=True)
 class TensorData:
-    """The bytes of tensors that are not in the message of their model.
+    """Contents of tensors that are not in the model's message.
 
-    They are in a file of the first of `folders`, perhaps by a link into another one, or in that of the model
-    itself, where `own` is as long as it is open; the location of these is `token`.
+    They are in a file of the first of `folders`, perhaps a link into another one, or, if their location is
+    `token`, in the model's file `own` while it is open.
     """
 
     folders: tuple[Path, ...] = ()
@@ -66,12 +65,12 @@ class TensorData:
         return bool(self.token) and any(entry.value == self.token for entry in tensor.external_data)
 
     def length(self, tensor: TensorProto) -> int:
-        """Bytes of a tensor in a file beside the model's, where it says how many; of any other 0."""
-        told = {entry.key: entry.value for entry in tensor.external_data}
-        return 0 if self.is_own(tensor) else _number("length", told.get("length", "0"))
+        """Return the declared bytes of a tensor in another file, 0 for other tensors."""
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        return 0 if self.is_own(tensor) else _number("length", entries.get("length", "0"))
 
     def read(self, tensor: TensorProto, expected: int) -> bytes:
-        """The bytes of a tensor, of which there have to be so many. Raises GradcError."""
+        """Return the bytes of a tensor. Raises GradcError unless there are `expected` bytes."""
         if self.own is not None and self.is_own(tensor):
             given = {entry.key: int(entry.value) for entry in tensor.external_data if entry.key != "location"}
             _check_length("bytes of a tensor", given["length"], expected)
@@ -92,7 +91,7 @@ def _check_length(what: str, given: int, expected: int) -> None:
 
 
 def _read(file: BinaryIO, offset: int, length: int) -> bytes:
-    """Not mapped: a file that is cut short meanwhile would end the process."""
+    """Read a range; not by mmap, since truncation of a mapped file would end the process."""
     there = os.fstat(file.fileno()).st_size - offset
     _check_length("bytes of a tensor", min(there, length), length)
     file.seek(offset)
@@ -103,10 +102,7 @@ def _read(file: BinaryIO, offset: int, length: int) -> bytes:
 
 @contextlib.contextmanager
 def stored_model(name: str) -> Iterator[tuple[ModelProto, TensorData]]:
-    """The model of a file, and the bytes of its large tensors, which are read when they are asked for.
-
-    Raises GradcError.
-    """
+    """Open a model; the contents of its large tensors are read on demand. Raises GradcError."""
     with contextlib.ExitStack() as stack:
         try:
             file = stack.enter_context(opened(name, regular=True))
@@ -125,25 +121,27 @@ def stored_model(name: str) -> Iterator[tuple[ModelProto, TensorData]]:
 
 
 def _locations(model: ModelProto, token: str) -> list[str]:
-    """The files that external data is in, as a model names them."""
+    """Return the files of external data as the model names them."""
     entries = (entry for tensor in _external_tensors(model) for entry in tensor.external_data)
     found = {entry.value for entry in entries if entry.key == "location" and entry.value != token}
     return [location for location in found if location and "\0" not in location]
 
 
 def _folders_of(name: str, locations: Sequence[str]) -> tuple[Path, ...]:
-    """The folder of a model's external data, then one that links there may lead into: that is the folder of
-    the model, or for a model that is a link the folder of the link, where only that has the data."""
+    """Return the folder of a model's external data, then a folder into which links there may lead.
+
+    For a model that is a link, the folder of the link is the first if only that has all the data.
+    """
     real = Path(os.path.realpath(name)).parent
-    beside = Path(os.path.realpath(os.path.dirname(name) or "."))
+    link_folder = Path(os.path.realpath(os.path.dirname(name) or "."))
     has_all = {
-        folder: all(os.path.exists(folder / place) for place in locations) for folder in (real, beside)
+        folder: all(os.path.exists(folder / place) for place in locations) for folder in (real, link_folder)
     }
-    return (beside, real) if has_all[beside] and not has_all[real] else (real,)
+    return (link_folder, real) if has_all[link_folder] and not has_all[real] else (real,)
 
 
 def _external_tensors(message: Message) -> Iterator[TensorProto]:
-    """The tensors with external data, wherever a model can have some: a walk over all its parts."""
+    """Yield all tensors with external data in a message."""
     pending = [message]
     while pending:
         part = pending.pop()
@@ -157,10 +155,10 @@ def _external_tensors(message: Message) -> Iterator[TensorProto]:
 
 
 def external_range(tensor: TensorProto, folder: Path, *linked: Path) -> tuple[Path, int, int | None]:
-    """The file of a tensor's external data, the offset in it, and the length where it is said.
+    """Return the file, offset and length, if given, of a tensor's external data.
 
-    Raises GradcError for a file that is not in the folder, nor behind a link from there in one of `linked`,
-    and for a range beyond its end.
+    Raises GradcError for a file that is neither in the folder nor, by a link from there, in one of `linked`,
+    and for a range beyond the end of the file.
     """
     keys = [entry.key for entry in tensor.external_data]
     twice = next((key for key in keys if keys.count(key) > 1), None)
@@ -177,8 +175,8 @@ def external_range(tensor: TensorProto, folder: Path, *linked: Path) -> tuple[Pa
 
 
 def _data_path(location: str, folder: Path, linked: Sequence[Path]) -> Path:
-    """The file behind a location; it may be in a folder below the model's, by no link out of it but into one
-    of `linked`."""
+    """Return the file of a location in or below the model's folder; links may only lead there or into
+    `linked`."""
     expected = "a file in the model's folder"
     parts = (*PurePosixPath(location).parts, *PureWindowsPath(location).parts)
     rooted = PurePosixPath(location).is_absolute() or PureWindowsPath(location).anchor

@@ -1,4 +1,4 @@
-"""The names of a model: each once, and none that a runtime's optimiser gives without looking."""
+"""Unique names of a model, without those that onnxruntime's optimiser uses."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from collections.abc import Sequence
 OPTIMISERS = re.compile(
     "(gemm_input_shape|gemm_output_shape|squeeze_axes|SqueezeAxesInitializer|ConstAsInitializer|fused_Split)(_token_[0-9]+)?"
 )
-"""What onnxruntime's optimiser calls the constants that it adds. It looks whether a node has such a name and
-not whether a value has: a model that it wrote itself, into which more of its forms have come since, ends with
-"Attempt to replace the existing tensor"."""
+"""Names of constants that onnxruntime's optimiser adds. It does not check that values have such names, and
+fails on models that it wrote before with "Attempt to replace the existing tensor"."""
 
 
 class Names:
-    """Names given out, each once."""
+    """Allocator of unique names."""
 
     def __init__(self, taken: Sequence[str] = ()):
         self._taken = set(taken)

@@ -1,4 +1,4 @@
-"""How an opset writes an op of the onnx dialect: which operands and attributes its node has."""
+"""Operands and attributes of nodes at an opset."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class NodeForms:
         self.opset = opset
 
     def is_attribute(self, use: Use) -> bool:
-        """Whether an operand is written as an attribute: it is the op's last."""
+        """Return whether an operand, the op's last, is written as an attribute."""
         op = use.operation
         return isinstance(op, OnnxOp) and use.index > 0 and bool(self._older(op))
 
     def inputs(self, op: OnnxOp | NodeOp) -> list[SSAValue | None]:
-        """The operands in schema order; None for one that is left out."""
+        """Return the operands in schema order, None for omitted ones."""
         inputs = op.onnx_inputs()
         return inputs[:1] if self._older(op) else inputs
 
     def attributes(self, op: OnnxOp | NodeOp) -> Iterator[tuple[str, str, Attribute]]:
-        """Name, kind and value of each attribute that is no graph, in the order of the names."""
+        """Yield name, kind and value of each attribute that is no graph, sorted by name."""
         if isinstance(op, NodeOp):
             for name, value in sorted(op.given.data.items()):
                 kind = kind_of_attribute(value)
@@ -54,7 +54,7 @@ class NodeForms:
             yield name, kinds[name], self._spelt(op, name, value)
 
     def check(self, op: OnnxOp) -> None:
-        """Raise UnsupportedError for an op that the opset does not have in this form."""
+        """Raise UnsupportedError for an op whose form the opset does not have."""
         first, end = opset_range(op)
         if first <= self.opset and (end is None or self.opset < end):
             return
@@ -67,25 +67,25 @@ class NodeForms:
         )
 
     def _older(self, op: OnnxOp | NodeOp) -> dict[str, Attribute]:
-        """The attributes that are an operand from some later opset on."""
+        """Return the attributes that a later opset has as an operand."""
         if isinstance(op, NodeOp) or self.opset >= ATTRIBUTES_BEFORE.get(op.onnx_name(), ("", 0))[1]:
             return {}
         return older_attributes(op)
 
     def _spelt(self, op: OnnxOp, name: str, value: Attribute) -> Attribute:
-        """An attribute with the word that the opset has."""
+        """Return the attribute with the opset's spelling of its value."""
         word = value.data if isinstance(value, StringAttr) else ""
         older, since = WORDS_BEFORE.get((op.onnx_name(), name, word), (word, 0))
         return StringAttr(older) if self.opset < since else value
 
     def _has(self, op: OnnxOp, kinds: Mapping[str, str], name: str, value: Attribute) -> bool:
-        """Whether the opset has an attribute, and the word that it is."""
+        """Return whether the opset has the attribute and its value."""
         word = value.data if isinstance(value, StringAttr) else ""
         return name in kinds and WORDS.get((op.onnx_name(), name, word), 0) <= self.opset
 
 
 WRITTEN_OUT = {"MeanVarianceNormalization": "axes"}
-"""Attributes that are written although they have their defaults: onnx's own inference asks for them."""
+"""Attributes that are written even with their default, because onnx's inference requires them."""
 
 
 def _written_out(op: OnnxOp) -> dict[str, Attribute]:

@@ -1,4 +1,4 @@
-"""The nodes of a graph in an order in which each stands behind those that it reads."""
+"""Topological order of a graph's nodes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dialects.support.diagnostics import Diagnostic, GradcError, several
 
 
 def ordered(nodes: Sequence[NodeProto]) -> list[tuple[int, NodeProto]]:
-    """The nodes with their places in the model; in the order of these where that serves.
+    """Return (index in the model, node) in topological order; the model's order if it is topological.
 
-    Raises GradcError where nodes wait for each other.
+    Raises GradcError for a cycle.
     """
     makers: dict[str, int] = {}
     for index, node in enumerate(nodes):
@@ -41,7 +41,7 @@ def ordered(nodes: Sequence[NodeProto]) -> list[tuple[int, NodeProto]]:
 
 
 def names_read(node: NodeProto) -> Iterator[str]:
-    """The names that a node reads, those within its graphs among them that these do not give themselves."""
+    """Yield the names that a node reads, including outer values that its subgraphs read."""
     waiting: list[tuple[NodeProto | GraphProto, frozenset[str]]] = [(node, frozenset())]
     while waiting:
         part, inner = waiting.pop()
@@ -57,14 +57,14 @@ def names_read(node: NodeProto) -> Iterator[str]:
 
 
 def _given(graph: GraphProto) -> frozenset[str]:
-    """The names that a graph gives a meaning."""
+    """Return the names that a graph defines."""
     tensors = (t.name for t in graph.initializer), (t.values.name for t in graph.sparse_initializer)
     made = (name for node in graph.node for name in node.output)
     return frozenset((*(value.name for value in graph.input), *tensors[0], *tensors[1], *made))
 
 
 def _cycle(nodes: Sequence[NodeProto], needs: Sequence[set[int]], stuck: set[int]) -> GradcError:
-    """Each node that is left waits for one that is left, so that walking back meets itself."""
+    """Return the error that names a cycle among the nodes left, found by walking back along their inputs."""
     path = [min(stuck)]
     while path.count(path[-1]) == 1:
         path.append(min(needs[path[-1]] & stuck))

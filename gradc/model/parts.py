@@ -1,7 +1,7 @@
-"""Models in parts: their weights are not in the message, so that each is in memory once.
+"""Models whose weights are outside of the message, so that each is in memory once.
 
-What protobuf is given it copies, and to write a message it makes another copy of it. Here a weight goes
-from the bytes that the module holds into the file.
+protobuf copies what a message is given, and copies it again to serialize it. Here weights go from the
+module's bytes directly into the file.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ KEPT_BYTES = 1024
 """Initializers up to this size stay in the message: shape inference reads them."""
 
 GRAPH, INITIALIZER, RAW_DATA = 7, 5, 9
-"""The numbers of the fields ModelProto.graph, GraphProto.initializer and TensorProto.raw_data."""
+"""Field numbers of ModelProto.graph, GraphProto.initializer and TensorProto.raw_data."""
 
 
 @dataclass(frozen=True, eq=False)
 class ModelParts:
-    """`proto` is a model in which the initializers that `weights` names have no content."""
+    """A model `proto` in which the initializers named in `weights` have no content."""
 
     proto: ModelProto
     weights: Mapping[str, bytes] = field(default_factory=dict)
 
     @cached_property
     def weight_bytes(self) -> int:
-        """Of all initializers."""
+        """Bytes of all initializers."""
         kept = sum(len(t.raw_data) for t in self.proto.graph.initializer if t.name not in self.weights)
         return kept + sum(map(len, self.weights.values()))
 
     @cached_property
     def size(self) -> int:
-        """Bytes of the message."""
+        """Bytes of the complete message."""
         return sum(map(len, self.pieces()))
 
     def whole(self) -> ModelProto:
-        """The model as one message, with a copy of the weights."""
+        """Return the model as one message, with a copy of the weights."""
         found = type(self.proto)()
         found.CopyFrom(self.proto)
         for tensor in found.graph.initializer:
@@ -51,7 +51,7 @@ class ModelParts:
         return found
 
     def pieces(self) -> Iterator[bytes]:
-        """What `whole` serialises to, the same bytes every time, without a copy of a weight."""
+        """Yield the reproducible bytes of the complete message without copying a weight."""
         model = type(self.proto)
         graph = list(self._graph_pieces())
         yield _some_fields(self.proto, model(), range(GRAPH))
@@ -75,7 +75,7 @@ class ModelParts:
 
 
 def without_initializers(parts: ModelParts, names: Collection[str]) -> ModelParts:
-    """A model in parts without the initializers of some names."""
+    """Return a model without some initializers."""
     slim = type(parts.proto)()
     slim.CopyFrom(parts.proto)
     for index in reversed(range(len(slim.graph.initializer))):
@@ -86,7 +86,7 @@ def without_initializers(parts: ModelParts, names: Collection[str]) -> ModelPart
 
 
 def parts_of(model: ModelProto) -> ModelParts:
-    """A model in parts; its weights are read from it one by one."""
+    """Split a model; its weights are read from it one by one."""
     slim = without_weights(model)
     large: dict[str, TensorProto] = {}
     for tensor in model.graph.initializer:
@@ -99,7 +99,7 @@ def parts_of(model: ModelProto) -> ModelParts:
 
 
 class _Contents(Mapping[str, bytes]):
-    """The contents of tensors: each is a copy, which lives as long as its reader wants it."""
+    """Contents of tensors; each access returns a new copy."""
 
     def __init__(self, tensors: Mapping[str, TensorProto]):
         self._tensors = tensors
@@ -115,8 +115,8 @@ class _Contents(Mapping[str, bytes]):
 
 
 def without_weights(model: ModelProto) -> ModelProto:
-    """A copy without initializers. They must not be copied first and then dropped: protobuf copies
-    some messages by serialising them, which ends at 2 GiB."""
+    """Return a copy without initializers. They are not copied at all: protobuf copies some messages by
+    serializing them, which fails at 2 GiB."""
     copy = type(model)()
     _copy_fields(model, copy, left_out="graph")
     _copy_fields(model.graph, copy.graph, left_out="initializer")
@@ -124,7 +124,7 @@ def without_weights(model: ModelProto) -> ModelProto:
 
 
 def _some_fields(source: Any, empty: Any, numbers: range) -> bytes:
-    """The fields of some numbers, serialised."""
+    """Return the serialized fields of some numbers."""
     for field_, value in source.ListFields():
         if field_.number in numbers:
             _copy(field_.name, value, empty)

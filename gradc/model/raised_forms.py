@@ -1,4 +1,4 @@
-"""Whether a node of an older opset means the same, unchanged, in a newer one."""
+"""Comparison of a node's meaning at two opsets."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ CHANGED_MEANING: Mapping[str, tuple[int, ...]] = MappingProxyType(
         "Split": (18,),
     }
 )
-"""Op -> opsets from which on the same inputs and attributes mean something else."""
+"""Op -> opsets that changed the meaning of the same inputs and attributes."""
 
 
 def means_the_same(node: NodeOp, opset: int) -> bool:
-    """Whether a node of the standard domain, of its version, is legal at a newer opset with that meaning.
+    """Return whether a standard node is legal, with the same meaning, at a newer opset.
 
-    Newer schemas that only admit more types, inputs or attributes leave older nodes as they are.
+    Newer schemas that only admit more types, inputs or attributes do not change older nodes.
     """
     assert node.version is not None
     older, newer = schema_at(node.op_type.data, node.version.value.data), schema_at(node.op_type.data, opset)
@@ -48,7 +48,7 @@ def means_the_same(node: NodeOp, opset: int) -> bool:
 
 
 def schema_at(op_type: str, opset: int) -> Any:
-    """The schema that is in force at an opset, None if there is none or the op is deprecated."""
+    """Return the schema at an opset, None if there is none or the op is deprecated."""
     try:
         schema = onnx.defs.get_schema(op_type, max_inclusive_version=opset)
     except onnx.defs.SchemaError:
@@ -57,13 +57,13 @@ def schema_at(op_type: str, opset: int) -> Any:
 
 
 def _has_attributes(schema: Any, given: Mapping[str, str | None]) -> bool:
-    """Whether a schema has attributes of these kinds, and asks for no others."""
+    """Return whether a schema has attributes of these kinds and requires no others."""
     kinds = {name: str(attribute.type).rpartition(".")[2] for name, attribute in schema.attributes.items()}
     required = {name for name, attribute in schema.attributes.items() if attribute.required}
     return required <= given.keys() and all(kinds.get(name) == kind for name, kind in given.items())
 
 
 def _has_defaults(older: Any, newer: Any, given: Mapping[str, str | None]) -> bool:
-    """Whether both schemas have the same defaults of the attributes that are not given."""
+    """Return whether both schemas have the same defaults for omitted attributes."""
     names = (older.attributes.keys() & newer.attributes.keys()) - given.keys()
     return all(older.attributes[n].default_value == newer.attributes[n].default_value for n in names)

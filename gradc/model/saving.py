@@ -1,4 +1,4 @@
-"""ONNX models as files: one, or two where their weights are beyond what one message holds."""
+"""Saving of ONNX models, with external data if the weights exceed one message."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from onnx import ModelProto, TensorProto
 
 PROTO_LIMIT = 2**31 - 2**26
-"""Bytes of weights up to which a model is one file. A protobuf message ends at 2 GiB; the slack is
-for everything that is not a weight."""
+"""Largest bytes of weights in a model of one file: the 2 GiB of a protobuf message, less some for the
+rest."""
 
 PAGE = 4096
-"""Alignment of external tensors, in bytes: what a runtime needs to map them into memory."""
+"""Alignment of external tensors in bytes, which lets a runtime map them into memory."""
 
 
 def weight_bytes(model: ModelProto) -> int:
@@ -34,17 +34,17 @@ def weight_bytes(model: ModelProto) -> int:
 
 
 def model_bytes(parts: ModelParts) -> int:
-    """What a model takes on disk; with weights beyond one message, these."""
+    """Return the size of a model's file, or of its weights if they exceed one message."""
     return parts.size if parts.weight_bytes <= PROTO_LIMIT else parts.weight_bytes
 
 
 def weights_path(model: Path) -> Path:
-    """Where the initial values of a model's required weights are."""
+    """Return the path of the initial values of a model's required weights."""
     return model.with_name(f"{model.name}.weights.safetensors")
 
 
 def stale_weights(path: StrPath) -> str:
-    """Return the file of initial weights that an earlier model at `path` left there, '' if there is none."""
+    """Return the file of initial weights that an earlier model at `path` left, or ''."""
     found = weights_path(Path(path))
     return os.fspath(found) if found.is_file() else ""
 
@@ -55,21 +55,19 @@ def save_model(
     limit: int = PROTO_LIMIT,
     initial: Mapping[str, np.ndarray] | None = None,
 ) -> str:
-    """Write a model; above `limit` bytes of weights these go to `<path>.<digest>.data` beside it.
+    """Write a model; return the name of its data file, or ''.
 
-    Returns the name of that file, '' where there is none.
-
-    The data file is called after its content, so that no model ever stands beside data of another
-    one: the new data comes first, then the model takes the place of the former one, then the former
-    data goes. A process that dies between two of these steps leaves a data file that nothing reads,
-    and the next write to `path` removes it. `initial` are values of weights that are written beside the
-    model, immediately before it. Raises GradcError naming the path; then the former files are as they were.
+    Weights of more than `limit` bytes go to `<path>.<digest>.data`. The digest prevents that a model is read
+    with another model's data: the new data is written first, then the model is replaced, then the former data
+    is removed. A data file left by a killed process is removed by the next write to `path`. `initial` are
+    values of required weights, whose file is published immediately before the model. Raises GradcError naming
+    the path; then the former files are unchanged.
     """
     weights = model.weight_bytes if isinstance(model, ModelParts) else weight_bytes(model)
     if weights > limit and is_special(path):
-        raise violation(f"cannot write {os.fspath(path)}: external data needs a second file beside it")
+        raise violation(f"cannot write {os.fspath(path)}: external data needs a second file next to it")
     if initial and is_special(path):
-        raise violation(f"cannot write {os.fspath(path)}: required weights need a second file beside it")
+        raise violation(f"cannot write {os.fspath(path)}: required weights need a second file next to it")
     with refusals_of(path) as target, _values_beside(target, initial or {}) as publish:
         kept = ""
         if weights > limit:
@@ -82,7 +80,7 @@ def save_model(
 
 @contextlib.contextmanager
 def _values_beside(target: Path, initial: Mapping[str, np.ndarray]) -> Iterator[Callable[[], None]]:
-    """Write values for `target`, and yield the function that gives their file its name."""
+    """Write the initial values for `target`; yield the function that publishes their file."""
     if not initial:
         yield lambda: None
         return
@@ -94,7 +92,7 @@ def _values_beside(target: Path, initial: Mapping[str, np.ndarray]) -> Iterator[
 
 
 def _save_whole(model: ModelProto | ModelParts, path: StrPath, before: Callable[[], None]) -> None:
-    """Write a model; `before` is called when all of it is written, and it gets its name."""
+    """Write a model; call `before` when all is written, before it is published."""
     if isinstance(model, ModelParts):
         contents = model.pieces()
     else:
@@ -110,7 +108,8 @@ def _data_names(model: Path) -> re.Pattern[str]:
 
 
 def _save_pair(model: ModelParts, target: Path, before: Callable[[], None]) -> str:
-    """Write a model and its data; the data file's name. `before` is called before the model gets its name."""
+    """Write a model and its data; return the data file's name. `before` is called before the model is
+    published."""
     with draft(target.parent) as data, draft(target.parent) as file:
         slim, location = _externalised(model, data.file, target.name)
         file.file.write(slim.SerializeToString(deterministic=True))
@@ -128,8 +127,8 @@ def _save_pair(model: ModelParts, target: Path, before: Callable[[], None]) -> s
 
 
 def _externalised(model: ModelParts, data: BinaryIO, name: str) -> tuple[ModelProto, str]:
-    """A model whose larger initializers point into `data`, which is written here, and the name that
-    `data` must get beside the model called `name`."""
+    """Write the larger initializers to `data`; return the model that refers to them, and the name of the data
+    file for a model called `name`."""
     slim, large = with_pointers(model)
     digest, size, places = hashlib.sha256(), 0, []
     for tensor in large:
@@ -147,14 +146,14 @@ def _externalised(model: ModelParts, data: BinaryIO, name: str) -> tuple[ModelPr
 
 
 def with_pointers(model: ModelParts) -> tuple[ModelProto, list[TensorProto]]:
-    """A copy of the proto of a model in parts, and its initializers that have to point to their content."""
+    """Return a copy of the model's proto, and its initializers without content."""
     slim = type(model.proto)()
     slim.CopyFrom(model.proto)
     return slim, [tensor for tensor in slim.graph.initializer if tensor.name in model.weights]
 
 
 def point(tensor: TensorProto, location: str, offset: int, length: int) -> None:
-    """Say where the content of a tensor is, in bytes."""
+    """Set the external data of a tensor; offset and length are in bytes."""
     tensor.data_location = tensor.EXTERNAL
     for key, value in {"location": location, "offset": offset, "length": length}.items():
         tensor.external_data.add(key=key, value=str(value))

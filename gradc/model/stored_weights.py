@@ -1,4 +1,4 @@
-"""The weights of a model: what its initializers and Constant nodes hold, and who reads them."""
+"""Weights of a model: initializers and Constant nodes, with their readers."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ CONSTANT, DEFAULT, REQUIRED = "constant", "default", "required"
 class StoredWeight:
     """A weight of a model.
 
-    `tensor` holds its elements, None where the model has none of them, as for a required weight, or has them
-    in another form, as for a sparse one. `is_main` tells an initializer of the main graph.
+    `tensor` holds its elements; None for a required weight, which has none, and for a sparse one. `is_main`
+    is True for an initializer of the main graph.
     """
 
     name: str
@@ -38,7 +38,7 @@ class StoredWeight:
 def stored_weights(model: ModelProto) -> list[StoredWeight]:
     """Return the weights in the order of the model; those of nested graphs follow those of the main graph.
 
-    A nested weight whose name is not unique in the model is called `<node>.<attribute>/<name>`.
+    A nested weight whose name is not unique in the model is named `<node>.<attribute>/<name>`.
     """
     found = list(_Graph(model.graph, "").weights())
     inputs = {value.name for value in model.graph.input}
@@ -62,7 +62,7 @@ def changed_weights(model: ModelProto) -> list[str]:
 
 
 def _listed(model: ModelProto, key: str) -> list[str]:
-    """The names in an entry of the metadata; none where it is no list of texts."""
+    """Return the names in a metadata entry; none if it is malformed."""
     texts = [entry.value for entry in model.metadata_props if entry.key == key]
     try:
         found = json.loads(texts[0]) if texts else []
@@ -87,7 +87,7 @@ def _required(value: ValueInfoProto, readers: Sequence[str]) -> StoredWeight:
 
 
 def bytes_of(dims: Sequence[int], number: int) -> int:
-    """Bytes of a tensor in a model: elements of fewer than eight bits are packed. Strings count as 0."""
+    """Return the bytes of a tensor; elements of fewer than eight bits are packed, strings count as 0."""
     dtype = dtypes.by_number(number)
     if dtype is None or dtype.name == "string":
         return 0
@@ -109,7 +109,7 @@ class _Graph:
     path: str
 
     def weights(self) -> Iterator[tuple[str, StoredWeight]]:
-        """The weights of the graph and of those within, each with the path of its graph."""
+        """Yield the weights of the graph and its subgraphs, each with the path of its graph."""
         readers = self.readers()
         for tensor in self.graph.initializer:
             yield self.path, _weight(tensor.name, tensor, readers, is_main=not self.path)
@@ -131,7 +131,7 @@ class _Graph:
             yield from inner.weights()
 
     def readers(self) -> Mapping[str, list[str]]:
-        """The nodes that read each value of the graph, those of graphs within among them."""
+        """Return the readers of each value of the graph, including nodes of subgraphs."""
         found: defaultdict[str, list[str]] = defaultdict(list)
         for node in self.graph.node:
             for name in dict.fromkeys(filter(None, node.input)):
@@ -147,7 +147,7 @@ class _Graph:
         return found
 
     def defined(self) -> set[str]:
-        """The names of values of the graph."""
+        """Return the names of the graph's values."""
         graph = self.graph
         outputs = (name for node in graph.node for name in node.output)
         given = (value.name for value in (*graph.input, *graph.initializer))

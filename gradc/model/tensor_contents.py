@@ -1,4 +1,4 @@
-"""The elements of a model's tensors as bytes: read when they are asked for, put into a message, replaced."""
+"""Contents of a model's tensors: lazy reading and replacement."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ CONTENTS = (
     "external_data",
     "data_location",
 )
-"""The fields of a tensor that say what its elements are."""
+"""Fields of a tensor with its elements or their location."""
 
 
 def is_elsewhere(tensor: TensorProto, data: TensorData) -> bool:
-    """Whether the model itself says that the elements are in another file."""
+    """Return whether the model stores the elements in another file."""
     return tensor.data_location == TensorProto.EXTERNAL and not data.is_own(tensor)
 
 
 def fill(tensor: TensorProto, array: np.ndarray) -> None:
-    """Give a tensor the elements of an array of its shape and type."""
+    """Set the elements of a tensor from an array of its shape and type."""
     clear(tensor)
     if array.dtype.kind in "UO":
         tensor.string_data.extend(str(word).encode() for word in array.reshape(-1))
@@ -46,7 +46,7 @@ def clear(tensor: TensorProto) -> None:
 
 
 def in_message(tensor: TensorProto, data: TensorData) -> None:
-    """Put the elements of a tensor that are not in the message into it."""
+    """Read the elements of a tensor into the message."""
     if tensor.data_location == TensorProto.EXTERNAL:
         content = data.read(tensor, bytes_of(tensor.dims, tensor.data_type))
         clear(tensor)
@@ -55,15 +55,14 @@ def in_message(tensor: TensorProto, data: TensorData) -> None:
 
 @dataclass(frozen=True)
 class StoredContents(Mapping[str, bytes]):
-    """The elements of initializers by name, in the form of raw_data; a file is read for each as it is asked
-    for."""
+    """Raw data of initializers by name; each access reads from the file."""
 
     data: TensorData
     _read: dict[str, bytes] = field(default_factory=dict)
     _stored: dict[str, TensorProto] = field(default_factory=dict)
 
     def take(self, tensor: TensorProto) -> None:
-        """Take over the elements of an initializer, which is left without any, unless they are few."""
+        """Move the elements of an initializer here, unless they are few."""
         if tensor.data_location == TensorProto.EXTERNAL:
             stored = TensorProto()
             stored.CopyFrom(tensor)

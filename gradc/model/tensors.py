@@ -1,4 +1,4 @@
-"""The tensors at the edge of a model, read through the fields of the proto: nothing here needs onnx."""
+"""Inputs and outputs of a model proto, without importing onnx."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BY_RUNTIME = {d.onnx: d.name for d in dtypes.ONNX_DTYPES}
 
 
 def onnx_number(dtype: str) -> int:
-    """The TensorProto.DataType of a dtype's word; KeyError for a word that gradc does not have."""
+    """Return the TensorProto.DataType of a dtype; KeyError for one that gradc does not have."""
     known = dtypes.by_name(dtype)
     if known is None:
         raise KeyError(dtype)
@@ -22,18 +22,18 @@ def onnx_number(dtype: str) -> int:
 
 
 def dtype_of_runtime(word: str) -> str:
-    """`tensor(bfloat16)` -> `bf16`; types unknown to gradc keep onnxruntime's spelling."""
+    """Convert `tensor(bfloat16)` to `bf16`; unknown types keep onnxruntime's spelling."""
     return _BY_RUNTIME.get(word.removeprefix("tensor(").removesuffix(")"), word)
 
 
 def input_infos(model: ModelProto) -> list[TensorInfo]:
-    """The graph's inputs without those that only name an initializer."""
+    """Return the graph's inputs without initializers."""
     weights = {tensor.name for tensor in model.graph.initializer}
     return [_info(value) for value in model.graph.input if value.name not in weights]
 
 
 def optional_infos(model: ModelProto) -> list[TensorInfo]:
-    """The graph's inputs that need not be given: an initializer says what they are by default."""
+    """Return the graph's optional inputs, whose initializers are their defaults."""
     weights = {tensor.name for tensor in model.graph.initializer}
     return [_info(value) for value in model.graph.input if value.name in weights]
 
@@ -49,7 +49,7 @@ def _info(value: ValueInfoProto) -> TensorInfo:
 
 
 def _word(type_: TypeProto) -> str:
-    """The dtype of a tensor, `seq(f32)` or `optional(seq(f32))` of a container."""
+    """Return the dtype of a tensor, or that of a container: `seq(f32)`, `optional(seq(f32))`."""
     match type_.WhichOneof("value"):
         case "sequence_type":
             return f"seq({_word(type_.sequence_type.elem_type)})"

@@ -1,4 +1,4 @@
-"""What onnx itself holds of a model: its checker, and its strict inference of types and shapes."""
+"""Validation of a model by onnx's checker and strict shape inference."""
 
 from __future__ import annotations
 
@@ -14,35 +14,36 @@ from gradc.model.parts import ModelParts, parts_of
 from gradc.model.saving import weight_bytes
 
 CHECKED_BYTES = 2**26
-"""Weights beyond this are left out of the checks: the checker has to serialise what it checks."""
+"""Models with more bytes of weights are checked without them, since the checker serializes the model."""
 
 LONGEST_VECTOR = 2**16
-"""Longer ones say no sizes. onnx follows floats, too."""
+"""Longest vector that may hold sizes. onnx propagates floats, too."""
 
 
 OUTER = re.compile(r"Invalid rank for \w+ broadcasting: ")
-"""What onnx says where it follows the elements of a row and a column that are added or multiplied, as if they
-were sizes. Whether their shapes go together it says otherwise."""
+"""Error of onnx's data propagation for a row and a column that are added or multiplied, as if they held
+sizes. Incompatible shapes have another message."""
 
 
 class InvalidModelError(AssertionError):
-    """A model that was made here is not valid; its cause says why."""
+    """An exported model is invalid; the cause has the reason."""
 
 
 def check(model: ModelProto | ModelParts, limit: int = CHECKED_BYTES, *, elements: bool = True) -> None:
-    """Assert that onnx's checker and its strict shape inference accept the model.
+    """Check a model with onnx's checker and strict shape inference. Raises InvalidModelError.
 
-    `elements` follows those of vectors, which sizes come from: onnx takes 140 bytes for each.
-
-    Of a model in parts, or with more than `limit` bytes of weights, a stand-in is checked, in which the
-    larger weights are inputs of the same type.
+    `elements` propagates the elements of vectors, which may be sizes; onnx takes 140 bytes for each. For
+    ModelParts, and beyond `limit` bytes of weights, the larger weights are checked as inputs of the same
+    type.
     """
     if isinstance(model, ModelProto) and weight_bytes(model) > limit:
         model = parts_of(model)
     checked = _with_weights_as_inputs(model) if isinstance(model, ModelParts) else model
     try:
         if all(map(_has_rank, (*checked.graph.input, *checked.graph.output))):
-            onnx.checker.check_model(checked)  # wants types and ranks at the edge, which runtimes do without
+            onnx.checker.check_model(
+                checked
+            )  # needs types and ranks of inputs and outputs, which are optional for runtimes
         _infer(checked, elements)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         raise InvalidModelError(f"the exported model is not valid: {error}") from error
@@ -59,7 +60,7 @@ def _infer(model: ModelProto, elements: bool) -> None:
 
 
 def has_long_vector(module: ModuleOp) -> bool:
-    """Whether there are vectors that are too long to say sizes."""
+    """Return whether there are vectors longer than LONGEST_VECTOR."""
     ops = list(module.walk())
     blocks = (block for op in ops for region in op.regions for block in region.blocks)
     values = (*(op.results for op in ops), *(block.args for block in blocks))
@@ -89,7 +90,7 @@ def _with_weights_as_inputs(parts: ModelParts) -> ModelProto:
         if tensor.name not in parts.weights:
             copy.graph.initializer.append(tensor)
             continue
-        if tensor.name in inputs:  # of which it is the default
+        if tensor.name in inputs:  # the initializer is its default
             continue
         info = onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
         copy.graph.input.append(info)

@@ -1,4 +1,4 @@
-"""The entries for values in a model: name and type, as far as these are known."""
+"""ValueInfoProtos: names and types of values, as far as they are known."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def value_info(name: str, value: SSAValue) -> ValueInfoProto:
 
 
 def spelled(type_: Attribute) -> Attribute:
-    """The type whose dims are texts, for an input: who feeds it, and draws one, may read what they are."""
+    """Return an input's type with dims as text, for users and visualizers."""
     if not isinstance(type_, TensorType):
         return type_
     return shapes.tensor_type(type_.element_type, shapes.spelled(shapes.shape_of(type_)))
@@ -30,7 +30,7 @@ def value_info_of(name: str, type_: Attribute) -> ValueInfoProto:
 
 
 def edge_type(known: Attribute, declared: Attribute) -> Attribute:
-    """What is declared of an input or output; what is known where that contradicts."""
+    """Return the declared type of an input or output, or the inferred type where they contradict."""
     match known, declared:
         case SequenceType(), SequenceType():
             return SequenceType(edge_type(known.element, declared.element))

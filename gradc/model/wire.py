@@ -1,5 +1,4 @@
-"""Protobuf's wire format, as far as a message is made of fields: each is a tag and a value, and those that
-hold bytes, texts and other messages say how long they are."""
+"""Protobuf's wire format: fields of a tag and a value; bytes, strings and messages have a length prefix."""
 
 from __future__ import annotations
 
@@ -8,22 +7,22 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
-"""Wire types; the groups, 3 and 4, are of an older protobuf than ONNX."""
+"""Wire types; ONNX does not use the groups 3 and 4."""
 
 _FIXED = {FIXED64: 8, FIXED32: 4}
 _LONGEST_HEAD = 20
-"""Bytes of a tag and a length, or of a tag and a number."""
+"""Longest tag and length, or tag and number, in bytes."""
 
 
 class MalformedError(ValueError):
-    """Bytes that are no message."""
+    """The bytes are no message."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a message in a file: where it starts, where its value does, and where it ends.
+    """A field of a message in a file: offsets of its start, of its value and of its end.
 
-    `value` is the number that a VARINT has, and 0 for other types.
+    `value` is the number of a VARINT, 0 for other types.
     """
 
     number: int
@@ -39,7 +38,7 @@ class Field:
 
 
 def fields(file: BinaryIO, start: int, end: int) -> Iterator[Field]:
-    """The fields of the message between two places of a file; what is in them is not read."""
+    """Yield the fields of the message between two offsets of a file, without reading their contents."""
     while start < end:
         found = _field(file, start, end)
         yield found
@@ -66,7 +65,7 @@ def _field(file: BinaryIO, start: int, end: int) -> Field:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number that starts at a place, and where it ends."""
+    """Return the varint at an offset, and the offset of its end."""
     value = 0
     for index, byte in enumerate(data[at : at + 10]):
         value |= (byte & 0x7F) << (7 * index)
@@ -85,5 +84,5 @@ def varint(number: int) -> bytes:
 
 
 def head(number: int, length: int) -> bytes:
-    """What stands before the `length` bytes of a BYTES field."""
+    """Return the tag and length of a BYTES field."""
     return varint(number << 3 | BYTES) + varint(length)

@@ -364,7 +364,7 @@ def same(f, g, e):
         ("ai.onnx.Mul", r"did you mean Mul\?"),
         ("Signmoid", r"did you mean Sigmoid"),
         ("microsoft.Gelu", r"did you mean Gelu or com\.microsoft\.Gelu\?"),
-        ("If", "If takes no rule; that of what stands in its graphs"),
+        ("If", "If takes no rule; it follows from the rules of the ops in its"),
     ],
 )
 @pytest.mark.parametrize("made", [gradc.grad, gradc.hvp])

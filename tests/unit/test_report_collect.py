@@ -420,7 +420,7 @@ class TestOfGradients:
 
     def test_what_is_no_gradient(self):
         with pytest.raises(
-            gradc.UsageError, match="straight_through: given True, expected wrt or of beside it"
+            gradc.UsageError, match="straight_through: given True, expected wrt or of with it"
         ):
             gradc.report(CONV_MLIR, straight_through=True)
         with pytest.raises(gradc.UsageError, match="wrt: there is no value q"):
