@@ -1,1 +1,1 @@
-"""What can be said of a compilation: choices, prices, errors by op, times, the installation."""
+"""Reports on graphs and compilations: strategies, costs, errors by op, times, the installation."""

@@ -1,4 +1,4 @@
-"""The errors of a compiled graph: of each output, and of each op alone on the values that reach it."""
+"""Errors of a compiled graph: of each output, and of each isolated op on the values that reach it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gradc.terminal.tables import PLAIN, Look, table
 
 @dataclass(frozen=True)
 class Row:
-    """`name` of an output, or the subject of an op. `errors` is None where shape or dtype are wrong."""
+    """Errors of an output or of an op's result. `errors` is None if the shape or dtype is wrong."""
 
     name: str
     dtype: str
@@ -38,7 +38,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Report:
-    """`ops` is empty for a graph of one op: its output says it all."""
+    """Errors of outputs and ops; `ops` is empty for a graph of one op."""
 
     outputs: tuple[Row, ...]
     ops: tuple[Row, ...]
@@ -51,7 +51,7 @@ def report(
     ep: Any = None,
     threads: int | None = None,
 ) -> Report:
-    """`outputs` are what the compiled graph made of `inputs`; its ops are compiled and run on `ep`."""
+    """Report errors of the compiled graph's `outputs` for `inputs`; the ops are compiled and run on `ep`."""
     function = entry.entry_function(compiled.source)
     if why := why_not_measured([*inputs.values(), *outputs.values()]):
         raise UnsupportedError(Diagnostic("error", why))
@@ -75,7 +75,7 @@ def _rows(
 
 
 def _ops(compiled: Compiled, inputs: Sequence[np.ndarray], ep: Any, threads: int | None) -> Iterator[Row]:
-    """Each gradient compiled alone, on what the reference, rounded after every op, gives its operands."""
+    """Compile and run each gradient op alone, on operands of the reference that rounds after every op."""
     block = entry.entry_function(compiled.source).body.block
     known: dict[SSAValue, np.ndarray] = dict(zip(block.args, inputs, strict=True))
     for op in block.ops:
@@ -92,7 +92,7 @@ def _ops(compiled: Compiled, inputs: Sequence[np.ndarray], ep: Any, threads: int
 
 
 def _result_names(op: DocumentedOp) -> list[str]:
-    """The op itself for its one result, each of several by its own name."""
+    """Return the op's subject for a single result, with the roles appended for several."""
     subject = subject_of(op)
     return [subject] if len(op.results) == 1 else [f"{subject} {role}" for role in op.RESULTS]
 
@@ -115,7 +115,7 @@ def _cells(row: Row) -> Iterator[tuple[str, ...]]:
 
 
 def as_data(row: Row) -> dict[str, Any]:
-    """JSON; a measure is null where it is infinite, all are where the shape or the dtype is wrong."""
+    """Return JSON data. An infinite measure is None; all are None if the shape or the dtype is wrong."""
     found: dict[str, Any] = {"name": row.name, "dtype": row.dtype, "shape": list(row.shape)}
     if row.errors is None:
         return found | {"compared": 0, "mismatches": None} | dict.fromkeys(map(_key, MEASURES))

@@ -1,10 +1,9 @@
-"""How much arithmetic an op of ONNX is, as a number or a formula of the sizes that only run time knows.
+"""Arithmetic of ONNX ops, as a number or a formula of dynamic sizes.
 
-Multiply-accumulates are those of products: each element of a convolution's or a matrix product's result
-takes as many as the sum behind it has terms, pads included. Operations are two for each of them, one for each
-element of the result of a pointwise op (whatever the function), of a window that a pool looks at, and of what
-is read by reductions, norms and softmax. What moves or views numbers is none. A body of If, Loop or Scan
-counts once.
+Products have multiply-accumulates: for each element of the result of a convolution or matrix product, the
+number of terms, pads included. The operations are two per multiply-accumulate, one per element of the result
+of a pointwise op, of each pooling window, and of the operand of reductions, norms and softmax. Data movement
+has none. Bodies of If, Loop and Scan count once.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from dialects.support.shapes import Dim
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """None where a rank or a size of what is computed is not known."""
+    """Multiply-accumulates and operations; None if a rank or size is unknown."""
 
     macs: Form | None = 0
     flops: Form | None = 0
@@ -43,7 +42,7 @@ def _sum(a: Form | None, b: Form | None) -> Form | None:
 
 
 def arithmetic(op: Operation) -> Arithmetic:
-    """Of one op, without those of its regions."""
+    """Return the arithmetic of one op, without its regions."""
     if not isinstance(op, OnnxOp):
         return Arithmetic()
     name = op.onnx_name()
@@ -91,12 +90,12 @@ def _attribute(op: OnnxOp, name: str) -> Sequence[int]:
 
 
 def _conv(op: OnnxOp) -> Form | None:
-    """Weights are (M, C/group, kernel): a result's element is a sum over all axes but the first."""
+    """Convolution: weights are (M, C/group, kernel), and each result sums over all axes but the first."""
     return _times(_elements(op.results[0]), *shapes.shape_of(op.operands[1])[1:])
 
 
 def _conv_transpose(op: OnnxOp) -> Form | None:
-    """Weights are (C, M/group, kernel): an element of the data meets all axes but the first."""
+    """Transposed convolution: weights are (C, M/group, kernel), each input meets all axes but the first."""
     return _times(_elements(op.operands[0]), *shapes.shape_of(op.operands[1])[1:])
 
 
@@ -115,7 +114,7 @@ def _gemm(op: OnnxOp) -> Form | None:
 
 
 def _einsum(op: OnnxOp) -> Form | None:
-    """The product of the sizes of all letters; broadcast axes count as those of the result."""
+    """Return the product of the sizes of all indices, None with an ellipsis."""
     equation = str(op.onnx_attributes()["equation"]).replace(" ", "")
     terms, arrow, result = equation.partition("->")
     sizes: dict[str, Dim] = {}
@@ -127,7 +126,7 @@ def _einsum(op: OnnxOp) -> Form | None:
 
 
 def _recurrent(op: OnnxOp) -> Form | None:
-    """Of each step and direction the products of the input and of the state with all gates' weights."""
+    """Products of input and state with all gates' weights, per step and direction."""
     directions, gates, inputs = shapes.shape_of(op.operands[1])
     recurrent = shapes.shape_of(op.operands[2])[-1]
     first, second, _ = shapes.shape_of(op.operands[0])

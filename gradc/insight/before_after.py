@@ -1,4 +1,4 @@
-"""What compiling a model changed: its nodes by op, its bytes, its opset, before and after."""
+"""Comparison of a model before and after compilation: nodes by op, bytes, opset."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STANDARD = ("", "ai.onnx")
 
 @dataclass(frozen=True)
 class Measures:
-    """Of a model; `nodes` are those of its main graph, by op, `bytes` those of its file and its data."""
+    """A model's main-graph nodes by op, its bytes with external data, its opset."""
 
     nodes: Mapping[str, int]
     bytes: int
@@ -52,12 +52,12 @@ class BeforeAfter:
 
 
 def of_file(path: str) -> Measures:
-    """Of the model at a path, which may not be there any more when it is compiled. Raises GradcError."""
+    """Measure the model in a file. Raises GradcError."""
     from gradc.model.foreign import stored_model
 
     with stored_model(path) as (model, data):
-        beside = sum(data.length(tensor) for tensor in model.graph.initializer)
-        return _measures(model, os.path.getsize(path) + beside)
+        external = sum(data.length(tensor) for tensor in model.graph.initializer)
+        return _measures(model, os.path.getsize(path) + external)
 
 
 def of_compiled(compiled: Compiled) -> Measures:

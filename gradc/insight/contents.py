@@ -1,4 +1,4 @@
-"""What a model holds, in numbers: its ops by kind, its weights, its open dims, its arithmetic."""
+"""Contents of a model: ops by kind, weights, dynamic dims, arithmetic."""
 
 from __future__ import annotations
 
@@ -25,14 +25,13 @@ if TYPE_CHECKING:
     from gradc.model.exporter import ModelProto
 
 LONGEST = 60
-"""Characters of a formula in the table; JSON has all of it."""
+"""Longest formula in the table, in characters; JSON has all of it."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """The nodes of one kind in the model, and in what is compiled of it, those within others' graphs among
-    them; the arithmetic is that of the compiled one, whose sizes are known better. A number that depends on
-    open dims is a formula; None where no shape tells it."""
+    """Number of nodes of one op in the model and in the compiled one, subgraphs included, and the arithmetic
+    of the latter, a formula if it depends on dynamic dims, None if it is unknown."""
 
     count: int
     compiled: int
@@ -42,8 +41,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights of the model; `parameters` are the elements of those that are floats. `tensors` are those that
-    `gradc weights` lists."""
+    """Weights of the model; `parameters` counts float elements, `tensors` is the list of `gradc weights`."""
 
     count: int
     bytes: int
@@ -54,8 +52,8 @@ class Weights:
 
 @dataclass(frozen=True)
 class Contents:
-    """`uncounted` are kinds whose arithmetic, or some of it, is not in the sums. `memory` is the most bytes
-    that values of what is compiled hold at once, open dims 1; None where the sizes are not told."""
+    """Contents of a model. `uncounted` ops are not, or not all, in the sums. `memory` is the peak memory of
+    the compiled model's values in bytes, with dynamic dims of 1, None if sizes are unknown."""
 
     opsets: Mapping[str, int]
     kinds: Mapping[str, Kind]
@@ -68,7 +66,7 @@ class Contents:
 
 
 def contents(module: ModuleOp, lowered: ModuleOp, model: ModelProto) -> Contents:
-    """Of a typed module, what it is lowered to (itself where it does not compile), and its message."""
+    """Return the contents of a typed module, its lowering (itself if it does not compile) and its model."""
     given = Counter(map(_kind, _nodes(module)))
     left = Counter(map(_kind, _nodes(lowered)))
     found = {kind: list[Arithmetic]() for kind, _ in (given + left).most_common()}
@@ -113,12 +111,12 @@ def _plain(form: Form | None) -> int | str | None:
 
 
 def _imports(model: Any) -> dict[str, int]:
-    """Opsets by domain, as the model says."""
+    """Return the model's opsets by domain."""
     return {each.domain or "ai.onnx": each.version for each in model.opset_import}
 
 
 def _open_dims(module: ModuleOp) -> list[str]:
-    """The names of dims that the inputs leave to run time, ? where one has none."""
+    """Return the names of the inputs' dynamic dims, ? for an unnamed one."""
     arguments = entry.entry_function(module).args
     dims = [
         dim for value in arguments if shapes.has_rank(value) for dim in shapes.spelled(shapes.shape_of(value))
@@ -147,11 +145,11 @@ def lines(found: Contents, look: Look = PLAIN) -> Iterator[str]:
     if found.opsets:
         yield "opset   " + ", ".join(f"{domain} {version}" for domain, version in found.opsets.items())
     if found.dims:
-        yield f"open    {', '.join(found.dims)}"
+        yield f"dynamic {', '.join(found.dims)}"
     weights = found.weights
     split = ", ".join(f"{name} {' '.join(size(count))}" for name, count in weights.by_dtype.items())
-    told = f"weights {weights.count:,} of {' '.join(size(weights.bytes))}"
-    yield f"{told} ({split}), {weights.parameters:,} parameters" if split else told
+    summary = f"weights {weights.count:,} of {' '.join(size(weights.bytes))}"
+    yield f"{summary} ({split}), {weights.parameters:,} parameters" if split else summary
     if found.memory is not None:
         dims = ", ".join(f"{dim} = 1" for dim in found.dims)
         yield f"memory  {' '.join(size(found.memory))} of values at once{f', where {dims}' if dims else ''}"

@@ -1,4 +1,4 @@
-"""What this machine has for compiling and running models, and how to get what it lacks."""
+"""Report of `gradc doctor`: installed packages, runtimes and CPU, with installation advice."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from gradc.files.json_text import json_text
 from gradc.terminal.tables import PLAIN, POOR, Look
 
 REPORT = ("jinja2", "pillow", "pygraphviz")
-"""What `gradc report` needs besides."""
+"""Additional packages of `gradc report`."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the report; `advice` says how to get what is missing."""
+    """One line of the report; `advice` is how to install a missing item."""
 
     what: str
     value: str
@@ -66,7 +66,7 @@ def _report() -> Finding:
 
 
 def _abilities() -> list[Finding]:
-    """What the runtime says of itself, where it can be asked."""
+    """Return providers and opsets of the runtime, or the reason why they are unknown."""
     try:
         return [*_providers(), *_opset()]
     except Exception as error:

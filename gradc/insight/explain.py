@@ -1,4 +1,4 @@
-"""Why each gradient of a graph is written as it is: its strategies, what they cost, what was chosen."""
+"""Explanation of strategy selection: the priced strategies of each gradient, and the choice."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ WHY = {
     "shared": "fastest between ops that share its layout; its time alone includes the reordering",
     "layout": "fastest of those that keep the layout of its neighbours",
 }
-"""Why a strategy is chosen, and what people are told."""
+"""Reason of a choice -> its text."""
 
 
 @dataclass(frozen=True)
 class StrategyReport:
-    """Seconds of a run, predicted and measured; or the reason why the strategy does not apply."""
+    """Predicted and measured seconds of a strategy, or the reason why it does not apply."""
 
     name: str
     predicted: float | None
@@ -57,7 +57,7 @@ class StrategyReport:
 
 @dataclass(frozen=True)
 class Source:
-    """An op: its name and position in the source, '' where that has none."""
+    """Name and position of a source op, '' if unknown."""
 
     name: str
     position: str
@@ -65,12 +65,11 @@ class Source:
 
 @dataclass(frozen=True)
 class GradientReport:
-    """The ops of one problem, which are all written alike.
+    """The ops of one problem, which have the same lowering.
 
-    `why` is one of WHY; without a choice, it is the reason.
-    `nodes` counts what the choice becomes, for this problem by itself, and `constant_elements` those of
-    its constants, weights that the problem knows included. `peak_fraction` is the gradient's
-    flops over the time measured for it, as a part of what this machine can do.
+    `why` is one of WHY, or the error if there is no choice. `nodes` counts the nodes of the choice for this
+    problem alone, `constant_elements` those of its constants, known weights included. `peak_fraction` is the
+    measured flop rate relative to the machine's peak.
     """
 
     problem: str
@@ -86,7 +85,8 @@ class GradientReport:
 
 @dataclass(frozen=True)
 class Explanation:
-    """`peak_flops` is what a matrix product of f32 reaches here, in flops a second, if it was measured."""
+    """Report on all gradients. `peak_flops` is the measured flop/s of an f32 matrix product, None if
+    unknown."""
 
     target: str
     opset: int
@@ -103,10 +103,10 @@ def explain(
     tuner: Tuner | None = None,
     wants_peak: bool = False,
 ) -> Explanation:
-    """Explain a source module, which is changed. Raises GradcError for one that is no valid graph.
+    """Explain a source module, which is modified. Raises GradcError for an invalid graph.
 
-    Measurements are the tuner's; without one, those that the cache has are shown, and change no choice.
-    `shapes` fixes shapes of inputs by name: the sizes of measurements, and of flops.
+    Measurements are the tuner's; without one, cached ones are shown but change no choice. `shapes` are input
+    shapes by name, for measurements and flops.
     """
     naming = {op.location for op in module.walk() if CHOICE in op.attributes}
     remarks = list(to_gradients(module, options))
@@ -114,12 +114,12 @@ def explain(
     found = cases(module, target, shapes)
     named = {op: op.attributes[CHOICE] for case in found for op in case.ops if CHOICE in op.attributes}
     cache = _cache(target)
-    tunings, said = _stored(found, cache) if tuner is None else tuner.tune(module, target, forced)
+    tunings, cache_remarks = _stored(found, cache) if tuner is None else tuner.tune(module, target, forced)
     peak = None if cache is None else _peak(target, wants_peak, tunings, cache)
     view = _View(target, forced, named, naming, tunings, tuner is not None, peak)
     gradients = [view.gradient(part) for case in found for part in _by_name(case, named)]
     unknown = [op for op in module.walk() if strategies_of(op) and type(op) not in (*OPS, TakeWindowOp)]
-    lines = [str(remark) for remark in (*remarks, *said, *unused_choices(module, target))]
+    lines = [str(remark) for remark in (*remarks, *cache_remarks, *unused_choices(module, target))]
     lines += [str(diagnostic_at(op, "remark", _NO_PROBLEM.format(op.name))) for op in unknown]
     return Explanation(target.name, target.opset, target.threads, peak, gradients, lines)
 
@@ -128,7 +128,7 @@ _NO_PROBLEM = "gradc/problems has no kind for {}: it compiles, and can be neithe
 
 
 def _cache(target: Target) -> Cache | None:
-    """The cache of this machine; None without onnxruntime, on which no measurement can have been made."""
+    """Return the cache of this machine; None without onnxruntime, which measurements need."""
     try:
         return Cache(Setting.of(target))
     except UnsupportedError:
@@ -143,7 +143,7 @@ def _stored(found: Sequence[Case], cache: Cache | None) -> tuple[dict[str, Tunin
 
 
 def _peak(target: Target, wanted: bool, tunings: Mapping[str, Tuning], cache: Cache) -> float | None:
-    """What this machine can do, where it is wanted, or there are times of this machine to compare."""
+    """Return the machine's peak flop/s if it is wanted or there are times of this machine to compare."""
     here = any(tuning.measured_on == str(cache.setting) for tuning in tunings.values())
     if not (wanted or here):
         return None
@@ -161,7 +161,7 @@ def _positive(value: Any) -> float:
 
 
 def _by_name(case: Case, named: Mapping[Operation, Attribute]) -> list[Case]:
-    """The case, apart where the source names different strategies for its ops."""
+    """Split a case by the strategies that the source names for its ops."""
     groups: dict[Attribute | None, list[Operation]] = {}
     for op in case.ops:
         groups.setdefault(named.get(op), []).append(op)
@@ -170,8 +170,8 @@ def _by_name(case: Case, named: Mapping[Operation, Attribute]) -> list[Case]:
 
 @dataclass(frozen=True)
 class _View:
-    """What the report of a gradient takes: the strategies that ops name, and where the source has such ops.
-    `tuned` tells tunings that decide from those that are shown."""
+    """Data for the report of a gradient: the strategies that ops name, the locations of such source ops, and
+    whether the tunings are decisive (`tuned`) or only shown."""
 
     target: Target
     forced: Strategy | None
@@ -221,19 +221,19 @@ class _View:
 
 
 def _is_cheapest(choice: str, case: Case) -> bool:
-    """Whether no other strategy is predicted to take less time, alone."""
+    """Return whether no other strategy is predicted to be faster by the problem alone."""
     times = {c.strategy.name: c.cost for c in case.candidates if c.cost is not None}
     return choice not in times or times[choice] <= min(times.values())
 
 
 def _is_measured_best(choice: str, tuning: Tuning | None) -> bool:
-    """Whether no other strategy was measured to take less time, as far as there are measurements."""
+    """Return whether no other strategy was measured to be faster."""
     seconds = tuning.seconds if tuning else {}
     return choice not in seconds or seconds[choice] <= min(seconds.values())
 
 
 def _written(case: Case, strategy: str, target: Target) -> tuple[dict[str, int], int]:
-    """How many nodes of each kind the problem becomes, and the elements of their constants."""
+    """Return the nodes by op to which the problem is lowered, and the elements of their constants."""
     ops = [op for op in lowered(case.problem, strategy, target).walk() if isinstance(op, OnnxOp)]
     constants = [op for op in ops if isinstance(op, ConstantOp)]
     nodes = Counter(op.onnx_name() for op in ops if not isinstance(op, ConstantOp))
@@ -306,7 +306,7 @@ def _time(seconds: float | None) -> str:
 
 
 def _amount(number: float) -> str:
-    """With the prefix that leaves one to three digits before the point: `1.23 G`."""
+    """Format a number with an SI prefix: `1.23 G`."""
     for prefix, unit in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if number >= unit:
             return f"{number / unit:.3g} {prefix}"

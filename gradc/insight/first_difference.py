@@ -1,10 +1,9 @@
-"""Where a model and what was compiled of it part: the first node whose result is not the same.
+"""First difference between a model and its compilation.
 
-Names of values survive a compilation where the value does. So both models give all values that have a name
-in both. From the outputs that are off a walk goes back over values that are off, to the first of these in
-the order of the model: what is off and followed by what is right is no fault, such as a tensor in another
-order of axes under its old name. What lies between the value that is found and the right ones before it is
-to blame: a node, or several where the values between them were fused or folded away.
+A value that survives a compilation keeps its name, so both models are run with all common names as outputs.
+From the wrong outputs a walk goes back over wrong values to the first in model order; wrong values that only
+lead to right ones are ignored, such as a tensor whose axes were reordered. At fault are the nodes between the
+value found and the right values before it: several if values between them were fused or folded.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from gradc.model.exposing import Step, steps_of_file, values_of
 from gradc.runtime.session import Ep, Session
 
 AT_ONCE = 64
-"""Values that are in memory at a time."""
+"""Values in memory at a time."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """`value` is the first that differs, `steps` the nodes of the model that may have made it so, the last
-    of them its own, and `after` the values that they start from, which are right. `depth` counts nodes in a
-    row up to the value."""
+    """The first value that differs. `steps` are the nodes of the model that may be at fault, the last of
+    which computes the value; `after` are their inputs, which agree. `depth` is the longest chain of nodes to
+    the value."""
 
     value: str
     depth: int
@@ -46,7 +45,7 @@ class Difference:
 
 
 Differs = Callable[[int, np.ndarray, np.ndarray], bool]
-"""Whether two arrays differ that stand behind so many nodes in a row."""
+"""(depth, got, want) -> whether the arrays differ after a chain of `depth` nodes."""
 
 
 def first_difference(
@@ -58,10 +57,10 @@ def first_difference(
     threads: int | None = None,
     skipped: Collection[str] = (),
 ) -> Difference | None:
-    """The first value that differs, of those that are not skipped.
+    """Return the first value not in `skipped` that differs.
 
-    None where no value is off that both models have: the runtime then fuses them in different ways, or
-    what is off has a name in one of them only.
+    None if no common value differs: the runtime then fuses nodes differently, or the wrong value has no
+    common name.
     """
     steps = steps_of_file(path)
     depths = _depths(steps)
@@ -91,7 +90,7 @@ def first_difference(
 
 
 def _leading_to(ends: set[str], wrong: set[str], steps: Sequence[Step], shared: set[str]) -> set[str]:
-    """The wrong values from which ends are reached by way of wrong values and of those of one model only."""
+    """Return the wrong values from which `ends` are reached through wrong or uncommon values."""
     found = set(ends)
     for step in reversed(steps):
         if any(name in found for name in step.makes):
@@ -109,7 +108,7 @@ def _read(session: Session, inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _depths(steps: Sequence[Step]) -> dict[str, int]:
-    """How many nodes in a row lead to each value."""
+    """Return the length of the longest chain of nodes to each value."""
     found: dict[str, int] = {}
     for step in steps:
         depth = 1 + max((found.get(name, 0) for name in step.reads), default=0)
@@ -118,7 +117,7 @@ def _depths(steps: Sequence[Step]) -> dict[str, int]:
 
 
 def _between(value: str, steps: Sequence[Step], shared: set[str]) -> tuple[tuple[Step, ...], tuple[str, ...]]:
-    """The nodes between a value and those before it that both models have, and these."""
+    """Return the nodes between a value and the common values before it, and those values."""
     makers = {name: step for step in steps for name in step.makes if step.kind != "Constant"}
     waiting, found, after = [value], dict[int, Step](), dict[str, None]()
     while waiting:
@@ -133,6 +132,6 @@ def _between(value: str, steps: Sequence[Step], shared: set[str]) -> tuple[tuple
 
 
 def _sides(step: Step, makers: Mapping[str, Step], shared: set[str]) -> tuple[list[str], list[str]]:
-    """Of the values that nodes make: those of one model only, those of both."""
+    """Return the operands that nodes compute, split into uncommon and common ones."""
     made = [name for name in step.reads if name in makers]
     return [n for n in made if n not in shared], [n for n in made if n in shared]

@@ -1,4 +1,4 @@
-"""Inputs of other ranges than the normal distribution, and the rounding-error bounds of outputs there."""
+"""Inputs of other ranges than the normal distribution, with rounding-error bounds of their outputs."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from gradc.checking.operand_values import is_fitted
 from gradc.checking.roundings import ROUNDINGS, nudged
 
 HEADROOM = 16.0
-"""Elements that overflow for inputs larger by this factor are not compared."""
+"""Elements that overflow for inputs this many times larger are not compared."""
 
 WHOLE = 3.0
-"""Factor of the inputs that are rounded to whole numbers."""
+"""Factor of inputs before they are rounded to whole numbers."""
 
-BESIDE = 0.25
+JUMP_DISTANCE = 0.25
 """Distance from whole numbers at which the conditioning is measured."""
 
 SEEDS = (1, 2)
-"""Seeds of the perturbations by a few roundings that measure the conditioning."""
+"""Seeds of the perturbations by a few rounding errors that measure the conditioning."""
 
 PATIENCE = 0.5
 """Seconds that a run may take; models that take longer are not run at further ranges."""
@@ -61,22 +61,21 @@ _larger = _scaled(HEADROOM, 0.0)
 class Range:
     """A range of floating-point inputs.
 
-    change: makes them from normally distributed ones.
-    larger: makes larger ones; None where none is near overflow.
-    beside: moves them to where the conditioning is measured; None where it is measured at the inputs
-        themselves, which is no measure where a step function jumps at each of them.
+    change: converts normally distributed inputs to the range.
+    larger: enlarges them; None if they are far from overflow.
+    off_jumps: moves them to where the conditioning is measured, if step functions jump at the inputs.
     """
 
     change: Change
     larger: Change | None = None
-    beside: Change | None = None
+    off_jumps: Change | None = None
 
 
 RANGES: Mapping[str, Range] = {
     "inputs + 1000": Range(_scaled(1.0, 1000.0), _larger),
     "inputs * 1e15": Range(_scaled(1e15, 0.0), _larger),
     "inputs * 1e-15": Range(_scaled(1e-15, 0.0), _larger),
-    "whole numbers": Range(_whole, beside=_scaled(1.0, BESIDE)),
+    "whole numbers": Range(_whole, off_jumps=_scaled(1.0, JUMP_DISTANCE)),
     "zeros": Range(np.zeros_like),
     "half of them zero": Range(_half_zero),
 }
@@ -86,9 +85,8 @@ RANGES: Mapping[str, Range] = {
 class RangeRun:
     """Inputs of one range, the original model's outputs for them, and its outputs for other inputs.
 
-    `perturbed` are the outputs for inputs that differ by a few roundings, `larger` those for larger inputs,
-    `usual` those for the inputs that `inputs` were made from. `conditioning` are pairs of outputs for inputs
-    that are a few roundings apart.
+    `perturbed` are the outputs for inputs a few rounding errors away, `larger` for larger inputs, `usual`
+    for the original inputs. `conditioning` are pairs of outputs for inputs a few rounding errors apart.
     """
 
     label: str
@@ -100,7 +98,7 @@ class RangeRun:
     conditioning: Sequence[tuple[Arrays, Arrays]]
 
     def is_determined(self, name: str) -> bool:
-        """Whether an output is a tensor of floats, or is unchanged by perturbations of the inputs."""
+        """Return whether an output is a float tensor of fixed shape, or is unchanged by perturbations."""
         want = self.outputs[name]
         others = [outputs[name] for outputs in self.perturbed]
         if not isinstance(want, np.ndarray):
@@ -111,13 +109,13 @@ class RangeRun:
         return all(np.shape(other) == want.shape for other in (*others, self.larger[name], *measured))
 
     def finite(self, name: str) -> np.ndarray:
-        """The elements that no perturbation and no larger input makes inf or NaN."""
+        """Return the mask of elements that stay finite for perturbed and larger inputs."""
         at_inputs = [run for base, run in self.conditioning if base is self.outputs]
         known = [run[name] for run in (self.outputs, self.larger, *at_inputs)]
         return np.logical_and.reduce([np.isfinite(array) for array in known])
 
     def compared(self, name: str, got: Any) -> tuple[Any, Any]:
-        """An output of the compiled model and the expected one, both 0 where they are not compared."""
+        """Return an output of the compiled model and the expected one, both 0 where they are not compared."""
         want = self.outputs[name]
         if not _is_float(want) or np.shape(got) != want.shape:
             return got, want
@@ -125,10 +123,10 @@ class RangeRun:
         return np.where(finite, got, np.zeros_like(got)), np.where(finite, want, np.zeros_like(want))
 
     def bound(self, name: str, rtol: float) -> float:
-        """The rounding-error limit, relative to the largest magnitude of the expected output.
+        """Return the rounding-error limit, relative to the largest magnitude of the expected output.
 
-        Roundings within the model are as large as those of the outputs for `usual` inputs, and as those that
-        perturbed inputs cause.
+        Errors within the model are assumed as large as those of outputs for `usual` inputs plus the effect of
+        perturbed inputs.
         """
         want = self.outputs[name]
         if not _is_float(want):
@@ -144,8 +142,8 @@ class RangeRun:
 def range_runs(source: ModuleOp, run: Run, inputs: Arrays) -> Iterator[RangeRun]:
     """Yield a run of the original model for each range of RANGES in which it runs.
 
-    There are none if no input is a float of any value, if an op's time or memory depends on the values, or
-    if a run takes longer than PATIENCE.
+    There are none if no input is a free float, if an op's time or memory depends on values, or if a run takes
+    longer than PATIENCE.
     """
     names = [name for name in free_inputs(source) if name in inputs]
     if not names or not all(map(_is_bounded, source.walk())):
@@ -168,15 +166,15 @@ def _range_run(
     perturbed = [run(_perturbed(moved, names, seed)) for seed in SEEDS]
     larger = outputs if range_.larger is None else run(_changed(moved, names, range_.larger))
     base, others = outputs, perturbed
-    if range_.beside is not None:
-        beside = _changed(moved, names, range_.beside)
-        base, others = run(beside), [run(_perturbed(beside, names, seed)) for seed in SEEDS]
+    if range_.off_jumps is not None:
+        off_jumps = _changed(moved, names, range_.off_jumps)
+        base, others = run(off_jumps), [run(_perturbed(off_jumps, names, seed)) for seed in SEEDS]
     pairs = [(base, other) for other in others]
     return RangeRun(label, moved, outputs, perturbed, larger, usual, pairs)
 
 
 def free_inputs(source: ModuleOp) -> list[str]:
-    """The inputs of f32 or f64 that take any value and have no default."""
+    """Return the inputs of f32 or f64 that may have any value and have no default."""
     function = entry.entry_function(source)
     defaults = entry.defaults(function)
     named = zip(entry.input_names(function), function.args, strict=True)
@@ -188,7 +186,8 @@ def free_inputs(source: ModuleOp) -> list[str]:
 
 
 def _is_bounded(op: Operation) -> bool:
-    """Whether time and memory of an op do not depend on floating-point values, and no result is a half."""
+    """Return whether an op's time and memory are independent of float values, and no result is a half
+    type."""
     if any(map(_is_narrow, op.results)):
         return False
     if op.name in ("onnx.Loop", "onnx.Range"):

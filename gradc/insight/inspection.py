@@ -1,4 +1,4 @@
-"""What is in a graph: ops, shapes, dtypes, attributes after defaults, and what gradc makes of it."""
+"""Inspection of a graph: ops, shapes, dtypes, attributes with defaults, and support."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ class Tensor:
     name: str
     dtype: str
     shape: list[int | str | None] | None
-    """Sizes; a name or None where only run time knows one. None for a rank that nothing tells."""
+    """Sizes; a name or None is a dynamic size. None for an unknown rank."""
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """`given` tells a value that the source states from a documented default."""
+    """An attribute; `given` is False for a documented default."""
 
     name: str
     value: Any
@@ -83,11 +83,11 @@ class Op:
 
 @dataclass(frozen=True)
 class Inspection:
-    """`ops` are those of the source, ONNX's besides constants among them, and those that are not understood.
+    """Inspection of a source. `ops` are its ops except constants.
 
-    `refusal` says why the graph does not compile for the target, or which ops a portable model keeps that are
-    not standard, '' if it is supported; `lacks` what the target does not have, where one is asked for.
-    `contents` are those of a model.
+    `refusal` is the reason why the graph does not compile for the target, or names the nonstandard ops of a
+    portable model, '' if it is supported; `lacks` are the nodes that a given target does not implement.
+    `contents` are those of an ONNX model.
     """
 
     inputs: list[Tensor]
@@ -100,13 +100,13 @@ class Inspection:
     opset: int | None = None
     lacks: list[UnsupportedNode] | None = None
     optional_inputs: list[Tensor] | None = None
-    """Those of a model that have a default: its value is an initializer."""
+    """Inputs of an ONNX model that have a default, an initializer."""
 
 
 def inspect(
     source: Any, auto_pad_rule: str | None = None, target: str | None = None, opset: int | None = None
 ) -> Inspection:
-    """With a target, what it lacks. Raises GradcError for a source that is no valid graph."""
+    """Inspect a source, also for a target if one is given. Raises GradcError for an invalid graph."""
 
     module, refused = _loaded(source, auto_pad_rule)
     model = _model_of(source)
@@ -117,7 +117,7 @@ def inspect(
     ops = [op for op in ops if not isinstance(op, ConstantOp)]
     labels = _labels(module)
     options = with_opset(Options(target or "cpu", opset, auto_pad_rule=auto_pad_rule), module)
-    asked = options.resolved() if target is not None else None
+    chosen = options.resolved() if target is not None else None
     decomposed = _decomposed(module, source, options)
     lowered, refusal = _lowered(decomposed, options)
     with _opened(model) as proto:
@@ -133,17 +133,17 @@ def inspect(
         ],
         ops=[_op(labels, op) for op in ops],
         remarks=[str(remark) for remark in (*collect_remarks(ops), *misspelt_remarks(module))],
-        refusal=refused or refusal or ("" if asked is None else _lacked(lowered, asked)),
+        refusal=refused or refusal or ("" if chosen is None else _lacked(lowered, chosen)),
         contents=described,
-        target=asked and asked.name,
-        opset=asked and asked.opset,
-        lacks=None if asked is None else unsupported_nodes(decomposed, asked),
+        target=chosen and chosen.name,
+        opset=chosen and chosen.opset,
+        lacks=None if chosen is None else unsupported_nodes(decomposed, chosen),
         optional_inputs=optional,
     )
 
 
 def _model_of(source: Any) -> Any:
-    """The path or the message of a model; None for any other source."""
+    """Return the path or the message of an ONNX model; None for any other source."""
     if isinstance(source, Source):
         return source.files[0] if source.is_model else None
     is_file = is_path(source) and is_onnx(source)
@@ -152,7 +152,7 @@ def _model_of(source: Any) -> Any:
 
 @contextlib.contextmanager
 def _opened(model: Any) -> Iterator[Any]:
-    """The message of a model that is a file or a message; None for None."""
+    """Yield the message of a model given as path or message; None for None."""
     if not is_path(model):
         yield model
         return
@@ -167,7 +167,7 @@ def _optional(info: TensorInfo) -> Tensor:
 
 
 def _loaded(source: Any, auto_pad_rule: str | None) -> tuple[ModuleOp, str]:
-    """The module, and why it is refused for ops that gradc does not compile, '' if it is not."""
+    """Return the module, and the error for ops that gradc does not compile, or ''."""
     try:
         return load(source, auto_pad_rule), ""
     except UnsupportedError as error:
@@ -177,7 +177,7 @@ def _loaded(source: Any, auto_pad_rule: str | None) -> tuple[ModuleOp, str]:
 
 
 def _decomposed(module: ModuleOp, source: Any, options: Options) -> ModuleOp:
-    """The module as it is compiled: without the ops of onnxruntime's that the target lacks."""
+    """Return the module with the onnxruntime ops decomposed that the target lacks, as in a compilation."""
     nodes = (op for op in module.walk() if isinstance(op, NodeOp))
     if not any(lacks_contributed(options.target, op.domain.data) for op in nodes):
         return module
@@ -187,7 +187,7 @@ def _decomposed(module: ModuleOp, source: Any, options: Options) -> ModuleOp:
 
 
 def _lowered(module: ModuleOp, options: Options) -> tuple[ModuleOp, str]:
-    """What the module is lowered to, or the module and why it is not."""
+    """Return the lowered module and '', or the module and the error."""
     try:
         return compile_module(module.clone(), options).module, ""
     except GradcError as error:
@@ -199,7 +199,7 @@ def _lacked(module: ModuleOp, target: Target) -> str:
 
 
 def _labels(module: ModuleOp) -> dict[SSAValue, str]:
-    """A name for every value: the public one of inputs and outputs, else its own or a number."""
+    """Return a name for every value: the public one of an input or output, its name hint, or a number."""
     function = entry.entry_function(module)
     labels: dict[SSAValue, str] = dict(zip(function.args, entry.input_names(function), strict=True))
     returned = zip(entry.return_op(function).arguments, entry.output_names(function), strict=True)
@@ -211,7 +211,7 @@ def _labels(module: ModuleOp) -> dict[SSAValue, str]:
 
 
 def _type(value: SSAValue) -> tuple[str, list[int | str | None] | None]:
-    """The dtype `?` and a shape of None where an op that is not understood leaves them open."""
+    """Return dtype and shape; `?` and None for an untyped result of an opaque op."""
     type_ = value.type
     if isinstance(type_, TensorType | UnrankedTensorType) and isinstance(type_.element_type, NoneType):
         return "?", None
@@ -249,14 +249,14 @@ def _attributes(op: Operation) -> Iterator[Attribute]:
 
 
 def _plain(value: Any) -> Any:
-    """Of an ONNX op's attribute: an element type by its name, an array by its values."""
+    """Convert an ONNX attribute to plain data: element types to names, arrays to lists."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     return dtype_name(value) if isinstance(value, MlirAttribute) else value
 
 
 def as_json(found: Inspection) -> str:
-    """With what is said of a model, and of a target, only where there is one."""
+    """Return JSON text; entries about a model or a target are omitted if there is none."""
     optional = ("contents", "target", "opset", "lacks", "optional_inputs")
     data = asdict(found)
     return json_text({name: part for name, part in data.items() if name not in optional or part is not None})

@@ -1,4 +1,4 @@
-"""How much memory the values of a model take while its nodes run in their order."""
+"""Peak memory of a model's values when its nodes run in order."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ from dialects.support.shapes import Shape
 
 
 class _Unknown(Exception):
-    """No type tells the size of a value."""
+    """The size of a value is unknown."""
 
 
 def peak_bytes(module: ModuleOp, dims: Sequence[str] = ()) -> int | None:
-    """The most bytes that values between inputs and constants hold at once, results among them, where each
-    node has its result beside its operands; `dims` are 1. None where the types do not tell a size.
+    """Return the peak bytes of computed values, with dynamic `dims` of 1; None if a size is unknown.
 
-    What only looks at a tensor (Reshape) takes none. Runtimes may order nodes otherwise, and write over
-    operands.
+    Inputs and constants do not count, and views (Reshape) take none. Runtimes may reorder nodes and reuse the
+    memory of operands.
     """
     try:
         return _Run(dict.fromkeys(dims, 1)).peak(entry.entry_function(module).body.block)
@@ -50,7 +49,7 @@ class _Run:
         return most
 
     def _bytes(self, value: SSAValue) -> int:
-        """Of a tensor: what sequences and optionals hold was made by others."""
+        """Return the bytes of a tensor; containers hold tensors counted elsewhere and take 0."""
         if isinstance(value.type, UnrankedTensorType | UnknownType):
             raise _Unknown
         if not isinstance(value.type, TensorType):
@@ -66,8 +65,7 @@ class _Run:
 
 
 def _lives(block: Block) -> tuple[dict[SSAValue, SSAValue], dict[int, list[SSAValue]]]:
-    """For each value the one whose memory it shows; and those of which an op, by its place, is the last
-    reader."""
+    """Return the owner of each value's memory, and the values whose last reader is the op at an index."""
     held: dict[SSAValue, SSAValue] = {value: value for value in block.args}
     last: dict[SSAValue, int] = {}
     for place, op in enumerate(block.ops):
@@ -90,7 +88,7 @@ def _is_view(op: Operation) -> bool:
 
 
 def _read(op: Operation) -> Iterator[SSAValue]:
-    """The operands, and what regions read from around."""
+    """Yield the operands of an op and of the ops in its regions."""
     yield from op.operands
     for region in op.regions:
         for inner in region.walk():

@@ -1,4 +1,4 @@
-"""What can be watched while the pipeline runs: the IR, its meaning, the time of each pass."""
+"""Pipeline observers: printing of IR, checks of semantics, timing of passes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CheckFailed(Exception):
 
 @dataclass
 class Observers:
-    """Several observers as one."""
+    """A list of observers as one observer."""
 
     observers: list[Observer] = field(default_factory=list)
 
@@ -39,7 +39,7 @@ class Observers:
 
 @dataclass
 class PrintIR:
-    """Prints the IR after each pass, large constants elided."""
+    """Prints the IR after each pass, without large constants."""
 
     say: Say
     only_changes: bool
@@ -56,7 +56,7 @@ class PrintIR:
 
 @dataclass
 class Check:
-    """Executes the module on random inputs before the first pass and after each."""
+    """Evaluates the module on random inputs before the first pass and after each pass."""
 
     say: Say
     seed: int = 0

@@ -1,4 +1,4 @@
-"""Which ops of ONNX have a derivative here, and why the others have none."""
+"""Table of the ONNX ops that have a derivative, with reasons for the others."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from passes.vjp.reach.listed import REASONS, REFUSED
 from passes.vjp.rules import contributed
 from passes.vjp.table import BODIES, REGION_RULES, RULES
 
-BY_DECOMPOSITION = "by the ops that it stands for"
+BY_DECOMPOSITION = "by its decomposition"
 
 
 def rules() -> Iterator[tuple[str, str]]:
-    """Each op and what becomes of a gradient that comes to it, in the order of the names."""
+    """Yield each op, sorted by name, with the kind of its derivative or the reason for none."""
     for name in sorted(SIGNATURES):
         yield name, _of(name)
 
@@ -33,7 +33,7 @@ def _of(name: str) -> str:
 
 
 def as_text(patterns: Sequence[str] = ()) -> str:
-    """A line per op, or per op of a name or pattern. Raises UsageError for one that matches no op."""
+    """Return a line per op, or per op that matches a pattern. Raises UsageError for one without a match."""
     known = dict(rules())
     found = list(known.items()) if not patterns else _named(patterns, known | _of_other_domains())
     width = max(len(name) for name, _ in found)
@@ -52,7 +52,7 @@ def _named(patterns: Sequence[str], known: Mapping[str, str]) -> list[tuple[str,
 
 
 def _of_other_domains() -> dict[str, str]:
-    """The ops of other domains whose decompositions have derivatives, and those for which none is known."""
+    """Return the ops of other domains that have a derivative or a reason for none."""
     refused = {title: f"refused: {why}" for title, why in contributed.REFUSED.items()}
     ruled = dict.fromkeys(contributed.RULES, "has a rule")
     return dict.fromkeys(titles(), BY_DECOMPOSITION) | refused | ruled

@@ -1,4 +1,4 @@
-"""What `--json` of the commands that compile and run says, as plain data."""
+"""Data of `--json` of the commands that compile and run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gradc.model.saving import model_bytes
 def of_compiled(
     compiled: Compiled, output: str | None, passes: Sequence[tuple[str, float]] | None
 ) -> dict[str, Any]:
-    """A compiled graph: its edge, its nodes by kind, how its ops are written, what was remarked.
+    """Summarize a compiled graph: inputs, outputs, nodes by op, strategies, remarks.
 
     `passes` are names and seconds, in order.
     """
@@ -40,7 +40,7 @@ def of_compiled(
 
 
 def of_gradient(compiled: Compiled, output: str | None) -> dict[str, Any]:
-    """A compiled gradient: the names of its results and cotangents, and the outcome of its check."""
+    """Summarize a compiled gradient, with the names of results and cotangents and its check's outcome."""
     proof = None if compiled.proof is None else compiled.proof.as_data()
     names = {"gradients": dict(compiled.gradients), "cotangents": dict(compiled.cotangents)}
     return of_compiled(compiled, output, None) | names | {"check": proof}
@@ -51,7 +51,7 @@ def _info(info: TensorInfo) -> dict[str, Any]:
 
 
 def _strategies(compiled: Compiled) -> list[dict[str, Any]]:
-    """Each strategy of each source op once, in the order of the model."""
+    """Return each strategy of each source op once, sorted by op."""
     found = {
         (name_of(op), str(position_of(op) or ""), op.attributes[STRATEGY].data)  # pyright: ignore
         for op in compiled.module.walk()
@@ -64,20 +64,20 @@ def _strategies(compiled: Compiled) -> list[dict[str, Any]]:
 def of_run(
     results: Mapping[str, np.ndarray], placement: Mapping[str, int], output: str | None
 ) -> dict[str, Any]:
-    """The outputs of a run, and how many nodes each execution provider took."""
+    """Summarize a run: outputs, and the number of nodes of each execution provider."""
     outputs = [_of_array(name, array) for name, array in results.items()]
     return {"output": output, "outputs": outputs, "placement": dict(placement)}
 
 
 def _of_array(name: str, array: Any) -> dict[str, Any]:
-    """The shape is None of what is no tensor."""
+    """Summarize an output; the shape of a value that is no tensor is None."""
     shape = list(array.shape) if isinstance(array, np.ndarray) else None
     found = {"name": name, "dtype": kind_of(array), "shape": shape}
     return found | (range_of(array) or dict.fromkeys(("min", "max", "mean")))
 
 
 def range_of(array: Any) -> dict[str, float] | None:
-    """None for an array without elements, and for what are no numbers."""
+    """Return min, max and mean; None for empty arrays and values that are no numbers."""
     if not is_measured(array) or not array.size:
         return None
     values = array.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Samples that go through all branches of a model, and the branches that none was found for."""
+"""Search for samples that exercise all branches of a model."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gradc.model.branches import observed
 from gradc.runtime.session import Ep, Session
 
 SAMPLES, PATIENCE = 64, 5.0
-"""How many further samples are tried for branches that no run went through, and for how many seconds."""
+"""Limits on the search: number of samples, seconds."""
 
 
 @dataclass
 class Branches:
-    """The branches of a model, by what runs went through so far."""
+    """The branches of a model, and those visited so far."""
 
     session: Session
     labels: Mapping[str, str]
@@ -29,7 +29,7 @@ class Branches:
         return tuple(dict.fromkeys(self.labels[name] for name in self.labels if name not in self.visited))
 
     def visit(self, inputs: Mapping[str, Any]) -> tuple[str, ...]:
-        """The branches that these inputs are the first to go through."""
+        """Run the inputs; return the branches that they visit first."""
         known = {info.name for info in (*self.session.inputs, *self.session.optional)}
         flags = self.session.run({name: array for name, array in inputs.items() if name in known})
         new = [name for name, flag in flags.items() if bool(flag) and name not in self.visited]
@@ -38,7 +38,7 @@ class Branches:
 
 
 def branches_of(path: Any, ep: Ep | None, threads: int | None) -> Branches | None:
-    """None of a model without branches, and where the runtime does not take the model with its flags."""
+    """Return the branches of a model; None if it has none or the instrumented model does not run."""
     found = observed(path)
     if found is None:
         return None
@@ -47,13 +47,13 @@ def branches_of(path: Any, ep: Ep | None, threads: int | None) -> Branches | Non
     except Exception as error:
         if not isinstance(error, GradcError) and not type(error).__module__.startswith("onnxruntime"):
             raise
-        return None  # the model itself runs: it is compared without this
+        return None  # the model itself runs and is compared
 
 
 def search(
     branches: Branches, starts: Iterable[Mapping[str, Any]], accept: Callable[[Mapping[str, Any], str], None]
 ) -> None:
-    """Hand over inputs, with the branch that they go through, for branches that no run went through."""
+    """Search for inputs that visit missing branches; pass each to `accept` with its new branches."""
     until, given = time.monotonic() + PATIENCE, list(starts)
     for number in range(SAMPLES):
         if not branches.missing or time.monotonic() > until:

@@ -1,4 +1,4 @@
-"""What a target does not have of a model, all at once, with the reason and what to do."""
+"""Nodes of a model that a target does not implement, with reasons and remedies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from passes.legalize_onnx import remedy
 
 @dataclass(frozen=True)
 class UnsupportedNode:
-    """`handled`: gradc compiles it all the same, in the way that `remedy` tells."""
+    """A node that the target does not implement; `handled` if gradc applies the `remedy` itself."""
 
     op: str
     name: str
@@ -33,7 +33,7 @@ class UnsupportedNode:
 
 
 def unsupported_nodes(module: ModuleOp, target: Target) -> list[UnsupportedNode]:
-    """In the order of the model. An op of another domain is one that nobody knows of."""
+    """Return the unsupported nodes in model order. Support for ops of other domains is unknown."""
     return [node for op in module.walk() if isinstance(op, OnnxOp | NodeOp) for node in _of(op, target)]
 
 
@@ -56,9 +56,7 @@ def _of(op: OnnxOp | NodeOp, target: Target) -> Iterator[UnsupportedNode]:
         return
     title = op.onnx_name()
     if target.lacks_form(op) is None or is_written(op, target):
-        yield UnsupportedNode(
-            title, name, position, reason, "other ops, or f32, are written in its place", True
-        )
+        yield UnsupportedNode(title, name, position, reason, "it is written with other ops or in f32", True)
         return
     yield UnsupportedNode(title, name, position, reason, _instead(op, target), False)
 
@@ -70,7 +68,7 @@ def _not_standard(op: NodeOp) -> tuple[str, str]:
 
 
 def _instead(op: OnnxOp, target: Target) -> str:
-    """Another opset, else another target, that has it."""
+    """Return the advice to use another opset, else another target, that has the op."""
     others = (name for name in TARGETS if replace(target, name=name).lacks_form(op) is None)
     found = remedy(op, target) or next((advice("target", "has one", name) for name in others), "")
     return found or "write it with other ops"

@@ -1,4 +1,4 @@
-"""What can be named of a model: the inputs, weights, values within and results that a gradient may be by."""
+"""Values of a model that a gradient request can name: inputs, weights, intermediate values, outputs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from passes.vjp.values import named_values
 
 @dataclass(frozen=True)
 class Value:
-    """`role` is input, weight, value or output; `floats` tells whether there may be a gradient by it; `also`
-    are its other names, such as that of the node that makes it."""
+    """A named value. `role` is input, weight, value or output; `floats` is True if a gradient with respect to
+    it is possible; `also` are its other names, such as that of its node."""
 
     name: str
     role: str
@@ -34,7 +34,7 @@ class Value:
 
 
 def values(source: Any, auto_pad_rule: str | None = None) -> list[Value]:
-    """Inputs first, then in the order of the model. Raises GradcError for a source that is no valid graph."""
+    """Return the values, inputs first, then in model order. Raises GradcError for an invalid graph."""
     module = in_onnx(load(source, auto_pad_rule))
     function = entry.entry_function(module)
     named = named_values(function)

@@ -1,4 +1,4 @@
-"""Hold a compiled model against the model that it was compiled from, both on onnxruntime."""
+"""Comparison of a compiled model with its source model, both on onnxruntime."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ from gradc.model.exposing import kinds_of_file, values_after
 from gradc.runtime.session import Session, ep_of
 
 SIZES = (ANY_SIZES, Guess(1, 1), Guess(3, 7), Guess(2, 9, step=2), Guess(1, 64))
-"""What a model with dims that only run time knows is run at; at some of them it may be no model."""
+"""Sizes of dynamic dims; the source model may be invalid at some of them."""
 
 
 DRAWS, PATIENCE = 40, 5.0
-"""How often inputs are drawn anew that the model does not take, and for how many seconds."""
+"""Limits on redrawing inputs that the model rejects: number of draws, seconds."""
 
 MOST_NUMBERS = 8
-"""Numbers of an input in a message."""
+"""Elements of an input in a message."""
 
 FURTHER_SIZES = (Guess(4, 4), Guess(2, 2))
 """Sizes for a model that runs at none of the others."""
 
 NOTHING_WITHIN = (
-    "no value that has a name in both models differs while the runtime is asked for all of them: it fuses "
-    "the nodes of the two in other ways, or what differs has a name in one of them only"
+    "no common value of both models differs if all of them are outputs: the runtime fuses the nodes of the "
+    "models differently, or the value that differs has a name in only one of them"
 )
 
 
 @dataclass(frozen=True)
 class ModelError(OutputError):
-    """How far an output is from that of the model as it was given, or why there is none.
+    """Error of an output relative to the source model, or the reason why there is none.
 
-    `sizes` are those that the inputs had, where the model leaves them open; `random` are the ops whose
-    random numbers it depends on, where it is not compared for that. `exercises` is the branch for which the
-    inputs were drawn, or the range of the inputs, `unexercised` are those that no inputs were found for.
+    `sizes` are the dynamic sizes of the inputs; `random` are the random ops due to which it is not compared.
+    `exercises` is the branch or the range for which the inputs were drawn, `unexercised` are the branches
+    without inputs.
     """
 
     identical: bool = False
@@ -72,12 +72,12 @@ class ModelError(OutputError):
 
     @property
     def inputs(self) -> str:
-        """What sets the inputs apart from those of other rows."""
+        """The sizes and the branch or range of the inputs."""
         return "; ".join(filter(None, (self.sizes, self.exercises)))
 
     @property
     def empty(self) -> bool:
-        """Whether the two agree in a shape, and in nothing else."""
+        """True if the outputs agree but have no elements."""
         return self.ok and not self.random and prod(self.shape) == 0
 
     @property
@@ -93,14 +93,14 @@ class ModelError(OutputError):
 
 @dataclass(frozen=True)
 class WithinError(ModelError):
-    """How far the first value is that differs; `name` is its own, `difference` says which nodes made it."""
+    """Error of the first value that differs; `difference` names the nodes at fault."""
 
     difference: Difference | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """What the model as it was given makes of inputs."""
+    """Inputs, and the source model's outputs for them."""
 
     inputs: Mapping[str, Any]
     outputs: Mapping[str, Any]
@@ -110,7 +110,7 @@ class Expected:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """A model of a file, and what was compiled of it, ready to run on the same inputs."""
+    """A model file and its compilation, to run on the same inputs."""
 
     compiled: Compiled
     path: str | PathLike[str]
@@ -129,11 +129,11 @@ class Pair:
         return _sizes(self.original, inputs)
 
     def forget_original(self) -> None:
-        """Its weights need not be in memory beside those of what was compiled."""
+        """Drop the source model's session, so that weights are in memory once."""
         self.__dict__.pop("original", None)
 
     def rows(self, given: Expected) -> list[ModelError]:
-        """A row per output."""
+        """Run the compiled model; return a row per output."""
         inputs, expected, sizes = given.inputs, given.outputs, given.sizes
         try:
             found = self.compiled.run(inputs, self.ep, self.threads)
@@ -144,7 +144,7 @@ class Pair:
         return [self._unless_random(row, expected[row.name]) for row in rows]
 
     def range_rows(self, given: RangeRun) -> Iterator[ModelError]:
-        """Yield a row for each output that is off for inputs of another range."""
+        """Yield a row for each output that is wrong for inputs of another range."""
         names = [name for name in given.outputs if name not in self.random and given.is_determined(name)]
         try:
             found = self.compiled.run(given.inputs, self.ep, self.threads)
@@ -162,7 +162,7 @@ class Pair:
 
     @cached_property
     def random(self) -> Mapping[str, tuple[RandomOp, ...]]:
-        """The ops that draw random numbers, by the outputs that depend on them."""
+        """Output name -> the random ops on which it depends."""
         found = random_outputs(self.compiled.source)
         kinds = kinds_of_file(self.path, KINDS) if found else {}
         return {
@@ -171,14 +171,15 @@ class Pair:
         }
 
     def _unless_random(self, row: ModelError, want: Any) -> ModelError:
-        """The row, without errors where random numbers make any; generators of one seed may agree."""
+        """Return the row, without errors if they are due to random ops; seeded generators may agree."""
         ops = self.random.get(row.name, ())
         if not ops or (row.ok and all(op.seeded for op in ops)) or len(row.shape) != np.ndim(want):
             return row
         return replace(row, worst=np.nan, typical=np.nan, identical=False, random=tuple(map(str, ops)))
 
     def first_difference(self, inputs: Mapping[str, Any], beyond_bounds: bool) -> WithinError | None:
-        """The first value that is beyond its bound, or else that is not the same to the last bit."""
+        """Return the first value beyond its bound, or, without `beyond_bounds`, the first not bitwise
+        identical."""
         sizes = self.sizes(inputs)
 
         def row(name: str, ops: int, got: Any, want: Any) -> ModelError:
@@ -210,17 +211,16 @@ def against(
     rtol: float | None = None,
     sizes: str = "",
 ) -> list[ModelError]:
-    """A row per output of the model as it was given. The bound grows with the ops in a row, since each may
-    round in another order."""
+    """Return a row per output of the source model. The bound grows with the longest chain of ops."""
     ops = depth(compiled.source)
-    placed = dict(zip(expected, found.values(), strict=False))  # an input that is a result has another name
+    placed = dict(zip(expected, found.values(), strict=False))  # an output that is also an input was renamed
     return [
         _row(name, found.get(name, placed[name]), want, rtol, ops, sizes) for name, want in expected.items()
     ]
 
 
 def depth(module: ModuleOp) -> int:
-    """The most ops in a row."""
+    """Return the longest chain of ops."""
     known: dict[SSAValue, int] = {}
     for op in entry.entry_function(module).body.block.ops:
         before = max((known.get(operand, 0) for operand in op.operands), default=0)
@@ -236,7 +236,7 @@ def verify(
     ep: Any = None,
     threads: int | None = None,
 ) -> list[ModelError]:
-    """A row per output, on these inputs."""
+    """Compare the models on inputs; return a row per output."""
     pair = Pair(compiled, path, rtol, ep, threads)
     expected = pair.expected(inputs)
     pair.forget_original()
@@ -244,18 +244,18 @@ def verify(
 
 
 Draw = Callable[[Guess], Mapping[str, Any]]
-"""Inputs of sizes that are guessed."""
+"""Function that draws inputs of guessed sizes."""
 
 
 def verify_at_sizes(
     pair: Pair, draw: Draw, guesses: Sequence[Guess], within: bool = False, redraws: bool = True
 ) -> Iterator[ModelError | str]:
-    """The rows at all sizes, each once, and remarks: why the model itself does not run at some of them.
+    """Yield the rows at all distinct sizes, and remarks on sizes at which the source model does not run.
 
-    Behind the first rows that are off is the first value that is, with the nodes that are to blame;
-    `within`: the first value that is not identical otherwise. Behind them are the outputs that are off for
-    inputs of other ranges, where no input is given. With `redraws` inputs that the model does not
-    take are drawn anew. Raises GradcError if it runs at none.
+    The first wrong rows are followed by the first wrong value with the nodes at fault; with `within`,
+    identical or not, by the first value that is not identical. With `redraws`, rejected inputs are drawn
+    again, and wrong outputs for inputs of other ranges follow. Raises GradcError if the model runs at no
+    size.
     """
     runs, refusals = _expected(pair, draw, guesses, redraws)
     ranges: list[RangeRun] = []
@@ -263,16 +263,16 @@ def verify_at_sizes(
         ranges = [*range_runs(pair.compiled.source, pair.original.run, runs[0].inputs)]
     unexercised = _through_branches(pair, runs, redraws) if runs else ()
     pair.forget_original()
-    told = wrong = False
+    located = wrong = False
     for run in runs:
         about = {"exercises": run.exercises, "unexercised": unexercised}
         rows = [replace(row, **about) for row in pair.rows(run)]
         yield from rows
         right = all(row.ok for row in rows)
         wrong |= not right
-        if told or (right and not within) or any(row.refused for row in rows):
+        if located or (right and not within) or any(row.refused for row in rows):
             continue
-        told = True
+        located = True
         found = pair.first_difference(run.inputs, beyond_bounds=not right)
         if found is not None:
             yield found
@@ -292,9 +292,9 @@ def verify_at_sizes(
 def _expected(
     pair: Pair, draw: Draw, guesses: Sequence[Guess], redraws: bool
 ) -> tuple[list[Expected], list[GradcError]]:
-    """What the model itself gives at all sizes, each once, and why it does not run at some of them.
+    """Run the source model at all distinct sizes; return the runs and the errors.
 
-    Where it runs at none, inputs that are read as sizes, axes or indices are drawn anew.
+    If it runs at none, inputs that are sizes, axes or indices are drawn again.
     """
     runs, refusals = _runs(pair, draw, guesses)
     is_drawn = bool(_fitted(pair)) or (len(guesses) > 1 and _is_open(pair.original))
@@ -317,7 +317,7 @@ def _expected(
 
 
 def _through_branches(pair: Pair, runs: list[Expected], search_more: bool) -> tuple[str, ...]:
-    """Add runs through branches of the model that no other goes through; the branches that are left."""
+    """Add runs that visit unvisited branches; return the branches left."""
     branches = branches_of(pair.path, pair.provider, pair.threads)
     if branches is None:
         return ()
@@ -355,19 +355,19 @@ def _runs(pair: Pair, draw: Draw, guesses: Sequence[Guess]) -> tuple[list[Expect
 
 
 def _is_open(session: Session) -> bool:
-    """Whether some input has a dim that no model says."""
+    """Return whether an input has a dynamic dim."""
     return any(not all(isinstance(dim, int) for dim in info.dims) for info in session.inputs)
 
 
 def _fitted(pair: Pair) -> list[str]:
-    """The inputs for which not all numbers will do."""
+    """Return the inputs whose values are restricted."""
     function = entry.entry_function(pair.compiled.source)
     named = zip(function.args, entry.input_names(function), strict=True)
     return [name for argument, name in named if is_fitted(argument)]
 
 
 def _undecided(pair: Pair, draw: Draw, guess: Guess, error: GradcError) -> UnsupportedError:
-    """That no inputs were found at which the model runs, which may be a right one."""
+    """Return the error that no inputs were found at which the model, which may be valid, runs."""
     inputs = draw(guess)
     drawn = [f"{name} as {_brief(inputs[name])}" for name in _fitted(pair) if name in inputs]
     sizes = _sizes(pair.original, inputs)
@@ -385,7 +385,7 @@ def _brief(array: Any) -> str:
 
 
 def _sizes(session: Session, inputs: Mapping[str, Any]) -> str:
-    """What the inputs have where the model leaves it open: by the names of dims, else of inputs."""
+    """Return the dynamic sizes of inputs as text, by dim name or else by input name."""
     found: dict[str, str] = {}
     for info in session.inputs:
         array = inputs.get(info.name)

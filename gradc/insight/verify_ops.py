@@ -1,8 +1,8 @@
-"""Hold each op of a compiled graph against the reference, where the whole of it says too little.
+"""Comparison of each op of a compiled graph with the reference.
 
-The bound on an output grows with the ops in a row that lead to it, since each of them rounds: what is
-1 % off passes behind hundreds. So each op of a deep graph is compiled alone as well, by the strategies that
-the graph was written with, and run on what the reference gives its operands: within the bound of one op.
+The bound on an output grows with the longest chain of ops, each of which rounds: after hundreds of ops, an
+error of 1 % passes. Each op of a deep graph is therefore also compiled alone, with the strategies of the
+graph, run on the reference's operands, and compared within the bound of one op.
 """
 
 from __future__ import annotations
@@ -30,23 +30,21 @@ from passes.emit.type_inference import infer_types
 from passes.strategies.choice import AUTO
 
 MOST_AT_ONCE = 4
-"""Graphs of more ops in a row are looked at op by op: the bound of the whole is then more than so many
-times that of an op."""
+"""Graphs with a longer chain of ops are compared op by op."""
 
 MOST_NAMED = 10
-"""Wrong ops that are told of, the worst first."""
+"""Wrong ops that are reported, the worst first."""
 
 MOST_KEPT = 64
-"""Compiled ops that are kept for others that are alike."""
+"""Size of the cache of compiled ops."""
 
 KEPT_BYTES = 2**20
-"""Weights up to which an op is kept: another of the same that are larger is rare."""
+"""Ops with more bytes of weights are not cached: equal ones are rare."""
 
 
 @dataclass(frozen=True)
 class OpError(OutputError):
-    """How far an op is from the reference, on the reference's operands. `name` is its subject; `unchecked`
-    is why it could not be looked at alone."""
+    """Error of an op on the reference's operands. `unchecked` is the reason why it was not run alone."""
 
     place: str = ""
     strategy: str = ""
@@ -65,11 +63,11 @@ def verify(
     ep: Any = None,
     threads: int | None = None,
 ) -> list[OutputError]:
-    """A row per output, as `verify_outputs` has them, and behind these the ops that are off.
+    """Return the rows of `verify_outputs`, then those of wrong ops.
 
-    The ops are looked at if there are more than MOST_AT_ONCE in a row, or an output is off and there are
-    several; not if `rtol` replaces the bounds. If all are right, the worst is there to tell how right, and
-    whichever could not be looked at.
+    Ops are compared if the longest chain exceeds MOST_AT_ONCE, or if an output is wrong and there are several
+    ops; not if `rtol` replaces the bounds. If all ops are right, the worst one is returned, with the
+    unchecked.
     """
     fed = in_order(compiled.source, compiled.inputs, inputs)
     ops = depth(compiled.source)
@@ -83,7 +81,7 @@ def verify(
 
 
 def _telling(errors: Sequence[OpError]) -> list[OpError]:
-    """Those that are off, or the worst; and those that could not be looked at."""
+    """Return the wrong ops, or else the worst, and the unchecked ones."""
     unchecked = [error for error in errors if error.unchecked]
     checked = sorted(
         (error for error in errors if not error.unchecked),
@@ -97,7 +95,7 @@ def _telling(errors: Sequence[OpError]) -> list[OpError]:
 def _with_ops(
     compiled: Compiled, fed: Sequence[np.ndarray], ep: Any, threads: int | None
 ) -> tuple[tuple[np.ndarray, ...], list[OpError]]:
-    """The reference's outputs, and the errors of the ops, in one go through the source."""
+    """Return the reference's outputs and the errors of the ops from one evaluation of the source."""
     module = compiled.source.clone()
     infer_types(module)
     ops = _Ops(compiled, ep, threads)
@@ -106,7 +104,7 @@ def _with_ops(
 
 
 class _Ops:
-    """What is called after each op of the reference."""
+    """Callback after each op of the reference."""
 
     def __init__(self, compiled: Compiled, ep: Any, threads: int | None) -> None:
         self.errors: list[OpError] = []
@@ -118,7 +116,7 @@ class _Ops:
         if not isinstance(op, DocumentedOp | OnnxOp) or constant_attribute(op.results[0]) is not None:
             return
         if op.regions or not all(isinstance(value, np.ndarray) for value in (*args, *results)):
-            return  # what its regions read is no operand, and sequences are no inputs of a model
+            return  # regions read values that are no operands, and models have no sequences as inputs
         if any(array.dtype.kind in "iub" for array in results):
             return
         if not all(_is_finite(array) for array in (*args, *results)):
@@ -149,9 +147,9 @@ class _Ops:
     def _single(
         self, op: Operation, given: Sequence[np.ndarray], known: Sequence[bool], strategy: str
     ) -> Compiled:
-        """The op compiled alone; one for all that are alike. Raises GradcError where it cannot be.
+        """Compile the op alone, or return an equal one from the cache. Raises GradcError.
 
-        What is known of the operands `given` at compile time is so here.
+        Operands that are `known` at compile time are constants.
         """
         constants = {f"operand{i}": array for i, array in enumerate(given) if known[i]}
 
@@ -188,7 +186,7 @@ def _of_op(op: Operation, row: OutputError, strategy: str = "", unchecked: str =
 
 
 def _strategies(compiled: Compiled) -> dict[Attribute, tuple[str, ...]]:
-    """The strategies that wrote the nodes of each place of the source."""
+    """Return the strategies of the nodes of each source location."""
     found: dict[Attribute, dict[str, None]] = {}
     for op in compiled.module.walk():
         if isinstance(name := op.attributes.get(STRATEGY), StringAttr):
@@ -197,7 +195,7 @@ def _strategies(compiled: Compiled) -> dict[Attribute, tuple[str, ...]]:
 
 
 def _state(op: Operation) -> Iterator[object]:
-    """Equal for ops that mean the same of the same operands."""
+    """Yield a key that is equal for ops of the same meaning."""
     first = {value: index for index, value in reversed(list(enumerate(op.operands)))}
     constants = (constant_attribute(value) for value in op.operands)
     yield from (op.name, op.operand_types, op.result_types, tuple(sorted(op.properties.items())))

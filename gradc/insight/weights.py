@@ -1,4 +1,4 @@
-"""The weights of a model: a list, their values, and a model with other values."""
+"""Weights of a model: listing, extraction and replacement."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from gradc.terminal.numbers import size
 from gradc.terminal.tables import PLAIN, Look, table
 
 LISTED_READERS = 3
-"""Readers in a line of the table; JSON has all of them."""
+"""Readers in a line of the table; JSON has all."""
 
 
 @dataclass(frozen=True)
 class Extracted:
-    """Values of weights by name, and remarks on those that are left out."""
+    """Values of weights by name, and remarks on omitted ones."""
 
     arrays: Mapping[str, np.ndarray]
     remarks: Sequence[Diagnostic]
@@ -83,8 +83,8 @@ def _readers(one: StoredWeight) -> str:
 def extracted(path: str | os.PathLike[str], *, to_npz: bool) -> Extracted:
     """Return the values of the weights of a model, for an .npz file or a .safetensors one.
 
-    What the format cannot hold is left out with a remark, but bf16 is refused for an .npz file, as the other
-    format has it. Raises GradcError.
+    Weights that the format cannot hold are omitted with a remark. Raises GradcError, also for bf16 and .npz,
+    since .safetensors can hold it.
     """
     with stored_model(os.fspath(path)) as (model, data):
         found = stored_weights(model)
@@ -139,10 +139,10 @@ def write_weights(path: str, arrays: Mapping[str, np.ndarray], *, to_npz: bool) 
 
 
 def set_weights(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], output: str) -> ModelParts:
-    """Write a model with other values of some weights; all else is as in the model at `path`.
+    """Write the model at `path` with new values of some weights.
 
-    Data outside the message stays outside. Raises GradcError for a name that is no weight, for another shape
-    or dtype, and for a weight that gradc transposed or folded.
+    External data stays external. Raises GradcError for a name that is no weight, a wrong shape or dtype, and
+    a weight that gradc transposed or folded.
     """
     with stored_model(os.fspath(path)) as (model, data):
         found = {one.name: one for one in stored_weights(model)}
