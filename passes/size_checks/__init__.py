@@ -1,1 +1,1 @@
-"""Conditions on run-time sizes, written into a model that fails where they do not hold."""
+"""Run-time checks of dynamic sizes, added to a model so that it fails if they do not hold."""

@@ -1,10 +1,9 @@
-"""What the verifier of each source op asks of sizes, as rows for the sizes that only run time knows.
+"""Conditions of the source ops' verifiers on dynamic sizes.
 
-Most verifiers say it themselves: they run with expressions for sizes, and what they demand of these is
-collected (`demanded`). For the first ops, whose sizes decide which pads there are, it is written here: a
-condition is `(op, operands, math) -> rows, sizes of the result`. `operands` are the sizes of each data
-operand, and of an operand that is sizes or axes its elements. tests/property/test_run_time_sizes.py and
-test_checked_rows.py hold the rows against the verifiers.
+Most are collected by running the verifier with symbolic sizes (`demanded`). For the ops whose sizes determine
+their pads, they are given here: a condition is `(op, operands, math) -> rows, sizes of the result`.
+`operands` are the sizes of each data operand, and the elements of an operand that is sizes or axes.
+tests/property/test_run_time_sizes.py and test_checked_rows.py compare the conditions with the verifiers.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ Condition = Callable[..., Found]
 
 
 def is_vector_of_sizes(op: DocumentedOp, index: int) -> bool:
-    """Whether an operand is sizes or axes: a port for what an attribute may say as well."""
+    """Return whether an operand is sizes or axes: a port that is also an attribute."""
     return op.port(index) in documented_attributes(type(op))
 
 
@@ -65,11 +64,11 @@ def _data_rows(port: str, channels: Size, spatial: Sequence[Size], wanted: int) 
 
 
 def _forward(op: ConvolutionBackwardDataOp, axis: int, letter: str, x: Size, y: Size) -> list[Row]:
-    """The forward convolution of X gives Y: 0 <= X + p - Ke - s (Y - 1) < s for pads p.
+    """Check that the forward convolution of X gives Y: 0 <= X + p - Ke - s (Y - 1) < s for pads p.
 
-    Pads of the library's rule exist where Y = ceil(X / s), 0 <= X - 1 - s (Y - 1) < s. Those of the page's
-    are op - e for e = X - Ke - s (Y - 1) up to op, the given output_padding, and then leave op; for a larger
-    e there are none. So e < s, if op is a residue at all.
+    Pads of the library's rule exist if Y = ceil(X / s), 0 <= X - 1 - s (Y - 1) < s. Those of the
+    specification are op - e for e = X - Ke - s (Y - 1) up to op, the given output_padding, and leave op;
+    there are none for a larger e. So e < s, if op is a residue at all.
     """
     window = op.problem().windows[axis]
     stride, label = window.stride, f"{letter} of diff_dst for that of diff_src"
@@ -105,7 +104,7 @@ def _conv_transpose(op: ConvTransposeBackwardDataOp, operands: Sequence[Sizes], 
 def _convolved(
     op: ConvTransposeBackwardDataOp, ys: Sequence[Size], pads: Sequence[int], math: ShapeMath
 ) -> Sizes:
-    """X = (Y + p - Ke) div s + 1, or ceil(Y / s) for `same_*`."""
+    """Return X = (Y + p - Ke) div s + 1, or ceil(Y / s) for `same_*`."""
     windows: Sequence[Window] = op.problem().windows
     sums = [0 if op.is_same else pad - w.extent + 1 for pad, w in zip(pads, windows, strict=True)]
     strides = [window.stride for window in windows]
@@ -119,7 +118,7 @@ def _convolved(
 def _rests(
     op: ConvTransposeBackwardDataOp, ys: Sequence[Size], xs: Sizes, pads: Sequence[int], math: ShapeMath
 ) -> Sizes:
-    """What the windows leave of Y: Y + p - Ke - s (X - 1), which is 0 where `same_*` pads."""
+    """Return the rest of Y after the windows: Y + p - Ke - s (X - 1), or 0 if `same_*` pads."""
     windows = op.problem().windows
     steps = math.mul(vector_of(xs, math), math.vector([-window.stride for window in windows]))
     rest = [pad - window.extent + window.stride for pad, window in zip(pads, windows, strict=True)]
@@ -147,7 +146,7 @@ def _interpolate(op: InterpolateBackwardOp, operands: Sequence[Sizes], math: Sha
 
 
 def _scaled(op: InterpolateBackwardOp, xs: Sequence[Size], ys: Sequence[Size], math: ShapeMath) -> list[Row]:
-    """Y is X scaled: as `scale_fits` has it, with the product in f32, or nearly so in f64."""
+    """Check that Y is X scaled, as in `scale_fits`, with the product in f32, or approximately in f64."""
     if all(isinstance(size, int) for size in (*xs, *ys)):
         return []
     emit, scales = math.emit, op.scales
@@ -204,9 +203,9 @@ CONDITIONS: Mapping[type[DocumentedOp], Condition] = {
 def demanded(
     op: DocumentedOp, operands: Sequence[Sizes], declared: Sequence[Shape], known: Expressions
 ) -> tuple[list[Row], list[tuple[Size | None, ...]]]:
-    """What the verifier of an op demands of sizes, and those of its results, None for what they do not tell.
+    """Return the conditions of an op's verifier on sizes, and the sizes of its results, None if unknown.
 
-    `declared` are the shapes that the results were declared with, as expressions where sizes are known.
+    `declared` are the declared shapes of the results, as expressions if sizes are known.
     """
     copy, elements = _stand_in(op, operands, declared, known)
     with collected(elements) as demands:
@@ -218,7 +217,7 @@ def demanded(
         except NoSuchSize:
             demands.unstated.append(demand.what)
     if demands.unstated:
-        what = "a check of run-time sizes that no expression tells"
+        what = "cannot check run-time sizes that are not expressions of input sizes"
         raise error_at(op, what, given=", ".join(demands.unstated), kind=UnsupportedError)
     shapes = [shape_of(type_) for type_ in types if type_ is not None]
     return rows, [tuple(map(known.size, shape)) for shape in shapes]
@@ -227,7 +226,7 @@ def demanded(
 def _stand_in(
     op: DocumentedOp, operands: Sequence[Sizes], declared: Sequence[Shape], known: Expressions
 ) -> tuple[DocumentedOp, dict[SSAValue, Shape]]:
-    """The op on operands whose sizes are expressions, and the elements of those that are sizes."""
+    """Return a copy of the op with symbolic sizes, and the elements of operands that are sizes."""
     elements: dict[SSAValue, Shape] = {}
     block, values = Block(), list[SSAValue]()
     for index, (value, sizes) in enumerate(zip(op.operands, operands, strict=True)):

@@ -1,4 +1,4 @@
-"""Sizes as expressions, as verifiers compute with them, and as sizes in a graph."""
+"""Symbolic sizes of the verifiers, and their values in a graph."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from passes.size_checks import rows
 from passes.size_checks.rows import Element, Row
 
 DEEPEST = 2
-"""Of what a deeper expression computes, no more is known afterwards than that it is a size."""
+"""Limit on the depth of an expression; results of deeper ones are opaque sizes."""
 
 
 class NoSuchSize(Exception):
-    """An expression speaks of a size that the graph does not have."""
+    """An expression contains a size that the graph does not have."""
 
 
 class Expressions:
-    """Which expression stands for which size in the graph; what the graph lacks is computed there, once."""
+    """Maps expressions to sizes in the graph, computing missing ones there once."""
 
     def __init__(self, math: ShapeMath):
         self._math = math
@@ -33,7 +33,7 @@ class Expressions:
         self._sums: dict[Size, Element] = {}
 
     def form(self, size: rows.Size) -> Form:
-        """What stands for a size of the graph in a verifier."""
+        """Return the expression of a size of the graph."""
         if isinstance(size, int):
             return size
         if size not in self._forms:
@@ -43,7 +43,7 @@ class Expressions:
         return self._forms[size]
 
     def size(self, dim: Dim) -> rows.Size | None:
-        """The size in the graph that an expression tells; None for a dim of which nothing is known there."""
+        """Return the size in the graph of an expression; None for unknown dims."""
         if dim is None or isinstance(dim, int):
             return dim
         try:
@@ -55,7 +55,7 @@ class Expressions:
         return found
 
     def row(self, demand: Demand) -> list[Row]:
-        """A demand as a row. Raises NoSuchSize."""
+        """Convert a demand to a row. Raises NoSuchSize."""
         form = demand.form
         terms = [(factor, self._product(monomial)) for monomial, factor in form.terms if monomial]
         return rows.row(demand.what, terms, constant_of(form) - demand.low, demand.high - demand.low)
@@ -82,7 +82,7 @@ class Expressions:
         return product if factor == 1 else self._math.mul(product, scale)
 
     def _alone(self, element: Element) -> SSAValue:
-        """The element as a vector of its own."""
+        """Return the element as a vector of one element."""
         if shape_of(element.vector) == (1,):
             return element.vector
         return self._math.take(element.vector, [element.index])
@@ -91,7 +91,7 @@ class Expressions:
         return self._math.vector([form]) if isinstance(form, int) else self._alone(self._element(form))
 
     def _atom(self, atom: Atom) -> SSAValue:
-        """Forms are no deeper than `forms.DEEPEST`, so this is."""
+        """Return the value of an atom. Forms, and so the recursion, are no deeper than `forms.DEEPEST`."""
         if (atom,) in self._products:
             return self._alone(self._products[(atom,)])
         if isinstance(atom, Quotient):
@@ -102,8 +102,7 @@ class Expressions:
         return self._math.emit(cls([self._vector(form) for form in atom.forms]))
 
     def _quotient(self, atom: Quotient) -> SSAValue:
-        """A division by 0 ends a runtime's process, so there is none: where it would be, something else is
-        wrong."""
+        """Divide; a divisor of 0, which another condition excludes, would end the runtime's process."""
         divisor = self._vector(atom.divisor)
         if not is_at_least(atom.divisor, 1):
             divisor = self._math.max(divisor, 1)

@@ -1,8 +1,8 @@
-"""Conditions on run-time sizes, and the ONNX nodes that fail where one does not hold.
+"""Conditions on dynamic sizes, and ONNX nodes that fail if one does not hold.
 
-A row is an affine expression of sizes that must lie in [0, bound]. The rows of an op become
-one vector R in the graph, max(1 - R, R - bound + 1, 1) is a vector of ones where all hold, and to that
-shape a tensor of one element is reshaped: no runtime can do it where an entry is larger.
+A row is an affine expression of sizes that must lie in [0, bound]. The rows of an op become one vector R in
+the graph; max(1 - R, R - bound + 1, 1) is a vector of ones if all hold. A tensor of one element is reshaped
+to that shape, which fails in any runtime if an entry is larger.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from passes.emit.shape_math import ShapeMath
 
 @dataclass(frozen=True)
 class Element:
-    """A size that only run time knows: one element of an int64 vector in the graph."""
+    """A dynamic size: one element of an int64 vector in the graph."""
 
     vector: SSAValue
     index: int
@@ -32,8 +32,7 @@ Size = int | Element
 
 @dataclass(frozen=True)
 class Row:
-    """0 <= the sum of factors times sizes + constant <= bound; `label` says what that is, and is no part of
-    it."""
+    """0 <= sum of factors times sizes + constant <= bound; `label` describes it."""
 
     label: str = field(compare=False)
     terms: tuple[tuple[int, Element], ...]
@@ -42,7 +41,7 @@ class Row:
 
 
 def row(label: str, terms: Iterable[tuple[int, Size]], constant: int = 0, bound: int = 0) -> list[Row]:
-    """The row of a sum of factors times sizes; none where all are known, and were verified."""
+    """Return the row of a sum of factors times sizes; none if all are static, and were verified."""
     open_: dict[Element, int] = {}
     for factor, size in terms:
         if isinstance(size, Element):
@@ -70,7 +69,7 @@ def elements(vector: SSAValue) -> tuple[Element, ...]:
 
 
 def vector_of(sizes: Sequence[Size], math: ShapeMath) -> SSAValue:
-    """The sizes as one vector in the graph."""
+    """Return the sizes as one vector in the graph."""
     known = tuple(size for size in sizes if isinstance(size, int))
     vectors = list(dict.fromkeys(size.vector for size in sizes if isinstance(size, Element)))
     if not vectors:
@@ -89,7 +88,7 @@ def vector_of(sizes: Sequence[Size], math: ShapeMath) -> SSAValue:
 
 
 def guard(rows: Sequence[Row], math: ShapeMath) -> tuple[SSAValue, Operation]:
-    """A scalar 0 that can be computed only where all rows hold, and the op that fails where not."""
+    """Return a scalar 0 that can be computed only if all rows hold, and the op that fails otherwise."""
     emit = math.emit
     value = math.vector([row.constant for row in rows])
     for place in range(max((len(row.terms) for row in rows), default=0)):

@@ -1,13 +1,12 @@
-"""A model that fails at run time for sizes for which its graph would be refused.
+"""Checks in a model, which fails at run time for sizes that its source graph would reject.
 
-1. What the verifier of a source op asks of sizes is written, where they are unknown, as nodes on the shapes
-   of the model's inputs and on the inputs that are sizes: those of the results of source ops follow from
-   them. Dims of one name have one size.
-2. Where a condition does not hold, a Reshape of one element to an impossible shape fails. Its name says the
-   op and the conditions, in the order of the entries of that shape, which are 1 where one holds.
-3. What is left of the checks, a zero, is added to the shape to which each input of open shape is reshaped,
-   its own; where there is none, to an input of sizes. So no runtime takes the checks out, and nothing is
-   computed before: onnxruntime dies of a convolution without positions.
+1. The verifiers' conditions on unknown sizes become nodes on the shapes of the model's inputs and on the
+   inputs that are sizes, from which those of source ops' results follow. Dims of one name have one size.
+2. If a condition does not hold, a Reshape of one element to an impossible shape fails. Its name gives the op
+   and the conditions, in the order of the entries of that shape, which are 1 if one holds.
+3. The result of the checks, a zero, is added to the shape to which each input of dynamic shape is reshaped
+   (its own), or else to an input of sizes. So no runtime removes the checks or starts computing earlier:
+   onnxruntime crashes on a convolution without positions.
 """
 
 from __future__ import annotations
@@ -37,16 +36,15 @@ from passes.size_checks.conditions import CONDITIONS, demanded, is_vector_of_siz
 from passes.size_checks.expressions import Expressions
 from passes.size_checks.rows import Row, Size, elements, equal, guard, positive
 
-NOT_TOLD = "one that does not follow from the sizes of inputs by an expression"
+NOT_TOLD = "a size that is no expression of the input sizes"
 
 RESHAPES = (onnx.ReshapeOp, onnx.SqueezeOp, onnx.UnsqueezeOp)
 
 
 def write_checks(module: ModuleOp, source: ModuleOp, target: Target) -> None:
-    """Put the checks of a source into the module of ONNX ops that it became, in place.
+    """Add the checks of a source to the ONNX module compiled from it.
 
-    Raises UnsupportedError at an op whose sizes do not follow from the inputs', or for a kernel that the
-    target lacks.
+    Raises UnsupportedError at an op whose sizes do not follow from the inputs', or for a missing kernel.
     """
     inferred = source.clone()
     infer_types(inferred)
@@ -67,12 +65,12 @@ class _Writer:
         self._known = Expressions(self._math)
         self._sizes: dict[SSAValue, tuple[Size | None, ...]] = {}
         self._names: dict[str, Size] = {}
-        """That of each name which a type has; the sizes of a value are None where nothing tells them."""
+        """Size of each name in a type."""
         self._zeros: list[SSAValue] = []
         self._held: set[Row] = set()
 
     def write(self) -> Sequence[Operation]:
-        """The ops that were put into the module."""
+        """Add the checks; return the new ops."""
         for name, value in zip(input_names(self._source), self._source.args, strict=True):
             sizes = self._sizes[value] = self._input_sizes(self._values[value])
             self._guard(None, self._declared(name, shape_of(value), sizes, None))
@@ -95,7 +93,7 @@ class _Writer:
     def _declared(
         self, what: str, shape: Shape, sizes: Sequence[Size | None], op: DocumentedOp | None
     ) -> list[Row]:
-        """A size is the number that is declared, and the same wherever its name is."""
+        """Return rows: a size equals the declared number, and all sizes of a name are equal."""
         rows: list[Row] = []
         for axis, (dim, size) in enumerate(zip(named(shape), sizes, strict=True)):
             if dim is None or (size is None and isinstance(dim, str) and dim not in self._names):
@@ -122,7 +120,7 @@ class _Writer:
             rows += self._declared(role, shape_of(result), sizes, op)
         self._guard(op, rows)
         if type(op) in CONDITIONS:
-            # What such an op makes is as legal as what it is given: no axis is empty, but perhaps the batch.
+            # Results of such ops are as legal as the operands: no axis is empty, except the batch.
             found = (size for sizes in results for size in sizes if size is not None)
             self._held |= {row for size in found for row in positive("", size)}
 
@@ -137,11 +135,11 @@ class _Writer:
         return rows, [sizes]
 
     def _with_names(self, shape: Shape) -> Shape:
-        """A declared shape, with the sizes of the inputs' names."""
+        """Return a declared shape with the sizes of the inputs' names."""
         return with_sizes(shape, {name: self._known.form(size) for name, size in self._names.items()})
 
     def _operand_sizes(self, op: DocumentedOp, index: int) -> tuple[Size, ...]:
-        """The sizes of a data operand; of one that is sizes its elements."""
+        """Return the sizes of a data operand, or the elements of an operand that is sizes."""
         value = op.operands[index]
         if is_vector_of_sizes(op, index):
             constant = constant_value(value)
@@ -158,7 +156,7 @@ class _Writer:
         return tuple(dim for dim in shape_of(value) if isinstance(dim, int))
 
     def _computed(self, reader: DocumentedOp, value: SSAValue) -> SSAValue:
-        """The sizes that ops of the source compute, computed here as well."""
+        """Copy the source ops that compute a vector of sizes."""
         pending, found = [value], dict[Operation, None]()
         while pending:
             owner = pending.pop().owner
@@ -179,9 +177,9 @@ class _Writer:
         assert isinstance(value.owner, Operation)
         return error_at(
             reader,
-            "a check of sizes that do not follow from the inputs' alone",
-            given=f"those of what {subject_of(value.owner)} makes",
-            expected="inputs, and what gradient ops make of them",
+            "cannot check sizes that do not follow from the inputs",
+            given=f"those of the results of {subject_of(value.owner)}",
+            expected="inputs and results of gradient ops",
             kind=UnsupportedError,
         )
 
@@ -219,8 +217,8 @@ class _Writer:
         self._emit.ops = kept[::-1]
 
     def _tied(self, value: BlockArgument, zero: SSAValue) -> SSAValue:
-        """The value, which now depends on the zero. A Slice copies it: a Reshape is not for one of static
-        shape, nor before another Reshape to one, with which a runtime fuses it."""
+        """Return the value, made to depend on the zero: by a Slice for static shapes, and in front of a
+        Reshape to one, with which a runtime would fuse another Reshape."""
         type_ = value.type
         assert isinstance(type_, TensorType)
         if type_.element_type in (i32, i64):
@@ -236,7 +234,7 @@ class _Writer:
 
 
 def _gated(uses: Mapping[BlockArgument, Sequence[Use]]) -> Sequence[BlockArgument]:
-    """The inputs that are to wait for the checks: those of open shape; else sizes, else the smallest."""
+    """Return the inputs that wait for the checks: those of dynamic shape; else sizes, else the smallest."""
     read = [argument for argument, found in uses.items() if found]
     sizes = [a for a in read if isinstance(element_type_of(a), IntegerType) and len(shape_of(a)) == 1]
     data = [argument for argument in read if argument not in sizes]

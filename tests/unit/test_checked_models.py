@@ -169,7 +169,7 @@ def test_what_cannot_be_checked_says_why(tmp_path: Path):
     (tmp_path / "g.mlir").write_text(BETWEEN)
     result = run_gradc("compile", tmp_path / "g.mlir", "--checked", "-o", tmp_path / "m.onnx")
     assert result.code == 3
-    assert "given those of what onnx.Neg" in result.line
+    assert "given those of the results of onnx.Neg" in result.line
     assert "g.mlir:4:3: error: [ConvolutionBackwardData" in result.line
 
 

@@ -88,7 +88,7 @@ class TestStrategies:
             verb, "-", *(["-o", "-"] if verb == "compile" else []), stdin=text_of(CONV).encode()
         )
         assert result.code == 70
-        assert "StrategyFault: conv-to-conv-transpose wrote" in result.line
+        assert "StrategyFault: conv-to-conv-transpose lowered" in result.line
         assert said in result.line
 
 
