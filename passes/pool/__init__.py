@@ -1,1 +1,1 @@
-"""What the gradients of pools are made of."""
+"""Parts of the gradients of pools."""

@@ -1,11 +1,11 @@
-"""Maxima of windows, and where they are, along one axis at a time.
+"""Maxima of windows, and their positions, along one axis at a time.
 
-The largest of a window is the largest of its rows' largest. Of the rows that have it the first counts, and
-in that row the first place: so the gradient goes back along the first axis, then along the others, and is
-the same as if all places of the window were asked in row-major order.
+The maximum of a window is the maximum of its rows' maxima. The first row that has it counts, and in that row
+the first position: so the gradient goes back along the first axis, then along the others, as if all positions
+of the window were compared in row-major order.
 
-An axis of windows s apart is seen as (blocks, s): what a tap reads is then a Slice without steps, of long
-runs, where the axis is not the last, and else a Slice of one part of a Split.
+An axis with stride s is viewed as (blocks, s): the reads of a tap are then a Slice without steps, of long
+runs, or, on the last axis, a Slice of one part of a Split.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ from passes.emit.tensors import Size, reshape, size_of
 
 @dataclass(frozen=True)
 class Line:
-    """The windows along an axis of channels-first or -last data, which has `blocks` blocks of s places."""
+    """Windows along an axis of channels-first or -last data, which has `blocks` blocks of s positions."""
 
     window: Window
     axis: int
 
     @property
     def steps(self) -> list[tuple[int, int]]:
-        """For each tap, the block and the place in the block where its first read is."""
+        """Block, and position in the block, of each tap's first read."""
         window = self.window
         return [divmod(k * window.dilation, window.stride) for k in range(window.kernel)]
 
     @property
     def further(self) -> int:
-        """Blocks that the last window reaches beyond its own."""
+        """Number of blocks that the last window extends beyond its own."""
         return (self.window.extent - 1) // self.window.stride
 
     @property
     def beyond(self) -> int:
-        """Places of the last block behind the last window."""
+        """Number of positions of the last block after the last window."""
         return (self.further + 1) * self.window.stride - self.window.extent
 
     def length(self, count: SSAValue, math: ShapeMath) -> SSAValue:
-        """Places of the blocks that `count` windows reach."""
+        """Return the number of positions in the blocks that `count` windows cover."""
         blocks = math.add(count, math.vector([self.further]))
         return math.mul(blocks, math.vector([self.window.stride]))
 
     def reads(self, data: Expr, count: SSAValue) -> list[Expr]:
-        """What each tap reads."""
+        """Return the reads of each tap."""
         e, axis, stride = data.e, self.axis, self.window.stride
         math = ShapeMath(e.emit)
         if stride > 1 and axis == data.rank - 1:
@@ -71,7 +71,7 @@ class Line:
         return found
 
     def _singles(self, data: Expr, count: SSAValue, math: ShapeMath) -> list[Expr]:
-        """Every s-th place of the last axis. Slices with steps take twice as long as a Split into all."""
+        """Take every s-th position of the last axis by a Split: a strided Slice takes twice as long."""
         e, axis, stride = data.e, self.axis, self.window.stride
         split = onnx.SplitOp(
             self._blocks(data, count, math).value, e.ints([1] * stride).value, axis=axis + 1, results=stride
@@ -96,7 +96,7 @@ class Line:
         return data.e(reshape(emit, data.value, [*before, blocks, stride, *behind]))
 
     def gathered(self, parts: Sequence[Expr]) -> Expr:
-        """The sums of what each tap gives to the places that it read."""
+        """Return the sums of the taps' contributions at the positions that they read."""
         first = parts[0]
         e, axis, stride = first.e, self.axis, self.window.stride
         sums = [self._of_place(parts, place) for place in range(stride)]
@@ -125,7 +125,7 @@ class Line:
         return total
 
     def _at_block(self, part: Expr, block: int) -> Expr:
-        """With zeros for the blocks that a tap does not read."""
+        """Pad with zeros for the blocks that a tap does not read."""
         before, behind = block, self.further - block
         if not before and not behind:
             return part
@@ -135,7 +135,7 @@ class Line:
 
 
 def backward(e: Operators, src: Expr, diff_dst: Expr, lines: Sequence[Line], begin: Sequence[int]) -> Expr:
-    """The gradient of maxima along the lines, for windows of which the first begins at -begin."""
+    """Return the gradient of maxima along the lines, for windows of which the first begins at -begin."""
     math = ShapeMath(e.emit)
     axes = [line.axis for line in lines]
     counts = [math.sizes(diff_dst.value, [axis]) for axis in axes]
@@ -160,7 +160,7 @@ def backward(e: Operators, src: Expr, diff_dst: Expr, lines: Sequence[Line], beg
 
 
 def _fills(src: Expr, diff_dst: Expr, lines: Sequence[Line], begin: Sequence[int]) -> bool:
-    """Whether the windows' blocks are known to be the places of src."""
+    """Return whether the windows' blocks are statically the positions of src."""
     sizes = [(src.shape[line.axis], diff_dst.shape[line.axis]) for line in lines]
     return not any(begin) and all(
         isinstance(x, int) and isinstance(y, int) and x == (y + line.further) * line.window.stride
@@ -176,7 +176,7 @@ def _padded(
 
 
 def _shares(e: Operators, reads: Sequence[Expr], largest: Expr, gradient: Expr) -> list[Expr]:
-    """The gradient for the first tap that has the largest, 0 for the others."""
+    """Return the gradient for the first tap that equals the maximum, 0 for the others."""
     if e.strict_ieee:
         return _exact_shares(e, reads, largest, gradient)
     found: list[Expr] = []
@@ -189,7 +189,7 @@ def _shares(e: Operators, reads: Sequence[Expr], largest: Expr, gradient: Expr) 
 
 
 def _exact_shares(e: Operators, reads: Sequence[Expr], largest: Expr, gradient: Expr) -> list[Expr]:
-    """Without a difference: that of two inf is NaN."""
+    """Do `_shares` without a difference: that of two inf is NaN."""
     found: list[Expr] = []
     before: Expr | None = None
     for value in reads:
@@ -201,6 +201,6 @@ def _exact_shares(e: Operators, reads: Sequence[Expr], largest: Expr, gradient: 
 
 
 def without_nan(e: Operators, src: Expr) -> Expr:
-    """With -inf for a NaN, which is greater than nothing: kernels differ in what they do with one."""
+    """Replace NaN by -inf: kernels treat NaN differently."""
     least = e.scalar(-np.inf, src)
     return (src >= least).where(src, least)

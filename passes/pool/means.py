@@ -1,4 +1,4 @@
-"""What the strategies for the gradient of a mean share."""
+"""Parts shared by the strategies for the gradient of a mean."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from passes.emit.expressions import Expr, Operators
 
 
 def shares(op: AvgPoolBackwardOp, e: Operators) -> Expr:
-    """What each place of a window gets."""
+    """Return the gradient of each position of a window."""
     taps = math.prod(op.kernel)
     return e(op.diff_dst) if taps == 1 else e(op.diff_dst) * (1 / taps)
 
 
 def in_place(sums: Expr, op: AvgPoolBackwardOp, behind: tuple[int, ...]) -> Expr:
-    """Of sums over all that the windows reach, and `behind` places more on each axis, those of diff_src."""
+    """Crop or pad sums over the windows, and `behind` more positions per axis, to diff_src."""
     rows = zip(op.spatial_axes, op.axes, op.residue, behind, strict=True)
     sides = {at: (-axis.pad_begin, rest - axis.pad_end - more) for at, axis, rest, more in rows}
     return _padded(_cropped(sums, sides), sides)
@@ -33,7 +33,7 @@ def _cropped(value: Expr, sides: dict[int, tuple[int, int]]) -> Expr:
 
 
 def _padded(value: Expr, sides: dict[int, tuple[int, int]]) -> Expr:
-    """No sum begins after diff_src does, so that there is nothing to be put before."""
+    """Zero-pad the ends; no sum begins after diff_src does."""
     behind = [max(sides[at][1], 0) if at in sides else 0 for at in range(value.rank)]
     if not any(behind):
         return value

@@ -1,4 +1,4 @@
-"""Where the maxima of windows are, as MaxPool counts: through all of a tensor that is padded with -inf."""
+"""Indices of window maxima as MaxPool returns them: flat, into a tensor padded with -inf."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from passes.emit.shape_math import ShapeMath
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """Pads, channels first, with which a tensor has as many windows as another has positions."""
+    """Pads, channels first, for which a tensor has one window per position of another."""
 
     begin: SSAValue
     end: SSAValue
@@ -47,7 +47,7 @@ def _padded(data: Expr, begin: SSAValue, end: SSAValue, fill: Expr | None) -> Ex
 
 
 def places_of(src: Expr, around: Neighbourhood, windows: Sequence[Window]) -> Expr:
-    """For each window, where its first largest is in the padded tensor."""
+    """Return the flat index, in the padded tensor, of the first maximum of each window."""
     data = around.put_on(src, src.e.scalar(-np.inf, src))
     kernel, strides, steps = (
         [getattr(w, name) for w in windows] for name in ("kernel", "stride", "dilation")
@@ -59,7 +59,7 @@ def places_of(src: Expr, around: Neighbourhood, windows: Sequence[Window]) -> Ex
 
 
 def scattered(values: Expr, places: Expr, like: Expr, e: Operators) -> Expr:
-    """Sums of what goes to the same place; places count through a whole tensor of another one's shape."""
+    """Add values at flat indices into zeros of the shape of `like`."""
     sizes, line = e.shape(like), e.ints([-1])
     zeros = zeros_of(sizes, like, e)
     flat = [value.apply(onnx.ReshapeOp, line) for value in (zeros, places, values)]
@@ -74,7 +74,7 @@ def zeros_of(sizes: Expr, like: Expr, e: Operators) -> Expr:
 
 
 def gathered(data: Expr, places: Expr) -> Expr:
-    """What stands at the places."""
+    """Gather the elements at flat indices."""
     line = data.e.ints([-1])
     flat, indices = (value.apply(onnx.ReshapeOp, line) for value in (data, places))
     taken = flat.apply(onnx.GatherElementsOp, indices, axis=0)

@@ -1,1 +1,1 @@
-"""Gradients of resizes: their axes, sampling at known and at run-time sizes, and the forms of one axis."""
+"""Gradients of resizes: axes, sampling at static and dynamic sizes, and the lowerings of one axis."""

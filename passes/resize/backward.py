@@ -1,4 +1,4 @@
-"""A resize gradient in canonical form: static axes in one op, run-time axes in its dynamic counterpart."""
+"""A resize gradient in canonical form: static axes in one op, dynamic axes in its dynamic counterpart."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from passes.emit.shape_math import ShapeMath
 
 @dataclass(frozen=True)
 class ResizeAxis:
-    """One axis: its position, the size X of the result, and a user's step, None if sizes give it."""
+    """One axis: its index, the size X of the result, and a user's step, None if sizes imply it."""
 
     axis: int
     x: Dim
@@ -34,11 +34,11 @@ def emit_resize_backward(
     rule: ResizeRule,
     shape_donor: SSAValue,
 ) -> SSAValue:
-    """The gradient along `axes`; run-time sizes X are read off `shape_donor`.
+    """Lower the gradient along `axes`; dynamic sizes X are read off `shape_donor`.
 
-    The gradient is separable, so the axes whose two sizes are known and those where one is not are
-    contracted one after the other, in f32 between the two: a half type is rounded once. Identity axes
-    cost nothing: a step that follows from equal sizes, or sizes of equal name, is 1.
+    The gradient is separable, so static and dynamic axes are contracted one after the other, in f32 in
+    between: a half type is rounded once. Identity axes are skipped: a step implied by equal sizes, or sizes
+    of equal name, is 1.
     """
     shape = shape_of(diff_dst)
     known: list[tuple[int, AxisSampling]] = []
@@ -83,12 +83,12 @@ def _steps(
     rule: ResizeRule,
     given: Sequence[Fraction | None],
 ) -> tuple[SSAValue, SSAValue]:
-    """Numerators and denominators of the steps: X / Y, or (X - 1) / (Y - 1) with 0 / 1 for Y = 1."""
+    """Return numerators and denominators of the steps: X / Y, or (X - 1) / (Y - 1) with 0 / 1 for Y = 1."""
     numerator, denominator = x, y
     if rule.coordinate_mode == "align_corners":
         one = math.vector([1])
         above = math.sub(y, one)
-        # Y = 1 samples only t(0) = 0 whatever the numerator, so the denominator alone must be legal
+        # Y = 1 samples only t(0) = 0 for any numerator, so only the denominator must be legal
         numerator, denominator = math.sub(x, one), math.max(above, 1)
     if all(step is None for step in given):
         return numerator, denominator

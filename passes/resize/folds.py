@@ -1,4 +1,4 @@
-"""Positions -1 and X of an axis added to positions 0 and X - 1: what clamped coordinates read twice."""
+"""Addition of positions -1 and X of an axis to positions 0 and X - 1, for clamped coordinates."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from passes.emit.tensors import Size, reshape, size_of
 FOLDS_NEED = (onnx.AddOp, onnx.ConcatOp, onnx.GatherOp, onnx.SplitOp)
 
 LEAST_CHANNELS = 8
-"""Of so many on Gather moves pixels as quickly as Split and Concat move rows."""
+"""Number of channels from which on Gather moves pixels as fast as Split and Concat move rows."""
 
 
 @dataclass(frozen=True)
 class Fold:
-    """An axis of `x` positions; `before` and `after` say whether there are positions -1 and X as well."""
+    """An axis of `x` positions, with positions -1 and X if `before` and `after`."""
 
     x: int
     before: bool
@@ -30,12 +30,12 @@ class Fold:
 
     @property
     def outside(self) -> list[int]:
-        """Where, with them, those positions are."""
+        """Indices of positions -1 and X."""
         return [0] * self.before + [self.x + self.before] * self.after
 
     @property
     def neighbours(self) -> list[int]:
-        """The position beside each of `outside`."""
+        """Index of the neighbour of each of `outside`."""
         return [1] * self.before + [self.x + self.before - 1] * self.after
 
     @property
@@ -45,7 +45,7 @@ class Fold:
 
     @property
     def widths(self) -> list[int]:
-        """`parts`, and what is added to them."""
+        """`parts` and the positions outside."""
         return [1] * self.before + self.parts + [1] * self.after
 
     @property
@@ -54,14 +54,14 @@ class Fold:
 
 
 def fold_axes(emit: Emitter, value: SSAValue, first: int, folds: Sequence[Fold | None]) -> SSAValue:
-    """Axes from `first` on, one after the other; None for an axis that has no such positions."""
+    """Fold the axes from `first` on; None for an axis without positions outside."""
     for axis, each in enumerate(folds, first):
         value = _split(emit, value, axis, each) if each and each.outside else value
     return value
 
 
 def fold_works(work: Work, data: Sizes, first: int, folds: Sequence[Fold | None]) -> None:
-    """What `fold_axes` needs: see `passes.cost.work`."""
+    """Count the unavoidable work of `fold_axes`: see `passes.cost.work`."""
     for axis, each in enumerate(folds, first):
         if each is None or not each.outside:
             continue
@@ -76,11 +76,11 @@ def fold_works(work: Work, data: Sizes, first: int, folds: Sequence[Fold | None]
 
 
 def fold_axes_last(emit: Emitter, value: SSAValue, folds: Sequence[Fold | None]) -> SSAValue:
-    """The axes of (N, X.., C). Of two, each pixel moves twice and not four times."""
+    """Fold the axes of (N, X.., C). For two, each pixel is moved twice instead of four times."""
     known = [each for each in folds if each and each.outside]
     channels = shape_of(value)[-1]
     is_wide = isinstance(channels, int) and channels >= LEAST_CHANNELS
-    # the only position may be the neighbour of both: then two numbers are added to it
+    # the only position may be the neighbour of both, and get two terms
     if len(known) < 2 or not is_wide or any(len(set(each.neighbours)) < len(each.outside) for each in known):
         return fold_axes(emit, value, 1, folds)
     return _gathered(emit, value, *known)
@@ -101,7 +101,7 @@ def _split(emit: Emitter, value: SSAValue, axis: int, fold: Fold) -> SSAValue:
 
 
 def _gathered(emit: Emitter, value: SSAValue, rows: Fold, columns: Fold) -> SSAValue:
-    """The sums of both axes and of the corners behind all pixels: the result is gathered from that."""
+    """Append the sums of both axes and the corners to all pixels, and gather the result from them."""
     sizes = [size_of(emit, value, axis) for axis in range(4)]
     row_sums = _sums(emit, value, 1, rows)
     parts = [value, row_sums, _sums(emit, value, 2, columns), _sums(emit, row_sums, 2, columns)]
@@ -110,7 +110,7 @@ def _gathered(emit: Emitter, value: SSAValue, rows: Fold, columns: Fold) -> SSAV
 
 
 def _sums(emit: Emitter, value: SSAValue, axis: int, fold: Fold) -> SSAValue:
-    """Of an axis the positions that change, in that order."""
+    """Return the sums at the changed positions of an axis, in order."""
     both = (emit(onnx.GatherOp(value, emit.ints(p), axis=axis)) for p in (fold.neighbours, fold.outside))
     return emit(onnx.AddOp(*both))
 
@@ -123,7 +123,7 @@ def _flat(emit: Emitter, value: SSAValue, sizes: Sequence[Size]) -> SSAValue:
 
 
 def _places(rows: Fold, columns: Fold) -> np.ndarray:
-    """(X, X): where `_gathered` has each pixel of the result."""
+    """Return the index (X, X) of each pixel of the result in `_gathered`."""
     height, width = rows.x + len(rows.outside), columns.x + len(columns.outside)
     shapes = [(height, width), (len(rows.outside), width), (height, len(columns.outside))]
     shapes.append((len(rows.outside), len(columns.outside)))

@@ -1,15 +1,15 @@
-"""The sampling matrix of one resized axis, computed in the graph from run-time sizes.
+"""The sampling matrix of one resized axis, computed in the graph from dynamic sizes.
 
-The arithmetic is that of `sampling.AxisSampling`, in int64 until the last division, so that the matrix
-is as exact as a constant one.
+The arithmetic is that of `sampling.AxisSampling`, in int64 until the last division, so that the matrix is as
+exact as a constant one.
 
-With a `narrow` ShapeMath no number exceeds 4 L^2 in size, for axes of up to L positions and steps of numbers
-up to L: see NARROW_STEP.
+With a `narrow` ShapeMath no number exceeds 4 L^2 in absolute value, for axes of up to L positions and steps
+of numbers up to L: see NARROW_STEP.
 
-Integer division in ONNX rounds towards zero. Coordinates begin at -1/2, so that is floor, then clamped
-to 0. Clamping comes after the division for another reason, too: onnxruntime's Min and Max of int64 are
-wrong for some pairs beyond 2^31 (seen with 1.31 on x86-64: low halves are compared as signed), which
-positions do not reach, but their numerators do.
+Integer division in ONNX rounds towards zero. Coordinates begin at -1/2, so that equals floor, then clamped to
+0. Clamping follows the division for another reason, too: onnxruntime's Min and Max of int64 are wrong for
+some pairs beyond 2^31 (seen with 1.31 on x86-64: low halves are compared as signed), which positions do not
+reach, but their numerators do.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from passes.emit.rewriting import Emitter
 from passes.emit.shape_math import ShapeMath
 
 NARROW_STEP = 1 << 14
-"""The largest number in a step that keeps the arithmetic of axes of up to as many positions in 31 bits."""
+"""Largest number in a step for which the arithmetic of axes of as many positions fits in 31 bits."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class RuntimeSampling:
 
 
 def runtime_samplings(math: ShapeMath, op: ResizeBackwardDynamicOp) -> Iterator[tuple[int, RuntimeSampling]]:
-    """The axes of an op, each with its sampling."""
+    """Yield the axes of an op, each with its sampling."""
     for i, axis in enumerate(op.axes):
         yield (
             axis,
@@ -57,7 +57,7 @@ def runtime_samplings(math: ShapeMath, op: ResizeBackwardDynamicOp) -> Iterator[
 
 
 def emit_matrix(math: ShapeMath, sampling: RuntimeSampling, dtype: Attribute) -> SSAValue:
-    """M (Y, X) of the given float type."""
+    """Return M (Y, X) of the given float type."""
     emit = math.emit
     y = _range(emit, sampling.y)
     n, q = sampling.step
@@ -75,10 +75,10 @@ def emit_matrix(math: ShapeMath, sampling: RuntimeSampling, dtype: Attribute) ->
 
 
 def emit_reads(math: ShapeMath, sampling: RuntimeSampling, matrix: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """(X, taps) positions of diff_dst, Y where there is none, and their weights, from the matrix (Y, X).
+    """Return (X, taps) positions of diff_dst, Y if none, and their weights, from the matrix (Y, X).
 
-    Coordinates do not descend, so a position x is read by `count` rows that follow each other, and their
-    first is (sum of rows - (0 + 1 + .. + count - 1)) / count.
+    Coordinates are monotonic, so a position x is read by `count` consecutive rows, of which the first is (sum
+    of rows - (0 + 1 + .. + count - 1)) / count.
     """
     emit = math.emit
     hits = math.as_int64(emit(onnx.CastOp(matrix, to=i1)))
@@ -89,7 +89,7 @@ def emit_reads(math: ShapeMath, sampling: RuntimeSampling, matrix: SSAValue) -> 
     triangle = math.div(math.mul(count, math.sub(count, one)), math.vector([2]))
     first = emit(onnx.UnsqueezeOp(math.div(math.sub(total, triangle), math.max(count, 1)), one))
     counts = emit(onnx.UnsqueezeOp(count, one))
-    # taps, the largest count: how many of 0, 1, .. are below some count
+    # taps, the largest count: the number of 0, 1, .. below some count
     below = math.as_int64(emit(onnx.LessOp(rows, counts)))
     some = emit(onnx.MinOp([emit(onnx.ReduceSumOp(below, zero, keepdims=0)), one]))
     taps = _range(emit, emit(onnx.ReduceSumOp(some, zero, keepdims=1)))
@@ -113,7 +113,7 @@ def _linear(
     upper = _clamped(math, math.add(lower, emit.ints([1])), last)
     rest = math.sub(numerator, math.mul(lower, denominator))
     parts: list[SSAValue] = []
-    # both weights are quotients of integers: 1 - fraction would lose a small one where f64 runs in f32
+    # both weights are quotients of integers: 1 - fraction would lose a small one if f64 runs in f32
     for position, share in ((lower, math.sub(denominator, rest)), (upper, rest)):
         weight = _weight(emit, share, denominator)
         column = emit(onnx.UnsqueezeOp(emit(onnx.CastOp(weight, to=dtype)), emit.ints([1])))
@@ -123,14 +123,14 @@ def _linear(
 
 
 def _weight(emit: Emitter, share: SSAValue, whole: SSAValue) -> SSAValue:
-    """share / whole in f64, clamped to [0, 1]."""
+    """Return share / whole in f64, clamped to [0, 1]."""
     quotient = emit(onnx.DivOp(emit(onnx.CastOp(share, to=f64)), emit(onnx.CastOp(whole, to=f64))))
     zero, one = (emit.constant(np.array([v])) for v in (0.0, 1.0))
     return emit(onnx.MinOp([emit(onnx.MaxOp([quotient, zero])), one]))
 
 
 def _rounded(math: ShapeMath, numerator: SSAValue, denominator: SSAValue, interpolation: str) -> SSAValue:
-    """floor(t + 1/2), ceil(t - 1/2) or floor(t), for t = numerator / denominator.
+    """Return floor(t + 1/2), ceil(t - 1/2) or floor(t), for t = numerator / denominator.
 
     ceil((2n - d) / 2d) = floor((2n + d - 1) / 2d) for whole numbers, and 2n + d > 0.
     """
@@ -148,13 +148,13 @@ def _clamped(math: ShapeMath, value: SSAValue, high: SSAValue) -> SSAValue:
 
 
 def _range(emit: Emitter, size: SSAValue) -> SSAValue:
-    """0, 1, .., size - 1."""
+    """Return 0, 1, .., size - 1."""
     zero, one = (emit.constant(np.array(v, np.int64)) for v in (0, 1))
     limit = emit(onnx.SqueezeOp(size, emit.ints([0])))
     return emit(onnx.RangeOp(zero, limit, one))
 
 
 def _hits(emit: Emitter, columns: SSAValue, position: SSAValue) -> SSAValue:
-    """(Y, X) booleans: whether column x is the position of row y."""
+    """Return a mask (Y, X): column x is the position of row y."""
     rows = emit(onnx.UnsqueezeOp(position, emit.ints([1])))
     return emit(onnx.EqualOp(rows, columns))

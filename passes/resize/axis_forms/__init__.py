@@ -1,7 +1,6 @@
-"""The ways to write the gradient of a resize along one axis, one idea per file.
+"""Lowerings of a resize gradient along one axis, one per file.
 
-A resize is separable, so a form is chosen per axis. Each works on outer x Y x inner, whatever the
-layout.
+A resize is separable, so a form is chosen per axis. Each works on outer x Y x inner, in any layout.
 """
 
 from passes.resize.axis_forms.bands import Bands, GatheredBands

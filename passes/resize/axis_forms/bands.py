@@ -1,12 +1,12 @@
 """The sampling matrix without its zeros.
 
-A position of the result is read from a band of diff_dst: about 2 Y / X positions when the forward op
-enlarged, 2 or 3 when it shrank. The result axis is cut into blocks; each is the product of its own band
-of diff_dst with its own part of the matrix. With B blocks the multiplications fall to about 1 / B, the
-copies (Slice of the bands, Concat of the blocks) stay what they are.
+A position of the result reads a band of diff_dst: about 2 Y / X positions if the forward op enlarged, 2 or 3
+if it shrank. The result axis is cut into blocks; each is the product of a band of diff_dst and a part of the
+matrix. B blocks need about 1 / B of the multiplications, and the same copies (Slice of the bands, Concat of
+the blocks).
 
-With blocks of one size one Gather takes the bands of all of them and one MatMul makes the products: nothing
-is left to join. Where they do not divide the axis, the last one's rows behind its end are cut off.
+With blocks of one size one Gather takes all bands and one MatMul multiplies them, without a Concat. If the
+blocks do not divide the axis, the rows after its end are cropped.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from passes.emit.tensors import contract, multiply_left, product, reshape, size_
 from passes.resize.axis_forms.base import MATRIX_MIXES, AxisForm, as_dtype_of
 
 MOST_BLOCKS, LARGEST_BLOCK, MOST_AT_ALL = 64, 256, 1024
-"""More blocks than MOST_BLOCKS are made only to keep a block's matrix below LARGEST_BLOCK squared, and
-never more than MOST_AT_ALL: each is several nodes."""
+"""Limits on the blocks. More than MOST_BLOCKS are used only to keep a block's matrix below LARGEST_BLOCK
+squared, and never more than MOST_AT_ALL: each is several nodes."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Positions of the result, the columns of the matrix, and those of diff_dst, its rows."""
+    """Positions of the result (columns of the matrix), and those of diff_dst (rows)."""
 
     columns: range
     rows: range
@@ -48,7 +48,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Bands(AxisForm):
-    """`width`: positions of the longer side in a block. Small products do not run at speed."""
+    """`width`: positions of the longer side in a block. Small products are inefficient."""
 
     needs: ClassVar = (onnx.MatMulOp, onnx.SliceOp, onnx.ConcatOp)
 
@@ -82,7 +82,7 @@ class Bands(AxisForm):
             if (block.rows, columns) not in products:
                 work.contract((*outer, rows, *behind), axis, columns)
             cuts.add(block.rows)
-            # of small matrices equal ones are one
+            # equal small matrices are merged
             products |= {(block.rows, columns)} if rows * columns <= SMALL else set()
         work.run("Concat", (*outer, sampling.x, *behind), *parts, axis=axis)
 
@@ -95,7 +95,7 @@ class Bands(AxisForm):
         return emit(onnx.ConcatOp(results, axis=axis))
 
     def block_count(self, sampling: AxisSampling) -> int:
-        """How many blocks an axis is cut into: at least 2."""
+        """Return the number of blocks of an axis, at least 2."""
         longest = max(sampling.x, sampling.y)
         fine, coarse = longest // self.width, longest // LARGEST_BLOCK
         wanted = max(min(fine, MOST_BLOCKS), min(coarse, MOST_AT_ALL))
@@ -104,8 +104,8 @@ class Bands(AxisForm):
 
 @dataclass(frozen=True)
 class GatheredBands(AxisForm):
-    """Blocks of one size, next to `WANTED` of those that divide X, or of all: smaller products do not run at
-    speed, larger ones multiply more zeros."""
+    """Blocks of one size close to `WANTED`, if possible a divisor of X: smaller products are inefficient,
+    larger ones multiply more zeros."""
 
     needs: ClassVar = (onnx.MatMulOp, onnx.GatherOp, onnx.SliceOp)
 
@@ -149,7 +149,7 @@ class GatheredBands(AxisForm):
         return whole if count * size == sampling.x else _band(emit, whole, axis, range(sampling.x))
 
     def _size(self, sampling: AxisSampling) -> int:
-        """The least positions behind the end of the axis, none if possible; next to `WANTED` of those."""
+        """Return the size with the least excess at the end of the axis, then the closest to `WANTED`."""
         exact = [size for size in self.SIZES if sampling.x % size == 0 and size < sampling.x]
         near = [size for size in self.SIZES if size < min(sampling.x, 2 * self.WANTED)]
         return min(exact or near, key=lambda size: (-sampling.x % size, abs(size - self.WANTED)))
@@ -157,22 +157,22 @@ class GatheredBands(AxisForm):
 
 @lru_cache(FEW)
 def blocks(sampling: AxisSampling, count: int) -> list[Block]:
-    """Equal parts of the result's positions, each with the positions of diff_dst that touch it."""
+    """Cut the result's positions into equal parts, each with the positions of diff_dst that contribute."""
     return _between(sampling, [sampling.x * i // count for i in range(count + 1)])
 
 
 def _between(sampling: AxisSampling, edges: Sequence[int]) -> list[Block]:
     bounds = np.array(edges)
-    # coordinates never fall: what touches a block lies between two positions
+    # coordinates are monotonic: the contributions to a block are a range
     first, end = sampling.reaching(bounds[:-1]), sampling.beginning(bounds[1:])
     spans = zip(pairwise(edges), first.tolist(), end.tolist(), strict=True)
-    # a block that nothing touches is a product with one row of zeros
+    # a block without contributions is a product with one row of zeros
     return [Block(range(*xs), range(y0, y1) if y0 < y1 else range(1)) for xs, y0, y1 in spans]
 
 
 def _alike(sampling: AxisSampling, size: int) -> tuple[np.ndarray, int]:
-    """Of blocks of `size` positions of the result, the last one with less perhaps, where the band of each
-    begins, and how wide the widest is."""
+    """Return the start of the band of each block of `size` positions, of which the last may be shorter, and
+    the width of the widest band."""
     starts = np.arange(0, sampling.x, size)
     first = sampling.reaching(starts)
     end = sampling.beginning(np.minimum(starts + size, sampling.x))
@@ -181,10 +181,10 @@ def _alike(sampling: AxisSampling, size: int) -> tuple[np.ndarray, int]:
 
 
 def _bands_alike(sampling: AxisSampling, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of blocks of one size each one's band, (count, W) positions, and matrix, (count, size, W).
+    """Return the band (count, W) and the matrix (count, size, W) of each block of equal size.
 
-    Bands are as wide as the widest: what a narrower one holds beside its own has a weight of 0, as have the
-    positions behind the end of the axis.
+    All bands are as wide as the widest; additional positions, and those after the end of the axis, have
+    weight 0.
     """
     firsts, width = _alike(sampling, size)
     matrices = np.zeros((len(firsts), size, width))

@@ -1,4 +1,4 @@
-"""What a form of one resized axis is."""
+"""Base class of the lowerings of one resized axis."""
 
 from __future__ import annotations
 
@@ -20,46 +20,46 @@ from passes.cost.work import Sizes, Work
 from passes.emit.budget import CompileTimeCost
 from passes.emit.rewriting import Emitter
 
-MATRIX_MIXES = "a product with the sampling matrix multiplies what a position does not read by 0"
+MATRIX_MIXES = "a product with the sampling matrix multiplies positions that are not read by 0"
 
 
 @dataclass(frozen=True)
 class AxisForm(ABC):
-    """One way to contract one axis. `needs` are the ONNX ops that it writes."""
+    """Lowering of the contraction along one axis. `needs` are the ONNX ops that it creates."""
 
     needs: ClassVar[tuple[type[OnnxOp], ...]]
 
     def refuses(self, sampling: AxisSampling) -> str | None:
-        """Why the form does not fit the axis, None if it does."""
+        """Return why the form does not fit the axis, or None."""
         del sampling
         return None
 
     def spreads_nonfinite(self, sampling: AxisSampling) -> str | None:
-        """As `Strategy.spreads_nonfinite`, of a sampling that is not refused."""
+        """Do `Strategy.spreads_nonfinite` for a sampling that is not refused."""
         del sampling
         return None
 
     @abstractmethod
     def compile_time_cost(self, sampling: AxisSampling) -> CompileTimeCost:
-        """A bound on what checking and writing the axis builds at compile time."""
+        """Return a bound on the cost of checking and lowering the axis."""
 
     def works(self, work: Work, data: Sizes, axis: int, sampling: AxisSampling) -> None:
-        """As `Strategy.works`, for an axis of a tensor of these sizes."""
+        """Do `Strategy.works` for an axis of a tensor of these sizes."""
         del work, data, axis, sampling
 
     @abstractmethod
     def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
-        """Y positions of the axis to X. Only for a sampling that is not refused."""
+        """Lower the axis from Y positions to X. Only for a sampling that is not refused."""
 
 
 def axes_to_write(op: ResizeBackwardOp) -> list[tuple[int, AxisSampling]]:
-    """The axes with their samplings, the one that shrinks most first: it leaves least for the others."""
+    """Return the axes with their samplings, in order of shrinkage, which leaves least for the others."""
     axes: Sequence[tuple[int, AxisSampling]] = list(zip(op.axes, op.samplings, strict=True))
     return sorted(axes, key=lambda entry: Fraction(entry[1].x, entry[1].y))
 
 
 def axes_with_sizes(op: ResizeBackwardOp) -> Iterator[tuple[Sizes, int, AxisSampling]]:
-    """The axes to write with the sizes of what is there when it comes to each; all must be known."""
+    """Yield the axes in lowering order with the static sizes of the tensor at that point."""
     sizes = static_shape(op.diff_dst)
     assert sizes is not None
     for axis, sampling in axes_to_write(op):

@@ -1,9 +1,9 @@
-"""A sampling that repeats, every P positions to Q: one small matrix for all blocks of the axis.
+"""A sampling with period P -> Q: one small matrix for all blocks of the axis.
 
-The axis is reshaped into blocks of m P positions, without a copy, and all are multiplied by one matrix
-(m P, 1 + m Q + 1). Its outer columns are what a block gives to its neighbours; at the ends of the axis,
-where coordinates are clamped, they fall on the first and the last position themselves. `nearest` has no
-such columns where no position is shared.
+The axis is reshaped into blocks of m P positions, without a copy, and all are multiplied by one matrix (m P,
+1 + m Q + 1). Its outer columns are the contributions to neighbouring blocks; at the ends of the axis, where
+coordinates are clamped, they belong to the first and the last position. `nearest` has no such columns if no
+position is shared.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from passes.resize.axis_forms.base import as_dtype_of
 from passes.resize.axis_forms.periods import PeriodicForm, period_sizes, three_periods
 
 WIDTH = 16
-"""Columns of the matrix to aim at: as many as the runtime's kernels compute at once (AVX-512, f32)."""
+"""Desired columns of the matrix: as many as the runtime's kernels compute at once (AVX-512, f32)."""
 
 
 @dataclass(frozen=True)
 class Period:
-    """Blocks of `p` positions of diff_dst to `q` of diff_src, `count` of them.
+    """`count` blocks of `p` positions of diff_dst to `q` of diff_src.
 
-    `matrix` (p, before + q + after): what a block gives to the one before it, itself, the one behind it.
+    `matrix` (p, before + q + after): contributions of a block to the previous one, itself, the next one.
     """
 
     p: int
@@ -85,12 +85,12 @@ def period_of(sampling: AxisSampling) -> Period:
 
 
 def _sizes(sampling: AxisSampling) -> tuple[int, int, int]:
-    """Those whose matrix is nearest to WIDTH columns. A factor further from it is never nearest."""
+    """Return the sizes whose matrix is closest to WIDTH columns; larger factors are never the closest."""
     return period_sizes(sampling, 2 * WIDTH, lambda q: (abs(q + 2 - WIDTH), q))
 
 
 def _added(emit: Emitter, given: SSAValue, axis: int, period: Period) -> SSAValue:
-    """(.., count, before + q + after, ..) to (.., count, q, ..): neighbours' columns added to the ends."""
+    """Add neighbours' columns of (.., count, before + q + after, ..) to the ends: (.., count, q, ..)."""
     if not period.before and not period.after:
         return given
     widths = [1] * period.before + _ends(period.q) + [1] * period.after
@@ -108,17 +108,17 @@ def _added(emit: Emitter, given: SSAValue, axis: int, period: Period) -> SSAValu
 
 
 def _ends(q: int) -> list[int]:
-    """q as first position, middle and last."""
+    """Return q as first position, middle and last."""
     return [1] * q if q <= 2 else [1, q - 2, 1]
 
 
 def _shifted(
     emit: Emitter, left: SSAValue | None, right: SSAValue | None, axis: int, takes: tuple[range, range]
 ) -> SSAValue:
-    """What is added to one end of every block, (.., count, 1, ..): parts of the left and right columns.
+    """Return the contributions to one end of every block, (.., count, 1, ..), from the outer columns.
 
-    First positions: block 0 has its own left column, block b the right one of block b - 1.
-    Last positions: block b has the left column of block b + 1, the last its own right one.
+    First positions: block 0 gets its own left column, block b the right one of block b - 1.
+    Last positions: block b gets the left column of block b + 1, the last its own right one.
     """
     parts = [
         _part(emit, column, axis, take)

@@ -1,12 +1,12 @@
-"""A sampling that repeats, every P positions to Q: a Conv of stride m P with m Q output channels.
+"""A sampling with period P -> Q: a Conv of stride m P with m Q output channels.
 
-The axis is the height of images of one channel, what lies behind it their width (or it is the width, if
-nothing does). diff_src at Q b + q weighs the positions P b + first + k of diff_dst alike for every b, by
-w[q, k]: one output channel per q. onnxruntime reads such images where they are, without a reordering, and
-computes 16 channels at once; a Transpose puts the channels between the blocks.
+The axis is the height of images of one channel, the inner axes their width (or it is the width, if there are
+none). diff_src at Q b + q weights the positions P b + first + k of diff_dst alike for every b, by w[q, k]:
+one output channel per q. onnxruntime reads such images without reordering, and computes 16 channels at once;
+a Transpose moves the channels between the blocks.
 
-Clamped coordinates: what would fall on position -1 falls on 0, what would fall on X falls on X - 1. The few
-positions of diff_dst that do are weighed by themselves, and added to that end.
+Clamped coordinates: terms of position -1 belong to 0, those of X to X - 1. The few positions of diff_dst with
+such terms are weighted separately, and added to that end.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ CHANNELS = 16
 
 @dataclass(frozen=True)
 class Window:
-    """Windows of diff_dst, the b-th beginning at p b + first, to q positions of diff_src each.
+    """Windows of diff_dst, the b-th beginning at p b + first, for q positions of diff_src each.
 
-    `weights` (q, K). `begin` and `end` (k, 1) are what the first and the last k positions of diff_dst add
-    to the first and the last of diff_src.
+    `weights` (q, K). `begin` and `end` (k, 1) are the contributions of the first and the last k positions of
+    diff_dst to the first and the last of diff_src.
     """
 
     p: int
@@ -51,7 +51,7 @@ class Window:
 
     @property
     def pads(self) -> tuple[int, int]:
-        """Never negative, as a window covers its own block."""
+        """Pads, which are nonnegative, as a window covers its own block."""
         return -self.first, self.first + self.weights.shape[1] - self.p
 
 
@@ -83,7 +83,7 @@ class Convs(PeriodicForm):
         weights = work.constant((window.q, 1, *kernel))
         work.run("Conv", result, images, weights, strides=stride, pads=[*begin, *end])
         if not along:
-            # along the width it is a part of the reorder
+            # along the width it is fused with the reorder
             reorders(work, work.steps[-1:])
             work.run("Transpose", [result[axis] for axis in (0, 2, 1, 3)], result, perm=[0, 2, 1, 3])
         if window.begin.size or window.end.size:
@@ -109,9 +109,9 @@ def window_of(sampling: AxisSampling) -> Window:
     three = three_periods(sampling, p, q)
     columns = three.part(range(3 * p), range(q, 2 * q))
     used = np.flatnonzero(columns.any(axis=1))
-    # a window covers its own block, if with weights of 0: pads must not be negative
+    # a window covers its own block, with weights of 0 if need be: pads must be nonnegative
     low, high = min(int(used[0]), p), max(int(used[-1]), 2 * p - 1)
-    # the first and last of three blocks are clamped as those of the axis are, the middle one is not
+    # the first and last of three blocks are clamped like those of the axis, the middle one is not
     begin = three.part(range(p), range(1))[:, 0] - columns[p : 2 * p, 0]
     last = three.part(range(2 * p, 3 * p), range(3 * q - 1, 3 * q))[:, 0]
     end = last - columns[p : 2 * p, -1]
@@ -119,18 +119,18 @@ def window_of(sampling: AxisSampling) -> Window:
 
 
 def _trimmed(weights: np.ndarray) -> np.ndarray:
-    """A column without the zeros at its end."""
+    """Drop zeros at the end of a column."""
     used = np.flatnonzero(weights)
     return weights[: int(used[-1]) + 1 if len(used) else 0, None]
 
 
 def _sizes(sampling: AxisSampling) -> tuple[int, int, int]:
-    """As many channels as are computed at once; else the fewest."""
+    """Return as many channels as are computed at once; else the fewest."""
     return period_sizes(sampling, CHANNELS, lambda q: (max(0, q - CHANNELS), -q))
 
 
 def _convolved(emit: Emitter, images: SSAValue, window: Window) -> SSAValue:
-    """Images (N, 1, Y, I) to (N, blocks, q, I); images (N, 1, 1, Y) to (N, 1, blocks, q)."""
+    """Convolve images (N, 1, Y, I) to (N, blocks, q, I); images (N, 1, 1, Y) to (N, 1, blocks, q)."""
     along = 1 if shape_of(images)[2] == 1 else 0
     kernel, stride, begin, end = [1, 1], [1, 1], [0, 0], [0, 0]
     kernel[along], stride[along] = window.weights.shape[1], window.p
@@ -141,7 +141,7 @@ def _convolved(emit: Emitter, images: SSAValue, window: Window) -> SSAValue:
 
 
 def _with_ends(emit: Emitter, value: SSAValue, diff_dst: SSAValue, axis: int, window: Window) -> SSAValue:
-    """What the first and last positions of diff_dst add to those of the result."""
+    """Add the contributions of the first and last positions of diff_dst to those of the result."""
     if not (window.begin.size or window.end.size):
         return value
     x, y = (shape_of(tensor)[axis] for tensor in (value, diff_dst))
@@ -160,7 +160,7 @@ def _with_ends(emit: Emitter, value: SSAValue, diff_dst: SSAValue, axis: int, wi
 
 
 def _ends(x: int) -> list[int]:
-    """x positions as the first, those between and the last."""
+    """Return x positions as the first, those between and the last."""
     return [1, x - 2, 1] if x > 2 else [1, 1]
 
 

@@ -1,6 +1,6 @@
-"""The sampling matrix as it is: diff_src = M^T diff_dst with M (Y, X) of `AxisSampling.matrix`.
+"""The dense sampling matrix: diff_src = M^T diff_dst with M (Y, X) of `AxisSampling.matrix`.
 
-The last axis is multiplied from the right, any other from the left, with what lies behind it as columns.
+The last axis is multiplied from the right, any other from the left, with the inner axes as columns.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What each position of diff_src reads, gathered: tap after tap, weighted, added.
+"""Reads of each position of diff_src, gathered tap by tap, weighted and added.
 
-For axes with something behind them: Gather copies whole rows. A position that reads less than the others
-reads any row with weight 0; where all other weights are one number, a row of zeros that is added.
+For axes with inner axes: Gather copies whole rows. A position with fewer reads than others reads any row with
+weight 0; if all other weights are equal, a row of zeros that is appended.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from passes.resize.axis_forms.bands import Bands
 from passes.resize.axis_forms.base import AxisForm, as_dtype_of
 
 MOST_TAPS = 4
-"""More are read only where the matrix is too large to multiply, even in bands."""
+"""Limit on the taps, unless the matrix is too large to multiply, even in bands."""
 
 
 class Gathers(AxisForm):
@@ -40,7 +40,7 @@ class Gathers(AxisForm):
         return None
 
     def compile_time_cost(self, sampling: AxisSampling) -> CompileTimeCost:
-        """A position and a weight for each tap of each position of the result."""
+        """Count an index and a weight for each tap of each position of the result."""
         known = budget.evaluated(sampling)
         if budget.is_too_much(known):
             return known
@@ -51,7 +51,7 @@ class Gathers(AxisForm):
         _, weights = tables(sampling)
         if weights.all() or _is_common(weights, sampling.y):
             return None
-        return "a position that reads less than the others reads a row times 0"
+        return "a position with fewer reads than others multiplies a row by 0"
 
     def works(self, work: Work, data: Sizes, axis: int, sampling: AxisSampling) -> None:
         taps, result = most_taps(sampling), (*data[:axis], sampling.x, *data[axis + 1 :])
@@ -67,8 +67,8 @@ class Gathers(AxisForm):
 def gathered(
     emit: Emitter, value: SSAValue, axis: int, positions: np.ndarray, weights: np.ndarray
 ) -> SSAValue:
-    """For X positions of an axis the sum over taps of what they read, weighted; both are (taps, X), or
-    (taps, X..) where several axes are to be in place of the one."""
+    """Sum weighted reads for X positions of an axis; both tables are (taps, X), or (taps, X..) to replace the
+    axis by several."""
     y = shape_of(value)[axis]
     assert isinstance(y, int)
     if _is_common(weights, y):
@@ -87,8 +87,8 @@ def _tap(emit: Emitter, value: SSAValue, axis: int, rows: np.ndarray, factors: n
 
 
 def _is_common(weights: np.ndarray, y: int) -> bool:
-    """Whether all weights but zeros are one number, and a row of zeros behind y others costs less than
-    products with zeros: it copies the y, where there would be a product for each of X positions."""
+    """Return whether all nonzero weights are equal, and appending a row of zeros, which copies y rows, costs
+    less than products at X positions."""
     return bool(np.all((weights == 0) | (weights == weights.max()))) and (
         bool(weights.all()) or y <= 2 * weights[0].size
     )
@@ -97,8 +97,8 @@ def _is_common(weights: np.ndarray, y: int) -> bool:
 def _weighted_before(
     emit: Emitter, value: SSAValue, axis: int, positions: np.ndarray, weights: np.ndarray
 ) -> tuple[SSAValue, np.ndarray]:
-    """The value times its one weight, where there are fewer numbers than behind the Gathers, and with a row
-    of zeros for the positions whose weight is 0."""
+    """Multiply the value by its only weight, before the Gathers copy it, and append a row of zeros for
+    positions of weight 0."""
     rank, y = len(shape_of(value)), shape_of(value)[axis]
     assert isinstance(y, int)
     if weights.max() != 1:
@@ -113,13 +113,13 @@ def _weighted_before(
 
 @lru_cache(MOST)
 def most_taps(sampling: AxisSampling) -> int:
-    """The most positions of diff_dst that one of diff_src reads."""
+    """Return the largest number of positions of diff_dst that one of diff_src reads."""
     readers = map(sampling.readers, parts(range(sampling.x)))
     return max(1, *(int((end - first).max()) for first, end in readers))
 
 
 def tables(sampling: AxisSampling) -> tuple[np.ndarray, np.ndarray]:
-    """(taps, X) positions of diff_dst, int64, and their weights, in ascending order of position."""
+    """Return (taps, X) positions of diff_dst, int64, ascending, and their weights."""
     shape = (most_taps(sampling), sampling.x)
     positions, weights = np.zeros(shape, np.int64), np.zeros(shape)
     for columns in parts(range(sampling.x)):

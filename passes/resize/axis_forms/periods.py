@@ -1,7 +1,7 @@
-"""Samplings that repeat.
+"""Periodic samplings.
 
-With the step S = X / Y = Q / P in lowest terms, t(y + P) = t(y) + Q: every P positions of diff_dst are
-sampled alike, Q positions of diff_src further on. The same holds of m periods together.
+With the step S = X / Y = Q / P in lowest terms, t(y + P) = t(y) + Q: the sampling of diff_dst repeats after P
+positions, Q positions of diff_src further on. The same holds for m periods together.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from passes.resize.axis_forms.base import MATRIX_MIXES, AxisForm
 
 
 class PeriodicForm(AxisForm, ABC):
-    """A form whose numbers are read off the middle of three periods, and the ends of the axis."""
+    """Form whose numbers are read off the middle of three periods, and the ends of the axis."""
 
     NODES: ClassVar[int]
-    """How many are written, at most."""
+    """Limit on the nodes created."""
 
     @abstractmethod
     def sizes(self, sampling: AxisSampling) -> tuple[int, int, int]:
-        """What a part of the axis reads and gives, and how many parts there are."""
+        """Return the positions that a part of the axis reads and yields, and the number of parts."""
 
     def refuses(self, sampling: AxisSampling) -> str | None:
         return no_period(sampling)
@@ -41,7 +41,7 @@ class PeriodicForm(AxisForm, ABC):
 
 
 def no_period(sampling: AxisSampling) -> str | None:
-    """Why no part of the axis repeats, None if one does."""
+    """Return why the sampling has no period, or None."""
     if sampling.step != Fraction(sampling.x, sampling.y):
         return f"the step {sampling.step} is not X / Y = {sampling.x}/{sampling.y}: no period divides both"
     if math.gcd(sampling.x, sampling.y) < 2:
@@ -52,7 +52,7 @@ def no_period(sampling: AxisSampling) -> str | None:
 def period_sizes(
     sampling: AxisSampling, most: int, dearness: Callable[[int], tuple[int, int]]
 ) -> tuple[int, int, int]:
-    """P, Q and how many: of up to `most` periods together, two or more times, the least dear of m Q."""
+    """Return m P, m Q and the count (2 or more): of up to `most` periods, with least `dearness`."""
     common = math.gcd(sampling.x, sampling.y)
     p, q = sampling.y // common, sampling.x // common
     multiples = [m for m in range(1, min(common // 2, most) + 1) if common % m == 0]
@@ -61,5 +61,5 @@ def period_sizes(
 
 
 def three_periods(sampling: AxisSampling, p: int, q: int) -> AxisSampling:
-    """Three blocks of p positions of diff_dst to q of diff_src. The middle one is clamped nowhere."""
+    """Return three blocks of p positions of diff_dst to q of diff_src; the middle one is not clamped."""
     return AxisSampling(3 * q, 3 * p, sampling.step, sampling.interpolation, sampling.coordinates)

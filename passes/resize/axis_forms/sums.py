@@ -1,7 +1,7 @@
 """Enlarging by a whole factor r with `nearest`: every position of diff_src sums r positions of diff_dst.
 
-As (.., X, r, inner) that is a ReduceSum over r. With few numbers behind the axis ReduceSum is slow, most of
-all with one; there r Gathers take one position of r each, and are added.
+As (.., X, r, inner) that is a ReduceSum over r. With few inner elements ReduceSum is slow, most of all with
+one; then r Gathers take one of the r positions each, and are added.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from passes.resize.axis_forms.base import AxisForm
 
 MOST_GATHERS, MOST_GATHERS_OF_ONE = 8, 4
 SHORT_RUN = 1024
-"""Up to such numbers of Gathers are quicker than ReduceSum, with nothing behind the axis or so many numbers
-at most: with 32 behind 0.5 against 2.9 ms (2x160x160 halved), on the last axis 0.27 against 0.81 (640 rows
-to 320), with 512 behind the same (onnxruntime 1.31, AMD EPYC)."""
+"""Limits up to which Gathers are faster than ReduceSum, with so many inner elements at most, or none: with 32
+inner 0.5 against 2.9 ms (2x160x160 halved), on the last axis 0.27 against 0.81 (640 rows to 320), with 512
+inner the same (onnxruntime 1.31, AMD EPYC)."""
 
 
 class Sums(AxisForm):
@@ -41,7 +41,7 @@ class Sums(AxisForm):
         return _not_sums(sampling)
 
     def compile_time_cost(self, sampling: AxisSampling) -> CompileTimeCost:
-        """No constant; that all positions are summed alike is seen from the taps of each."""
+        """Count no constants; checking that all positions are summed alike reads the taps of each."""
         return budget.evaluated(sampling) + CompileTimeCost(nodes=2 * MOST_GATHERS + 2)
 
     def works(self, work: Work, data: Sizes, axis: int, sampling: AxisSampling) -> None:
@@ -68,7 +68,7 @@ class Sums(AxisForm):
         if len(known) == len(behind) and _is_gathered(ratio, known):
             return _positions_added(emit, reshape(emit, value, [*outer, ratio, *behind]), axis + 1, ratio)
         if behind and len(known) == len(behind) and math.prod(known) == 1:
-            # with an axis of one behind the one that is summed ReduceSum takes a hundred times as long
+            # with an inner axis of size 1 ReduceSum takes a hundred times as long
             return reshape(emit, _reduced(emit, value, [*outer, ratio], axis + 1), [*outer, *behind])
         return _reduced(emit, value, [*outer, ratio, *behind], axis + 1)
 
@@ -83,7 +83,7 @@ def _reduced(emit: Emitter, value: SSAValue, sizes: Sequence[Size], axis: int) -
 
 
 def _positions_added(emit: Emitter, value: SSAValue, axis: int, count: int) -> SSAValue:
-    """The sum of the `count` positions of an axis, which is gone then."""
+    """Sum the `count` positions of an axis, and drop it."""
     places = (np.array(i, np.int64) for i in range(count))
     return added(emit, (emit(onnx.GatherOp(value, emit.constant(place), axis=axis)) for place in places))
 

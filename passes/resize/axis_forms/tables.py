@@ -1,8 +1,7 @@
-"""What each position of diff_src reads, gathered at once, weighted and summed: strict about IEEE numbers.
+"""Reads of each position of diff_src, gathered at once, weighted and summed; strict about IEEE numbers.
 
-A position reads `taps` rows of diff_dst by a table (X, taps). One that reads fewer than the others reads
-a row of zeros behind the last, with weight 0: nothing of the data is multiplied by what it is not
-connected with.
+A position reads `taps` rows of diff_dst by a table (X, taps). One with fewer reads than others reads a row of
+zeros after the last, with weight 0, so that unrelated data is not multiplied by 0.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from passes.resize.axis_forms.gathers import most_taps, tables
 
 
 class Tables(AxisForm):
-    """Takes every sampling; the gathered rows are X times the most that a position reads."""
+    """Fits every sampling; the gathered rows are X times the most reads of a position."""
 
     needs: ClassVar = (onnx.PadOp, onnx.GatherOp, onnx.MulOp, onnx.ReduceSumOp)
 
     def compile_time_cost(self, sampling: AxisSampling) -> CompileTimeCost:
-        """The tables, and the rows that they gather."""
+        """Count the tables, and the rows that they gather."""
         known = budget.evaluated(sampling)
         if budget.is_too_much(known):
             return known
@@ -46,7 +45,7 @@ class Tables(AxisForm):
 def weighted_sums(
     emit: Emitter, value: SSAValue, axis: int, positions: SSAValue, weights: SSAValue
 ) -> SSAValue:
-    """The axis, of Y positions, by tables (X, taps): X positions. Position Y is a row of zeros."""
+    """Contract an axis of Y positions by tables (X, taps) to X positions. Position Y is a row of zeros."""
     rank = len(shape_of(value))
     pads = [0] * (2 * rank)
     pads[rank + axis] = 1
