@@ -1,1 +1,1 @@
-"""Orders of axes: of the ops and tensors of a graph, and what a change of order costs."""
+"""Axis orders of ops and tensors, and the cost of changing them."""

@@ -1,4 +1,4 @@
-"""Ops between convolutions as onnxruntime's CPU provider keeps them in blocks of channels (NCHWc)."""
+"""Blocked (NCHWc) equivalents of ops between convolutions, for onnxruntime's CPU provider."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from passes.emit.steep_lines import Line, line_from, squared_step
 from passes.layout.orders import reduced_axes
 
 MOST_READERS = 64
-"""Of a tensor that more ops read nothing changes: each of them would be asked about all others."""
+"""Limit on the readers of a tensor: each would be compared with all others."""
 
 MOST_POOLED = 2**14
-"""The terms of a mean that a pool may add up: 112 x 112 and less."""
+"""Limit on the terms of a mean computed by a pool: 112 x 112 and less."""
 
 WRITTEN, REPEATED = 0.5, 0.7
-"""Passes over a result more than for the op itself: by a convolution of 1 x 1, by an upsampling."""
+"""Additional passes over a result: of a 1 x 1 convolution, of an upsampling."""
 
 NATIVE = (onnx.ReluOp, onnx.SigmoidOp, onnx.TanhOp, onnx.HardSigmoidOp, onnx.HardSwishOp)
-"""The runtime writes HardSwish as a HardSigmoid and a product, before it looks for blocks."""
+"""Blocked activations. The runtime decomposes HardSwish into HardSigmoid and Mul before it chooses blocks."""
 
 ABSORBED = (onnx.EqualOp, onnx.AbsOp)
-"""What a form may stand for beside its op, where nothing else reads that."""
+"""Ops that a form may absorb if nothing else reads them."""
 
 POOLS = (onnx.MaxPoolOp, onnx.AveragePoolOp, onnx.GlobalAveragePoolOp)
 
@@ -45,9 +45,9 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Form:
-    """How an op is written in blocks: what it reads there, and `extra` passes over its result.
+    """Blocked equivalent of an op: its blocked operands, and `extra` passes over its result.
 
-    `write` gets the operands in blocks. `inner` is what an op reads that this one stands for, too.
+    `write` takes the blocked operands. `inner` are operands of absorbed ops.
     """
 
     operands: tuple[SSAValue, ...]
@@ -57,7 +57,7 @@ class Form:
 
 
 def blocked_shape(value: SSAValue) -> Shape | None:
-    """Of a tensor that may be in blocks."""
+    """Return the shape of a tensor that may be blocked."""
     if not has_rank(value) or element_type_of(value) != f32:
         return None
     shape = static_shape(value)
@@ -67,7 +67,7 @@ def blocked_shape(value: SSAValue) -> Shape | None:
 
 
 def kernel_of(op: Operation) -> str | None:
-    """The blocked kernel of a convolution or a pool."""
+    """Return the blocked kernel of a convolution or a pool."""
     if not isinstance(op, (onnx.ConvOp, *POOLS)) or blocked_shape(op.results[0]) is None:
         return None
     if isinstance(op, onnx.GlobalAveragePoolOp):
@@ -78,16 +78,16 @@ def kernel_of(op: Operation) -> str | None:
 
 
 def _is_whole(value: SSAValue) -> bool:
-    """Pools and upsampling have no blocks that are filled in part."""
+    """Return whether all blocks are full, as pools and upsampling require."""
     shape = blocked_shape(value)
     return shape is not None and shape[1] % BLOCK == 0
 
 
-# What may be written in blocks
+# Blocked forms
 
 
 def form_of(op: Operation) -> Form | None:
-    """None where an op has no form in blocks."""
+    """Return the blocked form of an op, or None."""
     writer = _FORMS.get(type(op))
     if writer is None or blocked_shape(op.results[0]) is None:
         return None
@@ -105,8 +105,8 @@ def _has_many_readers(value: SSAValue) -> bool:
 
 
 def stays(op: Operation, form: Form) -> bool:
-    """Whether onnxruntime keeps an op in blocks as it is written, if the operands of its form are: by a
-    kernel, or a product with a number for each channel as a convolution of its own."""
+    """Return whether onnxruntime keeps an op blocked, given blocked operands: by a kernel, or a per-channel
+    product that becomes a convolution."""
     is_native = isinstance(op, NATIVE) or (isinstance(op, OnnxOp) and op.onnx_name() in ELEMENTWISE)
     return is_native and (form.extra == 0 or (isinstance(op, onnx.MulOp) and _is_scaling(op)))
 
@@ -127,7 +127,7 @@ def _native(op: Operation) -> Form | None:
 
 
 def _per_channel(value: SSAValue, shape: Shape) -> np.ndarray | None:
-    """A constant that is one number, or one for each channel."""
+    """Return a constant of one element, or one per channel, as a vector."""
     known = constant_of(value)
     if known is None:
         return None
@@ -138,7 +138,7 @@ def _per_channel(value: SSAValue, shape: Shape) -> np.ndarray | None:
 
 
 def scaled(emit: Emitter, data: SSAValue, factor: np.ndarray, offset: np.ndarray | None) -> SSAValue:
-    """data * factor + offset, each a number for each channel."""
+    """Compute data * factor + offset, both per channel."""
     channels = len(factor)
     bias = None if offset is None else emit.constant(offset.astype(np.float32))
     weights = emit.constant(factor.astype(np.float32).reshape(channels, 1, 1, 1))
@@ -234,8 +234,8 @@ def _clip(op: Operation) -> Form | None:
 
 
 def _hard_sigmoid(op: Operation) -> Form | None:
-    """Of |x|: x x in its place where it is a step, else, where it falls from a number above 1, the product of
-    both sides, of which one is 1."""
+    """For HardSigmoid of |x|: of x * x if it is a step, or, if it falls from above 1, the product of both
+    sides, of which one is 1."""
     assert isinstance(op, onnx.HardSigmoidOp)
     inner = op.operands[0].owner
     alpha, beta = op.call().attribute("alpha", 0.2), op.call().attribute("beta", 0.5)
@@ -254,7 +254,7 @@ def _hard_sigmoid(op: Operation) -> Form | None:
 
 
 def _clip_mask(op: Operation) -> Form | None:
-    """Cast(Clip(x) == x) of a derivative: two steps. NaN gives NaN, so a model's own comparison stays."""
+    """Form of a derivative's Cast(Clip(x) == x): two steps. NaN gives NaN, so comparisons of a model stay."""
     compared = op.operands[0].owner
     if MASK not in op.attributes:
         return None
@@ -280,7 +280,7 @@ def _within(compared: onnx.EqualOp, data: SSAValue, bounds: tuple[float, float] 
 
 
 def _steps(low: float, high: float) -> tuple[Line, Line] | None:
-    """Of what is 1 from a bound on, inclusive, and up to the other."""
+    """Return the lines of the steps at both inclusive bounds."""
     first, second = line_from(low), line_from(-high)
     if first is None or second is None:
         return None
@@ -288,7 +288,7 @@ def _steps(low: float, high: float) -> tuple[Line, Line] | None:
 
 
 def _mean(op: Operation) -> Form | None:
-    """A sum of a derivative's only: by the mean its rounding is another one."""
+    """Form of a mean, or of a derivative's sum, whose rounding it changes."""
     if isinstance(op, onnx.ReduceSumOp) and SUM not in op.attributes:
         return None
     data = op.operands[0]

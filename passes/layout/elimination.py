@@ -1,9 +1,9 @@
-"""The least sum of tables over variables with few values each, by eliminating one variable after the other.
+"""Minimization of a sum of tables over discrete variables, by variable elimination.
 
-min over x of sum over f of f(x[scope of f]). A variable is eliminated by adding up the tables that look at
-it, and keeping the least over its values for each value of the others (bucket elimination, Dechter 1999).
-Those that have the fewest neighbours go first, so that chains, trees, ladders and U-shapes take tables of a
-few entries, and time linear in the number of variables.
+min over x of sum over f of f(x[scope of f]). A variable is eliminated by summing the tables over it, and
+taking the minimum for each combination of its neighbours (bucket elimination, Dechter 1999). Variables with
+the fewest neighbours go first, so that chains, trees, ladders and U-shapes need tables of a few entries, and
+time linear in the number of variables.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from math import prod
 import numpy as np
 
 MOST_ENTRIES = 2**16
-"""Of a table. Beyond it the variable with the most neighbours keeps its first value: the sum may be above the
-least one then. Training steps of residual networks take 20,000, with squeeze and excitation 60,000."""
+"""Limit on the entries of a table. Beyond it the variable with most neighbours is fixed to its first value,
+which may miss the minimum. Training steps of residual networks take 20,000, with SE blocks 60,000."""
 
 Scope = tuple[int, ...]
-"""Variables, ascending: the axes of a table."""
+"""Variables in ascending order: the axes of a table."""
 
 
 def least(sizes: Sequence[int], tables: Iterable[tuple[Scope, np.ndarray]]) -> list[int]:
-    """The index of a value for each variable, of which there are `sizes[v]`; the first of equal ones."""
+    """Return the index of the best of `sizes[v]` values for each variable v; the first of equal ones."""
     problem = _Problem(sizes)
     for scope, table in tables:
         problem.add(scope, table)
@@ -36,7 +36,7 @@ class _Problem:
     sizes: Sequence[int]
     tables: list[tuple[Scope, np.ndarray]] = field(default_factory=list)
     seen_by: list[set[int]] = field(init=False)
-    """Of each variable, the places of the tables that look at it."""
+    """Per variable, the indices of the tables over it."""
 
     fixed: dict[int, int] = field(default_factory=dict)
 
@@ -74,14 +74,14 @@ class _Problem:
         return [values[variable] for variable in range(len(self.sizes))]
 
     def _around(self, variable: int) -> Scope:
-        """The variable and those that share a table with it."""
+        """Return the variable and those that share a table with it."""
         return tuple(sorted({variable, *(v for i in self.seen_by[variable] for v in self.tables[i][0])}))
 
     def _entries(self, variable: int) -> int:
         return prod(self.sizes[v] for v in self._around(variable))
 
     def _taken(self, variable: int) -> list[tuple[Scope, np.ndarray]]:
-        """The tables that look at a variable, which are gone then."""
+        """Remove and return the tables over a variable."""
         places = sorted(self.seen_by[variable])
         for place in places:
             for v in self.tables[place][0]:
@@ -89,7 +89,7 @@ class _Problem:
         return [self.tables[place] for place in places]
 
     def _eliminate(self, variable: int) -> tuple[Scope, np.ndarray]:
-        """The best index of a variable by those of its neighbours."""
+        """Return the best index of a variable as a function of its neighbours."""
         around = self._around(variable)
         total = np.zeros([self.sizes[v] for v in around])
         for scope, table in self._taken(variable):

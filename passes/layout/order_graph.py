@@ -1,6 +1,6 @@
-"""A function as tensors and the ops that could read and write them in other orders of their axes.
+"""A function as tensors, and ops that can read and write them in other axis orders.
 
-Transposes are no ops here: what they make is the tensor that they read, in another order.
+Transposes are not ops here: their result is the tensor that they read, in another order.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from passes.layout.orders import (
 from passes.layout.runtime_fusions import fused_ops
 
 Choice = dict[Operation, Order]
-"""The order of each op of free layout."""
+"""Order of each op of free layout."""
 
 
 @dataclass(eq=False)
 class Tensor:
-    """A value and all that Transposes make of it, with orders relative to the value.
+    """A value and all its Transposes, with orders relative to the value.
 
-    A value without a rank has the empty order. `fixed` are the orders in which ops that do not move read it,
-    the function's return included, `within` those of them that are not only returned. `readers` are the ops
-    that move, each with the order in which it reads now.
+    A value without a rank has the empty order. `fixed` are the orders in which ops of fixed layout, including
+    the return, read it; `within` is that without the return. `readers` are the ops of free layout, each with
+    the order that it reads now.
     """
 
     value: SSAValue
@@ -55,38 +55,38 @@ class Tensor:
 
     @cached_property
     def maker(self) -> Operation | None:
-        """The op whose result it is, if that has the order in which the op works."""
+        """The op that defines the value, if the value has that op's order."""
         owner = self.value.owner
         return owner if isinstance(owner, Operation) and not _stays(owner) else None
 
     def free_ops(self) -> list[Operation]:
-        """What makes it, if that is an op, and the ops of free layout that read it."""
+        """Return the op of free layout that defines the tensor, if any, and those that read it."""
         made = [] if self.maker is None else [self.maker]
         return [*made, *(op for op, _ in self.readers)]
 
     def made(self, choice: Choice) -> Order:
-        """The order in which it is made."""
+        """Return the order in which the tensor is defined."""
         return self.given if self.maker is None else choice.get(self.maker, self.given)
 
     def needs(self, choice: Choice) -> set[Order]:
-        """The orders in which it is read."""
+        """Return the orders in which it is read."""
         return self.fixed | self.between(choice)
 
     def between(self, choice: Choice) -> set[Order]:
-        """The orders in which ops read it, other than the return."""
+        """Return the orders in which ops other than the return read it."""
         return self.within | {compose(read, choice[op]) for op, read in self.readers}
 
 
 Place = tuple[Tensor, Order]
-"""What an operand is: a tensor in an order."""
+"""An operand: a tensor in an order."""
 
 
 @dataclass(eq=False)
 class Component:
-    """Ops of free layout that tensors connect, and the orders that anything of them suggests.
+    """Ops of free layout connected by tensors, and the orders that they suggest.
 
-    A convolution suggests the order of its other layout, a Transpose whatever lies between layouts; an
-    op that takes any order suggests none. `transposed` tells whether there is a Transpose among them.
+    A convolution suggests the order of its other layout, a Transpose those between layouts, other ops none.
+    `transposed`: one of the tensors is transposed.
     """
 
     ops: list[Operation] = field(default_factory=list)
@@ -96,8 +96,8 @@ class Component:
 
 @dataclass
 class OrderGraph:
-    """`operands` has what each op but Transposes reads, its regions included, `reads` the data of each op
-    that moves; all are in the order of the function."""
+    """`operands` are those of each op but Transposes, captures included; `reads` the data of each op of free
+    layout. Both are in program order."""
 
     tensors: dict[SSAValue, Tensor] = field(default_factory=dict)
     operands: dict[Operation, list[Place]] = field(default_factory=dict)
@@ -151,14 +151,14 @@ class OrderGraph:
         return list(found.values())
 
     def _around(self, op: Operation, places: Sequence[Place]) -> list[Tensor]:
-        """What an op reads and makes that moves with it."""
+        """Return the tensors read and defined by an op that change order with it."""
         made = [self.tensors[op.results[0]]] if is_result_transposable(op) else []
         return [*(tensor for tensor, _ in places), *made]
 
     def write(self, choice: Choice) -> None:
-        """Give each op of free layout its order, in place, with no more Transposes than that takes.
+        """Rewrite each op of free layout to its order, with as few Transposes as possible.
 
-        Transposes that nobody reads any more are left to be swept up.
+        Dead Transposes remain.
         """
         written = {tensor: TensorLayouts(tensor, tensor.made(choice)) for tensor in self.tensors.values()}
         replaced: list[Operation] = []
@@ -187,7 +187,7 @@ class OrderGraph:
 
 @dataclass
 class TensorLayouts:
-    """The values that a tensor is there in, by their orders."""
+    """The values of a tensor, by order."""
 
     tensor: Tensor
     made: Order
@@ -212,7 +212,7 @@ class TensorLayouts:
 
 
 def _moved(op: Operation, order: Order, data: Sequence[SSAValue]) -> SSAValue:
-    """Put the op in another order beside itself; its new result."""
+    """Create the op in another order before the original; return its result."""
     block, emit = op.parent_block(), Emitter()
     assert block is not None
     result = emit(moved(op, order, data, emit))
@@ -224,7 +224,7 @@ def _moved(op: Operation, order: Order, data: Sequence[SSAValue]) -> SSAValue:
 
 
 def _erase_transposes(op: onnx.TransposeOp) -> None:
-    """What a replaced op gave was read by Transposes only, and these by no more than such."""
+    """Erase a Transpose of a replaced op, and its readers, which are Transposes as well."""
     found = [op]
     for transpose in found:
         for use in transpose.transposed.uses:
@@ -237,12 +237,12 @@ def _erase_transposes(op: onnx.TransposeOp) -> None:
 
 @dataclass
 class _Joined:
-    """Disjoint sets of tensors, each known by one of its members."""
+    """Disjoint sets of tensors (union-find)."""
 
     towards: dict[Tensor, Tensor] = field(default_factory=dict)
 
     def first(self, tensor: Tensor) -> Tensor:
-        """The one that stands for the set of a tensor; what is passed on the way is nearer to it then."""
+        """Return the representative of a tensor's set, with path compression."""
         while (nearer := self.towards.setdefault(tensor, tensor)) is not tensor:
             self.towards[tensor] = self.towards[nearer]
             tensor = self.towards[nearer]
@@ -255,7 +255,7 @@ class _Joined:
 
 
 def _stays(op: Operation) -> bool:
-    """Whether the op moves, and its result does not."""
+    """Return whether the op has a free layout and its result does not."""
     return bool(orders_of(op)) and not is_result_transposable(op)
 
 

@@ -1,7 +1,6 @@
-"""Ops that can be written for any order of their data's axes: which they are, and how they move.
+"""Ops that work in any axis order of their data, and their rewriting.
 
-An order is a permutation as Transpose takes it: axis i of a tensor in an order is axis order[i] of the
-tensor as it is given.
+An order is a permutation as in Transpose: axis i of the reordered tensor is axis order[i] of the original.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ Order = tuple[int, ...]
 OpT = TypeVar("OpT", bound=Operation)
 
 ON_AXES = (ResizeBackwardOp, ResizeBackwardDynamicOp, TakeWindowOp)
-"""Ops with an attribute `axes` into their first operand."""
+"""Ops with an attribute `axes` that refers to their first operand."""
 
 ELEMENTWISE = (
     traits.FUNCTIONS
@@ -39,15 +38,15 @@ ELEMENTWISE = (
     | traits.TESTS
     | traits.BROADCASTING - frozenset(("StringConcat",))
 )
-"""Ops that take any order, if all their operands are in it: sums of gradients, masks."""
+"""Ops that work in any order shared by all operands: sums of gradients, masks."""
 
 ON_FIRST = traits.CONVERSIONS | traits.BOUNDED | frozenset(("Pad",))
-"""Ops that take any order of their first operand, whatever the others are."""
+"""Ops that work in any order of their first operand alone."""
 
 
 @lru_cache
 def compose(first: Order, then: Order) -> Order:
-    """The order that a tensor in order `first` has after a Transpose by `then`."""
+    """Return the order of a tensor in order `first` after a Transpose by `then`."""
     return tuple(first[axis] for axis in then)
 
 
@@ -61,7 +60,7 @@ def identity(rank: int) -> Order:
 
 
 def layout_orders(rank: int) -> list[Order]:
-    """What a Transpose between the layouts may do to a tensor of that rank; nothing to one of rank 0."""
+    """Return the permutations between layouts for tensors of a rank; none for rank 0."""
     if rank == 0:
         return []
     pairs = [(source, target) for source in DATA_LAYOUTS for target in DATA_LAYOUTS]
@@ -69,11 +68,8 @@ def layout_orders(rank: int) -> list[Order]:
 
 
 def transposable_operands(op: Operation) -> tuple[int, ...]:
-    """Which operands move with an op of free layout: the first, all of a gradient of windows, or all of the
-    result's rank.
-
-    What has a lower rank broadcasts along the first axes, and is given axes of size 1 where the op moves.
-    """
+    """Return the operands that change order with an op: the first, all of a gradient of windows, or those of
+    the result's rank. One of lower rank broadcasts along the first axes, and gets axes of size 1."""
     if isinstance(op, WindowedGradOp):
         return tuple(range(len(op.operands)))
     if _kind(op) not in ELEMENTWISE:
@@ -83,28 +79,25 @@ def transposable_operands(op: Operation) -> tuple[int, ...]:
 
 
 def data_of(op: Operation) -> list[SSAValue]:
-    """The operands that move with an op of free layout."""
+    """Return the operands that change order with an op."""
     return [op.operands[index] for index in transposable_operands(op)]
 
 
 def is_result_transposable(op: Operation) -> bool:
-    """Whether the result of an op of free layout has the order of the data: that of a reduction may lack
-    axes, and weights have an order of their own."""
+    """Return whether the result of an op has the order of the data: a reduction may drop axes, and weights
+    have another layout."""
     if isinstance(op, WindowedGradOp):
         return op.RESULTS[0] in op.LAYOUT_PORTS
     return len(shape_of(op.results[0])) == len(shape_of(op.operands[transposable_operands(op)[0]]))
 
 
 def _kind(op: Operation) -> str:
-    """ONNX's name of an op of its dialect."""
+    """Return the ONNX name of an op of its dialect."""
     return op.name.removeprefix("onnx.")
 
 
 def orders_of(op: Operation) -> list[Order]:
-    """The orders of its data and its result for which an op can be written, as given first.
-
-    Empty for an op that is bound to the order that it has.
-    """
+    """Return the orders in which an op can work, the current one first; empty for a fixed layout."""
     if isinstance(op, LayoutOp | WindowedGradOp):
         given = op.layout
         return [
@@ -116,21 +109,21 @@ def orders_of(op: Operation) -> list[Order]:
 
 
 def _keeps(op: Operation, order: Order) -> bool:
-    """Whether the axes that a reduction leaves follow each other as before."""
+    """Return whether the axes left by a reduction keep their relative order."""
     axes = reduced_axes(op)
     left = [axis for axis in order if axis not in axes]
     return is_result_transposable(op) or left == sorted(left)
 
 
 def reduced_axes(op: Operation) -> tuple[int, ...]:
-    """The axes of a reduction, counted from the first; () if it has none, or only run time knows them."""
+    """Return the nonnegative axes of a reduction; () if there are none, or they are dynamic."""
     given = constant_value(op.operands[1]) if len(op.operands) > 1 else None
     rank = len(shape_of(op.operands[0]))
     return () if given is None else tuple(sorted(int(axis) % rank for axis in given))
 
 
 def _free_rank(op: Operation) -> int:
-    """The rank of the data of an op that takes any order; 0 for others, and where layouts mean nothing."""
+    """Return the rank of the data of an op that works in any order, 0 for any other op or rank."""
     kind = _kind(op)
     if not isinstance(op, ON_AXES) and kind not in ELEMENTWISE | ON_FIRST | traits.REDUCTIONS:
         return 0
@@ -148,12 +141,12 @@ def _free_rank(op: Operation) -> int:
 
 
 def reordered(value: SSAValue, order: Order) -> TensorType:
-    """The type of a tensor in another order."""
+    """Return the type of a tensor in another order."""
     return tensor_type(element_type_of(value), [shape_of(value)[axis] for axis in order])
 
 
 def moved(op: OpT, order: Order, data: Sequence[SSAValue], emit: Emitter) -> OpT:
-    """The op on `data`, its `data_of` in one of its `orders_of`; so is its result then, if it moves."""
+    """Return the op in one of its `orders_of`, reading `data` for its `data_of`."""
     properties = dict(op.properties)
     moving = dict(zip(transposable_operands(op), data, strict=True))
     operands = [moving.get(index, operand) for index, operand in enumerate(op.operands)]
@@ -187,7 +180,7 @@ def moved(op: OpT, order: Order, data: Sequence[SSAValue], emit: Emitter) -> OpT
 
 
 def _spread(value: SSAValue, order: Order, emit: Emitter) -> SSAValue:
-    """A tensor that broadcasts along the last axes, with axes of size 1 between its own for an order."""
+    """Reorder an operand that broadcasts along the last axes, inserting axes of size 1."""
     rank, own = len(order), len(shape_of(value))
     if own == 0:
         return value
@@ -204,9 +197,9 @@ def _spread(value: SSAValue, order: Order, emit: Emitter) -> SSAValue:
 
 @contextmanager
 def layout_variant(op: OpT, order: Order, data: Sequence[SSAValue] = ()) -> Generator[OpT]:
-    """`moved`, in no block, for as long as the context lasts.
+    """Yield a `moved` op, in no block, while the context lasts.
 
-    It reads `data`, or values that are nothing but their types.
+    It reads `data`, or by default block arguments of the same types.
     """
     data = data or Block(arg_types=[reordered(value, order) for value in data_of(op)]).args
     other = moved(op, order, data, Emitter())
@@ -217,6 +210,6 @@ def layout_variant(op: OpT, order: Order, data: Sequence[SSAValue] = ()) -> Gene
 
 
 def subsets(orders: Sequence[Order]) -> Iterator[frozenset[Order]]:
-    """All subsets, smaller ones before those that contain them."""
+    """Yield all subsets, each after its own subsets."""
     for bits in range(1 << len(orders)):
         yield frozenset(order for i, order in enumerate(orders) if bits >> i & 1)

@@ -1,4 +1,4 @@
-"""Ops that onnxruntime fuses with their neighbours: a Transpose between them would prevent it."""
+"""Ops that onnxruntime fuses with their neighbours, which a Transpose in between would prevent."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from dialects.support.constants import constant_value
 from dialects.support.shapes import has_rank, shape_of
 
 PRODUCTS = (onnx.ConvOp, onnx.ConvTransposeOp, onnx.GemmOp, onnx.MatMulOp)
-"""Their kernels take a bias, a factor, or an activation."""
+"""Ops whose kernels accept a bias, a factor, or an activation."""
 
 NORMALIZATIONS = (onnx.LayerNormalizationOp, onnx.RMSNormalizationOp)
 
 
 def fused_ops(function: FuncOp) -> set[Operation]:
-    """The elementwise ops and reductions of a function that become part of a fused op."""
+    """Return the elementwise ops and reductions of a function that onnxruntime fuses."""
     found: set[Operation] = set()
     for op in function.body.block.ops:
         if _follows_product(op) or _precedes_normalization(op):
@@ -32,19 +32,19 @@ def fused_ops(function: FuncOp) -> set[Operation]:
 
 
 def _follows_product(op: Operation) -> bool:
-    """Whether an op is the only reader of a product, and has no other operand than constants."""
+    """Return whether an op is the only reader of a product, with constants as its other operands."""
     data = [value for value in op.operands if constant_value(value) is None]
     is_elementwise = isinstance(op, OnnxOp) and op.onnx_name() in traits.FUNCTIONS | traits.BROADCASTING
     return is_elementwise and len(data) == 1 and isinstance(data[0].owner, PRODUCTS) and data[0].has_one_use()
 
 
 def _precedes_normalization(op: Operation) -> bool:
-    """Whether an op is a sum that is normalised."""
+    """Return whether an op is a sum that is normalized."""
     return isinstance(op, onnx.AddOp) and any(isinstance(use.operation, NORMALIZATIONS) for use in op.C.uses)
 
 
 def _normalization(op: onnx.DivOp | onnx.ReciprocalOp) -> Iterator[Operation]:
-    """The ops of a LayerNormalization or RMSNormalization over the last axis that is written out, given its
+    """Yield the ops of a decomposed LayerNormalization or RMSNormalization over the last axis, given its
     division; none for any other division."""
     roots = list[Operation]()
     inner = op.operands[-1].owner
@@ -69,7 +69,7 @@ def _normalization(op: onnx.DivOp | onnx.ReciprocalOp) -> Iterator[Operation]:
 
 
 def _scale_and_shift(op: Operation) -> Iterator[Operation]:
-    """The multiplication by a constant behind an op, and the addition of one behind that."""
+    """Yield the multiplication by a constant after an op, and the addition of one after that."""
     for kind in (onnx.MulOp, onnx.AddOp):
         reader = op.results[0].get_user_of_unique_use()
         if not isinstance(reader, kind) or all(constant_value(value) is None for value in reader.operands):
@@ -79,7 +79,7 @@ def _scale_and_shift(op: Operation) -> Iterator[Operation]:
 
 
 def _data(op: Operation) -> SSAValue:
-    """The operand that is no constant; the first of several."""
+    """Return the first operand that is not constant, or the first."""
     return next((value for value in op.operands if constant_value(value) is None), op.operands[0])
 
 
@@ -91,8 +91,8 @@ def _is_last_mean(op: object) -> TypeGuard[onnx.ReduceMeanOp]:
 
 
 def folded_ops(convolutions: Collection[Operation]) -> set[Operation]:
-    """The ops beside convolutions of constant weights that become part of them: factors and offsets, a Clip
-    behind these, and a Pad in front."""
+    """Return the ops that are fused into convolutions with constant weights: factors, offsets, a Clip after
+    these, and a Pad in front."""
     found: set[Operation] = set()
     for op in convolutions:
         if not isinstance(op, onnx.ConvOp):
@@ -109,7 +109,7 @@ def folded_ops(convolutions: Collection[Operation]) -> set[Operation]:
 
 
 def _is_folded(op: Operation, convolution: onnx.ConvOp) -> bool:
-    """Whether an op behind a convolution is a factor or an offset for each channel, as its second operand."""
+    """Return whether an op applies a per-channel factor or offset, its second operand, after a Conv."""
     constants = [constant_value(value) for value in op.operands[1:]]
     if isinstance(op, onnx.BatchNormalizationOp):
         is_read = any(result.first_use is not None for result in op.results[1:])
@@ -125,12 +125,12 @@ def _is_folded(op: Operation, convolution: onnx.ConvOp) -> bool:
 
 
 def _is_bounded(op: onnx.ClipOp) -> bool:
-    """Whether both bounds of a Clip are given, and are constants."""
+    """Return whether both bounds of a Clip are constants."""
     return all(value is not None and constant_value(value) is not None for value in (op.min, op.max))
 
 
 def _is_pad_of_zeros(op: onnx.PadOp) -> bool:
-    """Whether a Pad puts zeros around images, and nothing else."""
+    """Return whether a Pad only zero-pads the spatial axes."""
     pads = constant_value(op.pads)
     value = None if op.constant_value is None else constant_value(op.constant_value)
     is_zero = op.constant_value is None or (value is not None and not value.any())

@@ -1,1 +1,1 @@
-"""What oneDNN's ops are in ONNX, family by family; the pass is `passes/convert_onednn_to_grad.py`."""
+"""ONNX lowerings of oneDNN's ops by family; the pass is `passes/convert_onednn_to_grad.py`."""

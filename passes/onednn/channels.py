@@ -1,4 +1,4 @@
-"""Data around ops of ONNX that take channels first."""
+"""Layout conversion for ONNX ops that take channels first."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from passes.emit.rewriting import Emitter
 
 
 def reordered(value: SSAValue, source: str, target: str, emit: Emitter) -> SSAValue:
-    """A tensor of one layout in another one."""
+    """Transpose a tensor from one layout to another."""
     perm = layouts.permutation(source, target, len(shape_of(value)) - 2)
     return value if perm == tuple(range(len(perm))) else emit(onnx.TransposeOp(value, perm=perm))

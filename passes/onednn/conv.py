@@ -1,10 +1,10 @@
-"""Convolution and ConvTranspose: plain ONNX, and a canonical gradient.
+"""Convolution and ConvTranspose as plain ONNX, and as canonical gradients.
 
-1. A Convolution is ONNX's Conv. Data that is not NCX stands between Transposes; `assign-layout` leaves of
-   them what is worth its price. With `strict_ieee` no zero meets a weight: it is then the gradient of the
-   transposed convolution, which is the same sum, and has strategies that know of that.
-2. A ConvTranspose is the gradient of a convolution, always: ONNX's own is one of the forms of that, and not
-   there for every target, opset and pair of pads.
+1. A Convolution is ONNX's Conv. Data that is not NCX is transposed; `assign-layout` removes Transposes that
+   do not pay. With `strict_ieee`, where no zero may meet a weight, it is the gradient of the transposed
+   convolution, the same sum, which has suitable strategies.
+2. A ConvTranspose is always the gradient of a convolution: ONNX's own is one of its lowerings, and not
+   supported for every target, opset and pair of pads.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def convolution(op: ConvolutionForwardOp, e: Operators) -> Sequence[Expr]:
 
 
 def conv_transpose(op: ConvTransposeForwardOp, e: Operators) -> Sequence[Expr]:
-    """output_padding takes away from pads_end first. What is left of it is the residue of a convolution if
-    it is smaller than the stride, else zeros behind the result."""
+    """Lower a ConvTranspose. output_padding first reduces pads_end; the rest is the residue of a convolution
+    if smaller than the stride, else zeros after the result."""
     weights = reordered(op.weights, op.weights_format, "IOX", e.emit)
     if op.documented_weights:
         weights = library_weights(weights, op.groups, e.emit)
@@ -61,7 +61,7 @@ def conv_transpose(op: ConvTransposeForwardOp, e: Operators) -> Sequence[Expr]:
 
 
 def _ends(op: ConvTransposeForwardOp) -> list[tuple[Pads, int]]:
-    """Pads and output_padding of each axis."""
+    """Return pads and output_padding of each axis."""
     pads = known_pads(op.problem().pads)
     assert pads is not None
     return list(zip(pads, op.added, strict=True))
@@ -78,7 +78,7 @@ def _attributes(op: ForwardConvOp, pads: Sequence[Pads]) -> dict[str, Any]:
 
 
 def _extended(value: SSAValue, layout: str, beyond: Sequence[int], emit: Emitter) -> SSAValue:
-    """With zeros behind the end of each spatial axis."""
+    """Append zeros to each spatial axis."""
     if not any(beyond):
         return value
     math = ShapeMath(emit)
@@ -86,7 +86,7 @@ def _extended(value: SSAValue, layout: str, beyond: Sequence[int], emit: Emitter
 
 
 def _biased(value: SSAValue, op: ForwardConvOp, emit: Emitter) -> SSAValue:
-    """A value in the op's layout, with the bias."""
+    """Add the bias to a value in the op's layout."""
     if op.bias is None:
         return value
     rank = len(shape_of(value))
@@ -111,10 +111,10 @@ def _strict_convolution(op: ConvolutionForwardOp, weights: SSAValue, emit: Emitt
 
 
 def library_weights(weights: SSAValue, groups: int, emit: Emitter) -> SSAValue:
-    """(C/g, O, K...) to (C, O/g, K...): split O by group, move the groups in front, join them with C/g.
+    """Convert (C/g, O, K...) to (C, O/g, K...): split O by group, move the groups first, merge them with C/g.
 
-    Input channel i of group q is c = q C/g + i and output channel j of it o = q O/g + j, so
-    library[q C/g + i, j] = page[i, q O/g + j].
+    Input channel i of group q is c = q C/g + i and output channel j of it o = q O/g + j, so library[q C/g +
+    i, j] = page[i, q O/g + j].
     """
     per_group, out_channels, *kernel = (dim for dim in shape_of(weights) if isinstance(dim, int))
     split = emit.ints([per_group, groups, out_channels // groups, *kernel])

@@ -1,8 +1,7 @@
-"""The gradients of convolutions with respect to their weights: `grad.conv_backward_weights`.
+"""Gradients of convolutions with respect to their weights: `grad.conv_backward_weights`.
 
-Of a transposed convolution src and diff_dst exchange their roles. Where `auto_pad` is same_* and sizes are
-only known at run time, what the windows slide over is padded in the graph; strictly by IEEE, each tap by
-itself.
+In a transposed convolution src and diff_dst exchange roles. For `auto_pad` same_* with dynamic sizes, the
+data under the windows is padded in the graph; for strict IEEE numbers, separately for each tap.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ def _in_onnx_order(op: WeightsGradientOp, e: Operators) -> SSAValue:
 
 
 def _sides(op: WeightsGradientOp, math: ShapeMath) -> Sides:
-    """The pads of `same_*`. Those of a transposed convolution end with its last window:
-    max(0, s (X - 1) + Ke - Y - pb)."""
+    """Return the pads of `same_*`. Those of a transposed convolution end with its last window: max(0, s (X -
+    1) + Ke - Y - pb)."""
     windows, layout = op.kernel_windows, op.data_format
     begin, end = same_sides(op.src, layout, windows, op.auto_pad == "same_upper", math)
     if not op.is_transposed:

@@ -1,10 +1,10 @@
 """Interpolate in ONNX.
 
-1. `nearest` gathers along each axis, in whatever order the axes are. The index ((2y + 1) X) div (2Y) is
-   computed with integers: Resize, whose coordinates are floats, is one off at some ties.
-2. `linear` is ONNX's Resize to sizes, channels first. With `strict_ieee` it is two gathers along each axis,
-   for a Resize multiplies neighbours by weights of 0; and where an axis is so long that coordinates in f32,
-   which onnxruntime has, are off by more than an op may be: at 65,537 positions by 2e-3 of a step.
+1. `nearest` gathers along each axis, in any order of axes. The index ((2y + 1) X) div (2Y) is computed with
+   integers: Resize, with float coordinates, is one off at some ties.
+2. `linear` is ONNX's Resize to sizes, channels first. It is two gathers along each axis with `strict_ieee`,
+   as a Resize multiplies neighbours by weights of 0, and for axes so long that onnxruntime's f32 coordinates
+   are too inaccurate: at 65,537 positions by 2e-3 of a step.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from passes.emit.shape_math import ShapeMath
 from passes.onednn.channels import reordered
 
 LONG = 2**12
-"""Positions up to which coordinates in f32 do: at 384 they are off by 4e-5 of a step, at 1,024 by 9e-5.
-Gathers, which are exact, take 8 times as long on an image (16x320x320 to 416x416: 36 ms and 4.5). Where the
-source and the result are a power of two apart, f32 is exact."""
+"""Limit on the positions for f32 coordinates: at 384 they are off by 4e-5 of a step, at 1,024 by 9e-5.
+Gathers, which are exact, take 8 times as long on an image (16x320x320 to 416x416: 36 ms and 4.5). If source
+and result sizes differ by a power of two, f32 is exact."""
 
 
 @dataclass(frozen=True)
 class Taps:
-    """The positions that lie before and behind each output of an axis, and the part of the latter's weight
-    in f32; the latter two are None for `nearest`."""
+    """Positions before and after each output of an axis, and the weight of the latter in f32; the last two
+    are None for `nearest`."""
 
     lower: Expr
     upper: Expr | None = None
@@ -57,7 +57,7 @@ def _is_identity(op: InterpolationOp, index: int) -> bool:
 
 
 def _has_exact_coordinates(op: InterpolationOp) -> bool:
-    """Whether f32 coordinates are near enough along all axes; along those of unknown size they may not be."""
+    """Return whether f32 coordinates are accurate along all axes; unknown sizes are assumed to be small."""
     sizes = [shape_of(op.src)[axis] for axis in op.axes]
     pairs = ((x, op.axis_size(index, x)) for index, x in enumerate(sizes))
     return all(_is_near(op.coordinate_transformation_mode, x, y) for x, y in pairs)
@@ -82,7 +82,7 @@ def _resized(op: InterpolationOp, e: Operators) -> Expr:
 
 
 def _size(op: InterpolationOp, index: int, math: ShapeMath) -> SSAValue:
-    """Y of an axis, an int64 vector of one element."""
+    """Return Y of an axis as an int64 vector of one element."""
     axis = op.axes[index]
     known = op.axis_size(index, shape_of(op.src)[axis])
     if isinstance(known, int):
@@ -116,7 +116,7 @@ def _positions(found: np.ndarray, e: Operators) -> Expr:
 
 
 def _run_time_taps(op: InterpolationOp, index: int, e: Operators) -> Taps:
-    """t = numerator / denominator: ((2y + 1) X - Y) / 2Y, or y (X - 1) / (Y - 1)."""
+    """Return the taps for t = numerator / denominator: ((2y + 1) X - Y) / 2Y, or y (X - 1) / (Y - 1)."""
     math = ShapeMath(e.emit)
     one, two = math.vector([1]), math.vector([2])
     x, y = math.sizes(op.src, [op.axes[index]]), _size(op, index, math)

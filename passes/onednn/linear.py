@@ -1,4 +1,4 @@
-"""What products of matrices and biases are in ONNX."""
+"""Matrix products and biases in ONNX."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def bias_backward(op: BiasBackwardOp, e: Operators) -> Sequence[Expr]:
 
 
 def matmul(op: ProductOp, e: Operators) -> Sequence[Expr]:
-    """Two matrices are one Gemm where it spares an op; a bias that it would not take is added."""
+    """Lower a MatMul, to Gemm if that saves an op; a bias that Gemm does not accept is added."""
     src, weights = e(op.src), e(op.weights)
     transposes = [op.is_transposed(port) for port in op.PORTS[:2]]
     bias = None if op.bias is None else e(op.bias)
@@ -39,7 +39,7 @@ def matmul(op: ProductOp, e: Operators) -> Sequence[Expr]:
 
 
 def _product(src: Expr, weights: Expr, *transposes: bool) -> Expr:
-    """A transposed matrix beside a vector changes sides instead: onnxruntime loses a Transpose there."""
+    """Multiply; a transposed matrix times a vector exchanges operands, as onnxruntime loses the Transpose."""
     if any(transposes) and 1 in (len(shape_of(src.value)), len(shape_of(weights.value))):
         return weights.apply(onnx.MatMulOp, src)
     left, right = (_exchanged(x) if t else x for x, t in zip((src, weights), transposes, strict=True))
@@ -47,7 +47,7 @@ def _product(src: Expr, weights: Expr, *transposes: bool) -> Expr:
 
 
 def _exchanged(x: Expr) -> Expr:
-    """With the last two axes exchanged."""
+    """Swap the last two axes."""
     *batch, row, column = range(len(shape_of(x.value)))
     return x.apply(onnx.TransposeOp, perm=[*batch, column, row])
 

@@ -1,4 +1,4 @@
-"""What the normalisations and their gradients are in ONNX."""
+"""Normalizations and their gradients in ONNX."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from passes.vjp.rules import norm
 
 
 def _parameter(op: NormalizationOp, port: str, e: Operators) -> Expr | None:
-    """In the dtype of the data; None where it is not given."""
+    """Return a parameter in the dtype of the data, None if absent."""
     given = op.parameter(port)
     return None if given is None else e(given).cast(element_type_of(op.data))
 
@@ -39,7 +39,7 @@ def _in_dtypes(op: NormalizationOp, results: Sequence[Expr]) -> Sequence[Expr]:
 
 
 def _ones(like: Expr, axes: Sequence[int], e: Operators) -> Expr:
-    """Ones in the shape that a tensor has along some axes."""
+    """Return ones in the shape of some axes of a tensor."""
     sizes = e(ShapeMath(e.emit).sizes(like.value, axes))
     return e.scalar(1, like).apply(onnx.ExpandOp, sizes)
 
@@ -52,7 +52,7 @@ def _rank(op: NormalizationOp) -> int:
 
 
 def layer_norm(op: LayerNormalizationOp, e: Operators) -> Sequence[Expr]:
-    """The variance by itself: that of InvStdDev lacks what epsilon hides."""
+    """Lower a LayerNormalization; the variance is computed separately, as InvStdDev includes epsilon."""
     src, axis = e(op.src), op.first_axis()
     over = range(axis, _rank(op))
     axes = e.ints(over)
@@ -113,14 +113,14 @@ def group_norm(op: GroupNormalizationOp, e: Operators) -> Sequence[Expr]:
 
 
 def _shifted(op: NormalizationOp, normal: Expr, axis: int, e: Operators) -> Expr:
-    """Times gamma plus beta, as far as they are given."""
+    """Multiply by gamma and add beta, if present."""
     gamma, beta = _parameter(op, "gamma", e), _parameter(op, "beta", e)
     scaled = normal if gamma is None else normal * norm.per_channel(gamma, axis, _rank(op))
     return scaled if beta is None else scaled + norm.per_channel(beta, axis, _rank(op))
 
 
 def batch_inference(op: InferenceOp, e: Operators) -> Sequence[Expr]:
-    """ONNX's op has channels first; behind all other axes, vectors broadcast."""
+    """Lower to ONNX's op for channels first; for channels last, vectors broadcast."""
     src, axis, epsilon = e(op.src), op.channel_axis(), op.value("epsilon")
     gamma, beta, mean, variance = (_given(op, port, e) for port in op.PORTS[1:])
     if axis == 1:
@@ -146,7 +146,7 @@ def batch_training(op: TrainingOp, e: Operators) -> Sequence[Expr]:
 
 
 def batch_backward(op: TrainingBackwardOp, e: Operators) -> Sequence[Expr]:
-    """Without gamma the statistics are constants for src, as in the library."""
+    """Lower the gradient. Without gamma the statistics are constants for src, as in the library."""
     src, diff_dst, axis = e(op.src), e(op.diff_dst), op.channel_axis()
     attributes = {"training_mode": 1, "epsilon": op.value("epsilon"), norm.CHANNEL_AXIS: axis}
     mean, variance = _given(op, "mean", e), _given(op, "variance", e)

@@ -1,16 +1,15 @@
 """AvgPool and MaxPool in ONNX.
 
-Data that is not NCX stands between Transposes; `assign-layout` leaves of them what is worth its price.
+Data that is not NCX is transposed; `assign-layout` removes Transposes that do not pay.
 
-1. `ceil` is `floor` with so much more padding at the end: onnxruntime's own leaves out windows that begin
-   in the padding.
-2. Pads that are as wide as the kernel, which onnxruntime refuses, and those that follow from run-time sizes
-   are a Pad: for a maximum with the lowest number. A mean without the padding is then the quotient of the
-   means of the data and of ones that are padded alike.
-3. A window of padding alone has the lowest number of f32, which as a half type is -inf: the lowest number
-   of that is greater.
-4. With `strict_ieee`, NaN and -inf are raised to the lowest number first, of which a maximum knows as little
-   as oneDNN's does. Runtimes give NaN or leave it out, kernel by kernel.
+1. `ceil` is `floor` with more padding at the end: onnxruntime's own omits windows that begin in the padding.
+2. Pads as wide as the kernel, which onnxruntime rejects, and dynamic pads are a Pad, for a maximum with the
+   lowest number. A mean without the padding is then the quotient of the means of the data and of equally
+   padded ones.
+3. A window of padding alone has the lowest number of f32, which as a half type is -inf; it is raised to the
+   lowest number of the half type.
+4. With `strict_ieee`, NaN and -inf are raised to the lowest number first, which oneDNN's maximum ignores as
+   well. Runtimes give NaN or ignore it, depending on the kernel.
 """
 
 from __future__ import annotations
@@ -49,8 +48,8 @@ def average(op: AveragePoolingOp, e: Operators) -> Sequence[Expr]:
 
 
 def _padded_apart(op: AveragePoolingOp, sides: Sides, e: Operators) -> SSAValue:
-    """Zeros around the data. onnxruntime 1.31 makes a Pad by constants an attribute of the AveragePool behind
-    it, which refuses pads as wide as its kernel: one zero more that is cut off again keeps them apart."""
+    """Zero-pad the data. onnxruntime 1.31 fuses a constant Pad into the AveragePool after it, which rejects
+    pads as wide as its kernel: one more zero, which is sliced off again, prevents that."""
     layout, (begin, end) = op.data_format, sides
     if _known(op) is None:
         return padded(op.src, layout, sides, e.emit)
@@ -94,7 +93,7 @@ def _back(op: PoolingOp, made: Expr) -> Expr:
 
 
 def _ones(op: PoolingOp, e: Operators) -> Expr:
-    """An image of one channel."""
+    """Return an image of ones with one channel."""
     math = ShapeMath(e.emit)
     spatial = layouts.spatial_axes(op.data_format, len(op.kernel))
     shape = math.concat([math.vector([1, 1]), math.sizes(op.src, spatial)])
@@ -102,7 +101,7 @@ def _ones(op: PoolingOp, e: Operators) -> Expr:
 
 
 def _attribute_pads(op: PoolingOp) -> list[int] | None:
-    """Pads as ONNX's attribute has them; None if onnxruntime does not take them, or run time decides."""
+    """Return the pads as ONNX's attribute; None if they are dynamic or onnxruntime rejects them."""
     pads = _known(op)
     if pads is None or any(max(pair) >= k or min(pair) < 0 for pair, k in zip(pads, op.kernel, strict=True)):
         return None
@@ -111,7 +110,7 @@ def _attribute_pads(op: PoolingOp) -> list[int] | None:
 
 
 def _known(op: PoolingOp) -> list[Pads] | None:
-    """The pads with which rounding down gives every position."""
+    """Return the pads for which rounding down gives every position."""
     pads = known_pads(op.pads())
     if pads is None or not op.rounds_up:
         return pads
@@ -120,7 +119,7 @@ def _known(op: PoolingOp) -> list[Pads] | None:
 
 
 def _rounded_up(window: Window, size: Dim, pads: Pads) -> Pads:
-    """With an end at which the last window ends; for an unknown size, one that is wide enough for any."""
+    """Extend the end pad to the end of the last window; for an unknown size, enough for any."""
     begin, end = pads
     count = positions(window, size, pads, ceil=True)
     if isinstance(size, int) and isinstance(count, int):

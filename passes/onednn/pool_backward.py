@@ -24,7 +24,7 @@ from passes.vjp.rules import pool
 
 
 def max_pool_backward(op: MaxPoolGradientOp, e: Operators) -> Sequence[Expr]:
-    """Of windows whose pads only run time knows, src is padded."""
+    """Lower the gradient; for dynamic pads, src is padded."""
     src, diff_dst = map(e, op.operands)
     layout, windows = op.data_format, op.windows
     pads = known_pads(op.pads(op.channels_first(op.src)[2:]))
@@ -36,14 +36,14 @@ def max_pool_backward(op: MaxPoolGradientOp, e: Operators) -> Sequence[Expr]:
 
 
 def _reach(window: Window, x: Dim, y: Dim, begin: int, end: int) -> int:
-    """Pads at the end that hold the last window; of unknown sizes, of one more than fits."""
+    """Return the end pad that contains the last window; for unknown sizes, one window more than fits."""
     if isinstance(x, int) and isinstance(y, int):
         return window.full_size(y) - x - begin
     return end + window.stride - 1
 
 
 def avg_pool_backward(op: AvgPoolGradientOp, e: Operators) -> Sequence[Expr]:
-    """The derivative of a mean reads of its operand nothing but the shape."""
+    """Lower the gradient by the VJP rule, which reads only the shape of the operand."""
     diff_dst = e(reordered(op.diff_dst, op.data_format, "NCX", e.emit))
     like = _image(op, diff_dst, e)
     attributes: dict[str, Any] = {
@@ -71,12 +71,12 @@ def _known_reach(window: Window, x: Dim, y: Dim, begin: int, end: int) -> int:
 
 
 def _may_overhang(window: Window, x: Dim, y: Dim) -> bool:
-    """Whether run time tells if the last window ends behind the pads: where the size is rounded up."""
+    """Return whether the last window may end after the pads at run time: if the size is rounded up."""
     return window.stride > 1 and not (isinstance(x, int) and isinstance(y, int))
 
 
 def _image(op: AvgPoolGradientOp, diff_dst: Expr, e: Operators) -> Expr:
-    """A tensor of the shape of diff_src, which nobody reads."""
+    """Return a tensor of the shape of diff_src, whose values are not read."""
     math, n = ShapeMath(e.emit), len(op.kernel)
     inferred = layouts.reorder(shape_of(op.diff_src), op.data_format, "NCX")
     if op.src_shape_input is not None:
@@ -96,4 +96,4 @@ def _image(op: AvgPoolGradientOp, diff_dst: Expr, e: Operators) -> Expr:
 CONVERSIONS: Mapping[str, Callable[..., Sequence[Expr]]] = MappingProxyType(
     {"AvgPoolBackward": avg_pool_backward, "MaxPoolBackward": max_pool_backward}
 )
-"""Kind -> what makes its results of the op itself."""
+"""Kind -> function that lowers the op."""

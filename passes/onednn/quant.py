@@ -1,7 +1,7 @@
-"""What quantisation is in ONNX.
+"""Quantization in ONNX.
 
-Dequantisation is its formula: what lies between DequantizeLinear and QuantizeLinear onnxruntime computes in
-integers, and rounds where the floats would not, by up to 30 steps where it moves the op and forgets a sign.
+Dequantization is written as its formula: onnxruntime computes ops between DequantizeLinear and QuantizeLinear
+in integers, and rounds where floats would not, by up to 30 steps if it moves the op and drops a sign.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from passes.emit.shape_math import ShapeMath
 
 
 def quantize(op: QuantizationOp, e: Operators) -> Sequence[Expr]:
-    """ONNX's op divides, and adds the zero point to what is rounded: alike for powers of two and 0."""
+    """Lower to ONNX's op, which divides and rounds first, for scales of powers of two and no zero points."""
     dtype = name_of(element_type_of(op.dst))
     scales, zeros = op.given()
     inverses = np.float32(1) / scales.astype(np.float32)
@@ -44,7 +44,7 @@ def quantize(op: QuantizationOp, e: Operators) -> Sequence[Expr]:
 
 
 def _rounded(op: QuantizationOp | DynamicQuantizationOp, total: Expr, e: Operators) -> Expr:
-    """What ONNX's op makes of it by a scale of 1."""
+    """Round and clip by ONNX's op with a scale of 1."""
     entry = by_name(name_of(element_type_of(op.dst)))
     assert entry is not None
     one, zero = np.ones((), np.float32), np.zeros((), entry.numpy)
@@ -54,8 +54,8 @@ def _rounded(op: QuantizationOp | DynamicQuantizationOp, total: Expr, e: Operato
 def _quantized(
     op: QuantizationOp | DynamicQuantizationOp, src: Expr, scales: Expr, zeros: Expr, **given: Any
 ) -> Expr:
-    """oneDNN does not clip floats of eight bits. What is beyond them is doubled: of the first that are
-    onnxruntime makes the largest that is not, or a NaN for an inf."""
+    """Quantize; oneDNN does not clip 8-bit floats. Values out of range are doubled: onnxruntime rounds the
+    first of them to the largest in range, or inf to NaN."""
     dtype = name_of(element_type_of(op.dst))
     if dtype in INTEGERS:
         return src.apply(onnx.QuantizeLinearOp, scales, zeros, **given)
@@ -64,7 +64,7 @@ def _quantized(
 
 
 FIRST_BEYOND = {"f8_e4m3": float(np.nextafter(np.float32(464), np.float32(465))), "f8_e5m2": 61440.0}
-"""The least number of f32 that no float of eight bits is for."""
+"""Least f32 numbers beyond the range of 8-bit floats."""
 
 
 def dequantize(op: DequantizationOp, e: Operators) -> Sequence[Expr]:
@@ -76,7 +76,7 @@ def dequantize(op: DequantizationOp, e: Operators) -> Sequence[Expr]:
 
 
 def _constants(op: StaticScalingOp, dtype: str, e: Operators) -> tuple[Expr, Expr]:
-    """Scales and zero points: scalars, or vectors along the axis."""
+    """Return scales and zero points: scalars, or vectors along the axis."""
     entry, scales = by_name(dtype), op.value("scales")
     assert entry is not None
     zeros = op.value("zps") or (0,) * len(scales)
@@ -92,7 +92,7 @@ def _axis(op: ScalingOp) -> dict[str, Any]:
 
 
 def dynamic_quantize(op: DynamicQuantizationOp, e: Operators) -> Sequence[Expr]:
-    """ONNX's op would divide, and add the zero point to what is rounded."""
+    """Lower to the formula: ONNX's op would divide, and add the zero point after rounding."""
     src = e(op.src)
     product = src * _repeated(op, e(op.scales).apply(onnx.ReciprocalOp), e)
     if op.zps is None:
@@ -101,17 +101,17 @@ def dynamic_quantize(op: DynamicQuantizationOp, e: Operators) -> Sequence[Expr]:
 
 
 def _beside_all(op: ScalingOp, vector: SSAValue, e: Operators) -> Expr:
-    """A scalar where one holds for all."""
+    """Return a vector, or a scalar if there is one value for all."""
     is_scalar = op.scaled_axis() is not None or not shape_of(vector)
     return e(vector) if is_scalar else e(vector).apply(onnx.ReshapeOp, e.ints([]))
 
 
 def dynamic_dequantize(op: DynamicDequantizationOp, e: Operators) -> Sequence[Expr]:
-    """The formula, but where ONNX's op has a scale for each group of numbers of four bits."""
+    """Lower to the formula, or to ONNX's op if it has a scale for each group of 4-bit numbers."""
     src, groups = e(op.src), op.groups()
     is_own = op.zps is None or element_type_of(op.zps) == src.dtype
     grouped = [axis for axis, group in enumerate(groups) if group != 1]
-    if len(grouped) == 1 and is_own and name_of(src.dtype) in FOUR_BITS:  # both are as young as opset 21
+    if len(grouped) == 1 and is_own and name_of(src.dtype) in FOUR_BITS:  # both need opset 21
         vectors = [None if v is None else e(v) for v in (op.scales, op.zps)]
         given = {"axis": grouped[0], "block_size": groups[grouped[0]]}
         return [src.apply(onnx.DequantizeLinearOp, *vectors, **given)]
@@ -122,7 +122,7 @@ def dynamic_dequantize(op: DynamicDequantizationOp, e: Operators) -> Sequence[Ex
 
 
 def _repeated(op: DynamicScalingOp, vector: Expr, e: Operators) -> Expr:
-    """Scales or zero points in a shape that broadcasts to the data."""
+    """Return scales or zero points in a shape that broadcasts to the data."""
     groups, rank = op.groups(), len(shape_of(op.src))
     if not groups:
         axis = op.scaled_axis()

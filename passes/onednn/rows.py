@@ -1,8 +1,8 @@
 # pyright: standard
 # (lambdas in tables get their types from no annotation)
-"""What the ops that are rows of tables are in ONNX, one entry each.
+"""ONNX lowerings of the oneDNN ops that are declared by tables.
 
-A backward kind is the derivative of an ONNX op, which `passes/vjp` has, with oneDNN's convention.
+A backward kind is the derivative of an ONNX op by the rule of `passes/vjp`, with oneDNN's convention.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from passes.vjp.common.unbroadcast import unbroadcast
 from passes.vjp.rules import pointwise
 
 Form: TypeAlias = Callable[..., Expr]
-"""Of the operands as expressions, and the attributes by keyword."""
+"""Function of the operands as expressions, and the attributes by keyword."""
 
 ONEDNN = Convention(strict_bounds=True)
 
@@ -56,7 +56,7 @@ def power(x: Expr, beta: float) -> Expr:
 
 
 def elu(x: Expr, alpha: float) -> Expr:
-    """An attribute of ONNX holds f32, which is too little beside f64."""
+    """Elu in f64 by its formula, as an attribute of ONNX is f32."""
     if x.dtype != f64:
         return x.apply(onnx.EluOp, alpha=alpha)
     return (x > 0).where(x, x.apply(onnx.EluOp, alpha=1.0) * alpha)
@@ -105,16 +105,15 @@ FORMS: Mapping[str, Form] = MappingProxyType(
         "Select": lambda condition, a, b: condition.where(a, b),
     }
 )
-"""Kind -> its form, for ops that work element by element; the backward ones among them are of functions that
-ONNX does not have."""
+"""Kind -> its lowering, for elementwise ops; the backward ones are of functions that ONNX does not have."""
 
 
 @dataclass(frozen=True)
 class Derivative:
-    """The ONNX op whose rule a backward kind is, and how its operands and attributes come from the kind's.
+    """The ONNX op whose rule gives a backward kind, and the mapping of operands and attributes.
 
-    `operands` makes them of src (or dst) and the kind's attributes; those after the first are bounds and
-    the like.
+    `operands` maps src (or dst) and the kind's attributes to the operands; those after the first are bounds
+    etc.
     """
 
     of: str
@@ -146,15 +145,15 @@ DERIVATIVES: Mapping[str, Derivative] = MappingProxyType(
         "TanhBackward": Derivative("Tanh"),
     }
 )
-"""Backward kind -> what it is the derivative of."""
+"""Backward kind -> the function that it is the derivative of."""
 
 EMITTED: Mapping[str, Form] = MappingProxyType(
     {"Sigmoid": Expr.sigmoid, "Sqrt": Expr.sqrt, "Tanh": Expr.tanh}
 )
-"""The forward ops whose result a rule wants where only the operand was given."""
+"""Forward ops whose result a rule reads if only the operand is given."""
 
 Reduction: TypeAlias = Callable[..., Expr]
-"""Of the operand, the axes, known or as an expression, and the attributes of ONNX's reductions by keyword."""
+"""Function of the operand, the axes, static or as an expression, and the attributes of ONNX's reductions."""
 
 Axes: TypeAlias = "Sequence[int] | Expr"
 
@@ -187,12 +186,12 @@ REDUCTIONS: Mapping[str, Reduction] = MappingProxyType(
         "ReduceSum": total,
     }
 )
-"""Kind -> its form. onnxruntime's ReduceL1 and ReduceL2 add one number after the other, and lose 5e-4 of a
-million of them; its ReduceSum does so for some orders of axes and for more terms, hence the stages."""
+"""Kind -> its lowering. onnxruntime's ReduceL1 and ReduceL2 sum sequentially, with an error of 5e-4 for a
+million terms; its ReduceSum does so for some orders of axes and for more terms, hence the stages."""
 
 
 def in_onnx(op: RowOp, e: Operators) -> Sequence[Expr]:
-    """What the results of an op that is a row are in ONNX."""
+    """Lower an op that is declared by a table."""
     match op:
         case UnaryOp() | ChoiceOp():
             return [_form(op, e)]
@@ -213,7 +212,7 @@ def _form(op: RowOp, e: Operators) -> Expr:
 
 
 def _binary(op: BinaryOp, e: Operators) -> Expr:
-    """In f32 where not all dtypes are one, and rounded to the declared one."""
+    """Compute in f32 if the dtypes differ, and round to the declared one."""
     operands, declared = [e(value) for value in op.operands], element_type_of(op.results[0])
     types = {*(operand.dtype for operand in operands)} | ({declared} - {i1})
     if len(types) > 1:
@@ -240,7 +239,7 @@ def _derivative(op: UnaryBackwardOp, e: Operators) -> Expr:
 
 
 def _reduction(op: ReductionOp, e: Operators) -> Expr:
-    """Without axes the op gives its operand back."""
+    """Lower a reduction; without axes it is the identity."""
     src, known = e(op.src), op.known_axes()
     if known == ():
         return src
@@ -274,13 +273,13 @@ def prelu_backward(op: RectifierBackwardOp, e: Operators) -> Sequence[Expr]:
 
 
 def _slope(op: SlopeOp, e: Operators) -> Expr:
-    """The slope in a shape that broadcasts to that of src as in numpy."""
+    """Return the slope in a shape that broadcasts to src."""
     slope, added = e(op.slope), _added_axes(op)
     return slope.apply(onnx.UnsqueezeOp, e.ints(added)) if added else slope
 
 
 def _added_axes(op: SlopeOp) -> range:
-    """Those behind the one of a slope that is a vector, for the axes of src behind the channels."""
+    """Return the axes to add to a per-channel slope, for the axes of src after the channels."""
     return range(1, len(shape_of(op.src)) - op.channel_axis) if op.is_per_channel else range(0)
 
 
@@ -300,4 +299,4 @@ CONVERSIONS: Mapping[str, Callable[..., Sequence[Expr]]] = MappingProxyType(
         "PReLUBackward": prelu_backward,
     }
 )
-"""Kind -> what makes its results of the op itself."""
+"""Kind -> function that lowers the op."""

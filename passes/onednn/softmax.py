@@ -1,4 +1,4 @@
-"""What a softmax, its logarithm and their gradients are in ONNX."""
+"""Softmax, its logarithm and their gradients in ONNX."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from passes.vjp.rules import softmaxes
 
 
 def softmax(op: SoftmaxFamilyOp, e: Operators) -> Sequence[Expr]:
-    """A row of -inf alone gives NaN in ONNX."""
+    """Lower a softmax; a row of -inf alone gives NaN in ONNX."""
     src, axis = e(op.src), op.checked_axis(op.src)
     along = e.ints([axis])
     largest = src.apply(onnx.ReduceMaxOp, along, keepdims=1)

@@ -1,4 +1,4 @@
-"""What the ops that move, cast or number elements are in ONNX."""
+"""Ops that move, cast or number elements, in ONNX."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def concat(op: JoiningOp, e: Operators) -> Sequence[Expr]:
 
 
 def reshape(op: ReshapingOp, e: Operators) -> Sequence[Expr]:
-    """A size that is known stands in the place of a -1, which a runtime cannot tell of an empty tensor."""
+    """Lower a reshape; a static size replaces a -1, which is ambiguous for empty tensors."""
     rows = zip(op.value("shape"), shape_of(op.dst), strict=True)
     sizes = [known if size == -1 and isinstance(known, int) else size for size, known in rows]
     if op.value("special_zero") and _is_ambiguous(sizes, shape_of(op.src)):
@@ -43,15 +43,15 @@ def reshape(op: ReshapingOp, e: Operators) -> Sequence[Expr]:
 
 
 def _is_ambiguous(sizes: Sequence[int], shape: Shape) -> bool:
-    """Whether a size that is kept may be 0, beside one that follows from the others."""
+    """Return whether a copied size may be 0 next to an inferred one."""
     kept = [axis for axis, size in enumerate(sizes) if size == 0]
     return -1 in sizes and any(not isinstance(shape[axis], int) for axis in kept)
 
 
 def _told(src: SSAValue, sizes: Sequence[int], math: ShapeMath) -> SSAValue:
-    """The sizes, with that in the place of -1 which the axes that are not kept leave.
+    """Return the sizes with -1 computed from the axes that are not copied.
 
-    Those that are kept are computed, too: of one that is, beside constants, onnxruntime makes the -1 again.
+    Copied sizes are computed as well: onnxruntime would turn a single one among constants into -1 again.
     """
     kept = [axis for axis, size in enumerate(sizes) if size == 0]
     others = [axis for axis in range(len(shape_of(src))) if axis not in kept]
@@ -75,7 +75,7 @@ def cast(op: CastingOp, e: Operators) -> Sequence[Expr]:
 
 
 def indices(op: IndexingOp, e: Operators) -> Sequence[Expr]:
-    """0, 1, 2 ... along the axis, repeated along the others."""
+    """Lower to 0, 1, 2 ... along the axis, repeated along the others."""
     axis, rank = op.checked_axis(op.src), len(shape_of(op.src))
     math = ShapeMath(e.emit)
     numbers = _numbers(op, axis, e)
@@ -94,7 +94,7 @@ def _numbers(op: IndexingOp, axis: int, e: Operators) -> Expr:
 
 
 def dropout(op: DroppingOp, e: Operators) -> Sequence[Expr]:
-    """src itself; NaN where run time brings a probability other than 0."""
+    """Return src; NaN if a dynamic probability is not 0."""
     src = e(op.src)
     sizes = e(ShapeMath(e.emit).sizes(op.src, range(len(shape_of(op.src)))))
     mask = e(e.emit.constant(np.array(1, np.uint8))).apply(onnx.ExpandOp, sizes)
