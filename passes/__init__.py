@@ -1,4 +1,4 @@
-"""What may be done to the dialects: one file, one pass; pipelines are strings."""
+"""The passes, one per file; pipelines are strings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PASS_NAMES = (
     "share-weights",
     "legalize-onnx",
 )
-"""Each in the file of its name, with underscores."""
+"""Pass names; the file name has underscores for dashes."""
 
 STRATEGY_NAMES = (
     "conv-to-conv",
@@ -74,14 +74,14 @@ STRATEGY_NAMES = (
     "avg-pool-to-upsampled-conv",
     "avg-pool-to-axes",
 )
-"""Each in the file of its name in `strategies/`, and a pass of that name, too. Of equal prices the first
-is chosen."""
+"""Strategy names, which are also pass names, by file in `strategies/`. Of equal prices the first is
+chosen."""
 
 T = TypeVar("T")
 
 
 def class_of(package: str, name: str, base: type[T]) -> type[T]:
-    """The class with that `name` in the file of that name; LookupError says what is not there."""
+    """Return the class with that `name` in the file of that name. Raises LookupError."""
     module = import_module(f"{package}.{name.replace('-', '_')}")
     for found in vars(module).values():
         if isinstance(found, type) and issubclass(found, base) and vars(found).get("name") == name:

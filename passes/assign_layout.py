@@ -1,24 +1,23 @@
-"""assign-layout: the order of axes in which each op works, chosen for the whole graph at once.
+"""assign-layout: choose the axis order of each op for the whole graph at once.
 
-1. A convolution takes NCX or NXC, and so do the gradients of its weights and of pools; a resize, a window,
-   a Pad, a Cast and a sum take whatever order their data comes in. An op of free layout stands between two
-   Transposes; where two neighbours agree, theirs cancel. A Transpose that is left between two such ops
-   counts for more than it costs.
-2. The results of the graph, and whatever ops that do not move read, keep the order that they have.
-3. Transposes that are in the graph already are part of the choice: they are put where they cost least.
-4. Where an op's best strategy writes Transposes that its neighbours do not need, the best one that does
-   not is written down as the op's `gradc.choice`.
+1. A convolution works in NCX or NXC, and so do the gradients of its weights and of pools; a resize, a window,
+   a Pad, a Cast and a sum work in the order of their data. An op of free layout is surrounded by Transposes;
+   if neighbours agree, theirs cancel. A remaining Transpose between two such ops has a surcharge.
+2. The results of the graph, and operands of ops with a fixed layout, keep their order.
+3. Existing Transposes are part of the choice: they are moved to where they cost least.
+4. If an op's best strategy creates Transposes that its neighbours do not need, the best one that does not is
+   recorded as the op's `gradc.choice`.
 
-The sum of what the ops and the Transposes cost is least possible, to within how exact prices are:
+The total cost of ops and Transposes is minimal, up to the accuracy of the prices:
 
     cost(orders) = sum over ops of price(op, its order)
-                 + sum over tensors of what it costs to make all other orders in which it is read
+                 + sum over tensors of the cost of all other orders in which it is read
 
-Each summand looks at few ops, and `passes/layout/elimination.py` finds the least sum, in time linear in the
-ops for what networks look like. (A minimum cut would do where there are two orders, but takes one flow
-for all; a graph whose Transposes permute axes in several ways has more.)
+Each summand depends on few ops, and `passes/layout/elimination.py` minimizes the sum in time linear in the
+ops for typical networks. (A minimum cut would do for two orders, but needs one flow for all; a graph whose
+Transposes permute axes in several ways has more.)
 
-A graph that is best as it is stays as it is.
+A graph whose layout is already the best is left unchanged.
 """
 
 from __future__ import annotations
@@ -57,27 +56,26 @@ STAY = 1e-9
 """Seconds by which another order must be better than the given one."""
 
 INNER, INNER_SECONDS = 4.0, 3e-5
-"""What a Transpose between two ops of free layout counts: so many times its price, and so many seconds more.
-It also ends what runtimes do across ops, such as keeping a blocked layout from one convolution to the
-next, of which no price of a single op knows: graphs of 1x1 and 3x3 convolutions with resizes were the
-faster for it, and mixed layouts still chosen where they pay (by 16 to 27 % there)."""
+"""Surcharge of a Transpose between two ops of free layout: a factor of its price, and seconds. It also ends
+optimizations across ops, such as a blocked layout shared by convolutions, which no price of one op contains:
+graphs of 1x1 and 3x3 convolutions with resizes were faster for it, and mixed layouts are still chosen where
+they pay (by 16 to 27 %)."""
 
 ALIKE = 1.15
-"""Choices whose costs differ by less are as good as each other: prices are no more exact. The one with the
-fewest Transposes between ops is taken then. By it the training step of a small ResNet has 440 nodes for 590
-and takes 0.96 of the time; residual blocks, channels last, of 14x14x32 to 28x28x64 took 0.86 to 1.06. Mixed
-layouts of 7x7 images, measured 1.2 times as fast, are priced further apart and stay."""
+"""Cost ratio below which choices count as equal, since prices are no more accurate; the one with the fewest
+Transposes between ops is taken. It gives the training step of a small ResNet 440 nodes instead of 590 and
+0.96 of the time; residual blocks, channels last, of 14x14x32 to 28x28x64 took 0.86 to 1.06. Mixed layouts of
+7x7 images, measured 1.2 times as fast, differ more in price and are kept."""
 
 IMPOSSIBLE = 1e3
-"""Seconds for an op that no strategy writes in an order, where select-strategy says why, if it must be, and
-for a Transpose in a dtype that it does not have. Few enough that a sum of them still tells the price of one
-that it has."""
+"""Seconds for an op without a strategy in an order (select-strategy reports it), and for a Transpose in an
+unsupported dtype. Small enough that a sum of them does not hide the price of a supported one."""
 
 MOST_COMBINED = 16
-"""So many combinations of orders of the ops around a tensor are priced one by one."""
+"""Limit on the combinations of orders of the ops around a tensor that are priced one by one."""
 
 MOST_WANTED = 4
-"""So many orders of a tensor that more ops read are weighed in all combinations."""
+"""Limit on the orders of a widely read tensor that are weighed in all combinations."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +100,8 @@ class AssignLayoutPass(TargetPass):
 
 @dataclass(frozen=True)
 class Price:
-    """Of an op in one order: that of the strategy that is chosen for it, and whether that one writes
-    Transposes around another layout; `direct` is then the cheapest that does not."""
+    """Price of an op in one order with its chosen strategy. `wrapped`: the strategy creates Transposes around
+    another layout; `direct` is then the cheapest that does not."""
 
     seconds: float
     wrapped: bool = False
@@ -112,15 +110,15 @@ class Price:
 
 @dataclass(frozen=True)
 class Prices:
-    """What ops and Transposes cost, in seconds. `forced` is the strategy that a user wants, if any."""
+    """Prices of ops and Transposes in seconds. `forced` is the user's strategy, if any."""
 
     forced: Strategy | None
     target: Target
     known: dict[tuple[Attribute, Order, Order], float] = field(default_factory=dict)
-    """Prices of Transposes, by the type of the tensor."""
+    """Prices of Transposes by the type of the tensor."""
 
     def of(self, op: Operation, order: Order) -> Price:
-        """The price of an op in one of its orders, Transposes of its strategy's own included."""
+        """Return the price of an op in an order, including Transposes of its strategy."""
         if not strategies_of(op):
             return Price(0.0)
         if order == identity(len(order)):
@@ -143,8 +141,8 @@ class Prices:
         return Price(cost, wrapped=True, direct=direct)
 
     def may_gain(self, op: Operation) -> bool:
-        """Whether an op could cost less in another layout among neighbours that have it, too: where one
-        of its strategies that now stands between Transposes would be the best without these."""
+        """Return whether another layout, shared by the neighbours, could make an op cheaper: if a strategy
+        that needs Transposes now would be the best without them."""
         if not isinstance(op, LayoutOp):
             return False
         price = self._of(op)
@@ -156,7 +154,7 @@ class Prices:
         return known.is_any_below(op, price.seconds + spared, lambda other: not other.writes_layout_of(op))
 
     def transpose(self, value: SSAValue, made: Order, wanted: Order) -> float:
-        """That of a tensor from one order to another; that of a constant is done at compile time."""
+        """Return the price of a Transpose between two orders; that of a constant is folded."""
         if made == wanted or constant_value(value) is not None:
             return 0.0
         key = (value.type, made, wanted)
@@ -177,15 +175,15 @@ class Prices:
 
 @dataclass
 class Assignment:
-    """The choice for one function."""
+    """Choice of orders for one function."""
 
     graph: OrderGraph
     prices: Prices
     priced: dict[Operation, dict[Order, float]] = field(default_factory=dict)
-    """What the ops of free layout cost in each of the orders that are weighed."""
+    """Prices of ops of free layout in each order considered."""
 
     named: dict[tuple[Operation, Order], Strategy] = field(default_factory=dict)
-    """The strategy of an op in an order where its neighbours make another the best than for it alone."""
+    """Strategy of an op in an order in which its neighbours change the best choice."""
 
     def __post_init__(self) -> None:
         for component in self.graph.components():
@@ -194,39 +192,39 @@ class Assignment:
             self.priced |= {op: self._priced(op, component) for op in component.ops}
 
     def chosen(self) -> Choice:
-        """The order of each op of free layout."""
+        """Return the order of each op of free layout."""
         candidates = self.candidates()
         most = ALIKE * min(cost for cost, _ in candidates)
         alike = [(cost, choice) for cost, choice in candidates if cost <= most]
         return min(alike, key=lambda found: (self._between(found[1]), found[0]))[1]
 
     def candidates(self) -> list[tuple[float, Choice]]:
-        """Choices to take one of, with their costs: the cheapest of all, and all in one order."""
+        """Return candidate choices with their costs: the cheapest, and those with a uniform order."""
         return [(self.cost(choice), choice) for choice in (*self._uniform(), self._cheapest())]
 
     def _uniform(self) -> list[Choice]:
-        """All ops as they are given, and all that can be in one other order: what is exact is no worse, but a
-        sum over tables that are too large may be."""
+        """Return the given choice, and those with one other order wherever possible: elimination is exact and
+        at least as good, unless tables are too large."""
         orders = dict.fromkeys(order for prices in self.priced.values() for order in [*prices][1:])
         given: Choice = {op: next(iter(self.priced[op])) for op in self.graph.reads}
         return [given, *({op: o if o in self.priced[op] else given[op] for op in given} for o in orders)]
 
     def cost(self, choice: Choice) -> float:
-        """All ops and Transposes."""
+        """Return the cost of all ops and Transposes."""
         ops = sum(self.priced[op][order] for op, order in choice.items())
         tensors = self.graph.tensors.values()
         return ops + sum(self.transposes(t, t.made(choice), t.needs(choice)) for t in tensors)
 
     def _between(self, choice: Choice) -> int:
-        """How many Transposes stand between ops, not at the border of the graph."""
+        """Return the number of Transposes between ops, excluding those at the graph's border."""
         made = [t for t in self.graph.tensors.values() if isinstance(t.value.owner, Operation)]
         return sum(len(t.between(choice) - {t.made(choice)}) for t in made if constant_value(t.value) is None)
 
     def _stays(self, component: Component) -> bool:
-        """Whether no other order of its ops is worth a thought.
+        """Return whether no other order needs to be considered.
 
-        A convolution all alone stays: its strategies write the Transposes themselves that could stand beside
-        it. Other ops work on whatever axes they are given, between Transposes on those from before them.
+        A lone convolution stays: its strategies create the surrounding Transposes themselves. Other ops work
+        on any axes, between Transposes from an existing graph.
         """
         op, *others = component.ops
         is_alone = isinstance(op, LayoutOp | WindowedGradOp) and not others
@@ -235,7 +233,7 @@ class Assignment:
         return not component.transposed and not any(map(self.prices.may_gain, component.ops))
 
     def _priced(self, op: Operation, component: Component) -> dict[Order, float]:
-        """What an op costs in the orders that are worth a thought."""
+        """Return the prices of an op in the orders considered."""
         given, *others = orders_of(op)
         others = [order for order in others if order in component.suggested]
         if not others:
@@ -243,7 +241,7 @@ class Assignment:
         return {o: self._in_family(op, o) + (o != given) * STAY for o in (given, *others)}
 
     def _in_family(self, op: Operation, order: Order) -> float:
-        """The price of an op in an order among its neighbours."""
+        """Return the price of an op in an order among its neighbours."""
         price = self.prices.of(op, order)
         if not price.wrapped:
             return price.seconds
@@ -254,7 +252,7 @@ class Assignment:
         return direct.cost
 
     def _wrapping(self, op: Operation) -> float:
-        """What the Transposes that a strategy writes count beyond their price, as inner ones."""
+        """Return the surcharge of the Transposes that a strategy creates, as inner ones."""
         (read, _), *_ = self.graph.reads[op]
         result = self.graph.tensors[op.results[0]]
         sides = (read.value.owner in self.graph.reads) + bool(result.readers)
@@ -262,11 +260,11 @@ class Assignment:
         return sides * ((INNER - 1) * max(transposes) + INNER_SECONDS)
 
     def transposes(self, tensor: Tensor, made: Order, wanted: Iterable[Order]) -> float:
-        """What it costs to make further orders of a tensor."""
+        """Return the cost of further orders of a tensor."""
         return sum(self._transpose(tensor, made, order) for order in wanted)
 
     def further(self, tensor: Tensor, made: Order, others: Set[Order], order: Order) -> float:
-        """What one more order costs."""
+        """Return the cost of one more order."""
         return 0.0 if order in others else self._transpose(tensor, made, order)
 
     def _transpose(self, tensor: Tensor, made: Order, wanted: Order) -> float:
@@ -275,7 +273,7 @@ class Assignment:
         return INNER * price + INNER_SECONDS if price and inner else price
 
     def _cheapest(self) -> Choice:
-        """The choice of which the sum of all tables is least."""
+        """Return the choice with the least total of all tables."""
         tables = _Tables(self)
         for tensor in self.graph.tensors.values():
             tables.add(tensor)
@@ -283,7 +281,7 @@ class Assignment:
 
 
 class _Tables:
-    """The costs of an assignment, as tables over the orders of the ops that have a choice."""
+    """Costs of an assignment, as tables over the orders of the ops that have a choice."""
 
     def __init__(self, assignment: Assignment):
         self._of, self._priced = assignment, assignment.priced
@@ -300,7 +298,7 @@ class _Tables:
         return {op: own[found[self._variables[op]] if len(own) > 1 else 0] for op, own in orders.items()}
 
     def add(self, tensor: Tensor) -> None:
-        """What the Transposes of a tensor cost."""
+        """Add the costs of a tensor's Transposes."""
         ops = sorted(set(tensor.free_ops()) & self._variables.keys(), key=lambda op: self._variables[op])
         if not ops:
             return
@@ -312,7 +310,7 @@ class _Tables:
         )
 
     def _add(self, ops: Sequence[Operation], prices: Sequence[float]) -> None:
-        """A table over ops, which ascend, with the last one's orders next to each other."""
+        """Add a table over ascending ops, the last one's orders contiguous."""
         scope = tuple(self._variables[op] for op in ops)
         self._tables.append((scope, np.reshape(prices, [self._sizes[variable] for variable in scope])))
 
@@ -322,9 +320,9 @@ class _Tables:
         return self._of.transposes(tensor, tensor.made(choice), tensor.needs(choice))
 
     def _add_states(self, tensor: Tensor) -> None:
-        """A variable for a tensor that many ops read: the order in which it is made, and those beside it.
+        """Add a variable for a widely read tensor: the order in which it is made, and its further orders.
 
-        So that a table is over two ops, however many read the tensor.
+        Each table is then over two ops, however many read the tensor.
         """
         maker, of = tensor.maker, self._of
         made = [tensor.given] if maker is None else [*self._priced.get(maker, (tensor.given,))]

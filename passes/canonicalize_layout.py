@@ -1,9 +1,9 @@
-"""canonicalize-layout: the weights of convolutions get ONNX's order.
+"""canonicalize-layout: convert the weights of convolutions to ONNX's layout.
 
 1. XIO weights become OIX, XOI weights IOX.
-2. Grouped ConvTranspose weights in the page's layout (C/groups, O, ...) become (C, O/groups, ...).
+2. Grouped ConvTranspose weights in the specified layout (C/groups, O, ...) become (C, O/groups, ...).
 
-Transposes of constants are folded. The data keeps its layout: the canonical ops know both.
+Transposes of constants are folded. The data is unchanged: the canonical ops support both layouts.
 """
 
 from __future__ import annotations

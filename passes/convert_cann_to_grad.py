@@ -1,9 +1,9 @@
-"""convert-cann-to-grad: Ascend's resize gradients become canonical ones.
+"""convert-cann-to-grad: convert Ascend's resize gradients to canonical ones.
 
 1. `cann.upsample_bilinear2d_backward` is `cann.resize_bilinear_v2_grad` with half_pixel_centers = not
-   alignCorners; the image that it lacks is a tensor of inputSize, of which only the shape is read.
-2. `cann.resize_bilinear_v2_grad` is `grad.resize_backward` on H and W, wherever they lie, and a Cast
-   where the image's dtype is not that of the gradient.
+   alignCorners; its missing image is a tensor of inputSize, of which only the shape is read.
+2. `cann.resize_bilinear_v2_grad` is `grad.resize_backward` on H and W, and a Cast if the dtypes of image and
+   gradient differ.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ConvertUpsample(RewritePattern):
 
 
 def _image(op: UpsampleBilinear2dBackwardOp, emit: Emitter) -> SSAValue:
-    """A tensor of inputSize with gradOut's batch: nothing reads its values, so it is never made."""
+    """Return a tensor of inputSize with gradOut's batch; it folds away, as only its shape is read."""
     math = ShapeMath(emit)
     batch = layouts.axis_of(op.format, "N", 2)
     sizes = [

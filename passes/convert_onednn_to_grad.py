@@ -1,24 +1,23 @@
-"""convert-onednn-to-grad: oneDNN's ops become canonical gradients.
+"""convert-onednn-to-grad: convert oneDNN's ops to canonical gradients.
 
 ConvolutionBackwardData (OIX):
-1. size known: `grad.conv_backward_data` with its pads and residue.
-2. size a run-time value: the gradient over the full extent, and the window of it that pads and size
-   leave; pads of `same_*` are computed in the graph.
+1. static size: `grad.conv_backward_data` with its pads and residue.
+2. dynamic size: the gradient over the full extent, and its window given by pads and size; pads of `same_*`
+   are computed in the graph.
 
 ConvTransposeBackwardData (IOX):
-3. pads known: `grad.conv_transpose_backward_data`.
-4. `same_*` over an unknown size: padded in the graph, then case 3 without pads. With `strict_ieee` no
-   zeros are put where weights meet them: the gradient of stride 1 at every place of the window that meets
-   the data, a case 3, and every s-th position of it.
+3. static pads: `grad.conv_transpose_backward_data`.
+4. `same_*` with a dynamic size: padded in the graph, then case 3 without pads. With `strict_ieee` no padding
+   is multiplied by weights: a gradient of stride 1 at every position of the window that overlaps the data
+   (case 3), and every s-th position of it.
 
 InterpolateBackward:
-5. `grad.resize_backward` on the spatial axes wherever they lie, its dynamic counterpart where a size is not
-   known.
+5. `grad.resize_backward` on the spatial axes, or its dynamic counterpart for dynamic sizes.
 
-What works element by element, and reductions:
-6. plain ONNX, as `passes/onednn/rows.py` has it.
+Elementwise ops and reductions:
+6. plain ONNX, by `passes/onednn/rows.py`.
 
-The data keeps its layout.
+The data layout is unchanged.
 """
 
 from __future__ import annotations
@@ -112,7 +111,7 @@ def _static(op: ConvolutionBackwardDataOp, problem: ConvolutionBackwardDataProbl
 def _windowed(
     op: ConvolutionBackwardDataOp, problem: ConvolutionBackwardDataProblem, emit: Emitter
 ) -> SSAValue:
-    """The gradient over the full extent s (Y - 1) + Ke; diff_src is its window [pb, pb + X)."""
+    """Lower to the gradient over the full extent s (Y - 1) + Ke; diff_src is its window [pb, pb + X)."""
     n = len(problem.windows)
     math = ShapeMath(emit)
     axes = conv_axes(problem.windows, [(0, 0)] * n)
@@ -133,7 +132,7 @@ def _pads_begin(
     size: SSAValue,
     math: ShapeMath,
 ) -> SSAValue:
-    """pads_begin as a vector; computed in the graph for `same_*`."""
+    """Return pads_begin as a vector, computed in the graph for `same_*`."""
     if not op.is_same:
         return math.vector([begin for begin, _ in op.given_pads()])
     windows = problem.windows

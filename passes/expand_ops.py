@@ -1,11 +1,10 @@
-"""expand-ops: an op without a kernel on the target, or in a form that the opset does not have, as ops that
-the target has, where there are such.
+"""expand-ops: decompose ops that the target or the opset does not support into supported ones.
 
-At opset 19 and newer the CUDA provider has no Pad: a Concat with zeros stands for it. What no other ops
-stand for is left to the final contract, which says so; so is what runs in a wider type.
+For example, the CUDA provider has no Pad from opset 19 on: a Concat with zeros replaces it. Ops without a
+decomposition are reported by legalize-onnx; those that run in a wider type are widened by legalize-types.
 
-And a Max that changes nothing between a Relu or a Clip and a QuantizeLinear to other numbers than s8 and u8:
-onnxruntime takes their bounds for those of the result. It drops a Relu, and fails where it looks at a Clip.
+Also inserts a Max with -inf between a Relu or a Clip and a QuantizeLinear to other dtypes than s8 and u8:
+onnxruntime mistakes their bounds for those of the result. It drops a Relu, and fails for a Clip.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class ExpandOpsPass(TargetPass):
             rewrite(op, [WithoutCeilMode()], POOLS)
         changed = rewrite(op, [VectorAsColumn(), EmptyExpand()], (onnx.MatMulOp, onnx.ExpandOp))
         while rewrite(op, [Expand(self.env)], (*EXPANSIONS, *OLDER_FORMS, *PORTABLE_FORMS)):
-            changed = True  # and once more for graphs within what was written
+            changed = True  # and again for graphs within the new ops
         if changed:
             simplify(ctx, op)
 
@@ -71,7 +70,7 @@ class Expand(RewritePattern):
 
 
 def _written(write: OlderForm, emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """None also where the form depends on a rank that is not known."""
+    """Return the new values; None also if the decomposition needs a rank that is unknown."""
     try:
         return write(emit, op)
     except UnknownRank:
@@ -80,7 +79,7 @@ def _written(write: OlderForm, emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] 
 
 
 class KeepBounds(RewritePattern):
-    """Between a Relu or a Clip and its QuantizeLinear onnxruntime may swap what moves elements."""
+    """Insert the Max; onnxruntime may swap ops that move elements with the QuantizeLinear."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: onnx.QuantizeLinearOp, rewriter: PatternRewriter, /) -> None:

@@ -1,23 +1,22 @@
-"""fast-forms: what onnxruntime is quicker at, or fewer nodes, once nothing is differentiated any more.
+"""fast-forms: faster or smaller graphs for onnxruntime, after all differentiation.
 
-A mask of 0 and 1 is `Cast(x > c)`: two nodes and a tensor of bool. On the CPU provider a HardSigmoid so steep
-that c and the next numbers of f32 are on the two sides of its slope is one. At c = 0 no slope is so steep:
-what is below 3e-39, where only subnormal numbers are, counts in part. NaN gives NaN. So only masks of a
-derivative become steps, not a comparison of a model's own, and no pipeline for strict IEEE numbers has this
-pass.
+A mask of 0 and 1 is `Cast(x > c)`: two nodes and a bool tensor. On the CPU provider it becomes one
+HardSigmoid so steep that c and the next f32 numbers are on both sides of its slope. For c = 0 no slope is
+steep enough: subnormal numbers below 3e-39 count in part. NaN gives NaN. So only masks of a derivative are
+replaced, not comparisons of the model, and the pass is not used for strict IEEE numbers.
 
-The rows of a matrix are added up by a product with ones, for a ReduceSum of the CPU provider takes up to ten
+The rows of a matrix are summed by a product with ones, as a ReduceSum of the CPU provider takes up to ten
 times as long (4 rows of 4,096 numbers: 10 us and 3; 2 of 100,000: 190 and 19; 197 of 768: 15 and 12; one
-thread, 1.32). That is again done for sums of a derivative only: its rounding is another one.
+thread, 1.32). This applies to sums of a derivative only, as the rounding differs.
 
-An activation x g(x) is written so where its derivative computes g(x) anyhow: onnxruntime's kernel would
-compute that once more.
+An activation x g(x) is expanded if its derivative computes g(x) anyway: onnxruntime's kernel would compute it
+again.
 
-A factor of exp(-q) that a derivative computes is in its argument, which is a difference then.
+A factor of exp(-q) in a derivative is moved into its argument, which becomes a difference.
 
-The smaller of x and 0 is a Min; a derivative writes it by a Relu, whose own derivative at 0 is 0.
+min(x, 0) becomes a Min; a derivative uses Relu, whose own derivative at 0 is 0.
 
-The sizes of some axes are one Shape, from opset 15, and not entries of another one.
+The sizes of some axes are one Shape, from opset 15 on, instead of entries of a whole Shape.
 """
 
 from __future__ import annotations
@@ -47,13 +46,13 @@ from passes.vjp.common.forward import Forward
 from passes.vjp.rules.pointwise import GATES
 
 FEWEST = 2**12
-"""Of fewer numbers a sum takes no longer than a product."""
+"""Least number of elements for which a product is faster than a sum."""
 
 MOST_ROWS = 2**12
-"""For more rows the ones are too large."""
+"""Limit on the rows: the ones would be too large."""
 
 SHAPE_OF_SOME = 15
-"""The opset from which on a Shape has a start and an end."""
+"""First opset whose Shape has `start` and `end`."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class FastFormsPass(TargetPass):
 
 
 class MaskAsStep(RewritePattern):
-    """Cast(x > c) and Cast(x < c) of gradc's own, where nothing else reads the comparison."""
+    """Replace Cast(x > c) and Cast(x < c) of a derivative if nothing else reads the comparison."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: onnx.CastOp, rewriter: PatternRewriter, /) -> None:
@@ -97,7 +96,7 @@ class MaskAsStep(RewritePattern):
 
 
 def _slope(bound: SSAValue) -> Line | None:
-    """alpha and beta, exact in f32, of a line that is 0 at a bound, and 1 or more at the next number."""
+    """Return (alpha, beta), exact in f32, of a line that is 0 at a bound and 1 or more after it."""
     known = constant_of(bound)
     if known is None or known.size != 1:
         return None
@@ -105,7 +104,7 @@ def _slope(bound: SSAValue) -> Line | None:
 
 
 class ByGate(RewritePattern):
-    """x g(x), where all that makes g(x) is there."""
+    """Replace an activation by x g(x) if the ops of g(x) exist."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, OnnxOp)
@@ -121,7 +120,7 @@ class ByGate(RewritePattern):
 
 
 class FactorOfExp(RewritePattern):
-    """c exp(-q) of gradc's own as exp(log c - q)."""
+    """Replace c exp(-q) of a derivative by exp(log c - q)."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: onnx.MulOp, rewriter: PatternRewriter, /) -> None:
@@ -140,7 +139,7 @@ class FactorOfExp(RewritePattern):
 
 
 class NegativePart(RewritePattern):
-    """-relu(-x) as min(x, 0), where nothing else reads what is between."""
+    """Replace -relu(-x) by min(x, 0) if nothing else reads the intermediate values."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: onnx.NegOp, rewriter: PatternRewriter, /) -> None:
@@ -158,7 +157,7 @@ class NegativePart(RewritePattern):
 
 
 def _negated_argument(value: SSAValue) -> onnx.NegOp | None:
-    """Of an exponential of gradc's own that is read here only."""
+    """Return the Neg in an exponential of a derivative, if both have no other reader."""
     made = value.owner
     if not isinstance(made, onnx.ExpOp) or EXPONENTIAL not in made.attributes:
         return None
@@ -176,7 +175,7 @@ def _positive_number(value: SSAValue) -> float | None:
 
 
 class SumOfRows(RewritePattern):
-    """A sum of gradc's own along the first axes, or those behind axes of size 1."""
+    """Replace a derivative's sum over leading axes, or those after axes of size 1, by a product with ones."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: onnx.ReduceSumOp, rewriter: PatternRewriter, /) -> None:
@@ -196,7 +195,7 @@ class SumOfRows(RewritePattern):
 
 
 class SizesOfAxes(RewritePattern):
-    """Entries that a Shape has side by side. Of others a Gather fails, while a Shape is empty."""
+    """Replace a Gather of adjacent sizes by a Shape of these axes, which must exist: it would be empty."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: onnx.GatherOp, rewriter: PatternRewriter, /) -> None:

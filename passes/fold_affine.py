@@ -1,15 +1,15 @@
-"""fold-affine: constant factors and offsets beside a product of constant weights become part of the weights.
+"""fold-affine: fold constant factors and offsets next to products into their constant weights.
 
-A model has them after and before its products: a BatchNormalization at inference behind a convolution, scale
-and shift of a LayerNormalization before a MatMul, a layer's scale, the halves and square roots of a GELU.
-onnxruntime folds some of that itself. A gradient multiplies by each factor once more, on a tensor of its own,
-and that no runtime can fold: the weights are there twice by then. So it is done before a graph is
-differentiated; what is wanted (`kept`) stays as it is.
+Models have them before and after products: a BatchNormalization at inference after a convolution, scale and
+shift of a LayerNormalization before a MatMul, a layer scale, the halves and square roots of a GELU.
+onnxruntime folds some of them itself. A gradient multiplies by each factor again, on another tensor, and no
+runtime can fold that, as the weights then have two readers. So the pass runs before differentiation;
+requested values (`kept`) are unchanged.
 
-A LayerNormalization without scale and shift gives rows of mean 0. Weights that read only these lose nothing
-when their own mean is taken away, and the cotangents of the rows have mean 0 then: `CENTRED` tells the rule.
+A LayerNormalization without scale and shift yields rows of mean 0. Subtracting the mean of the weights that
+read only these changes nothing, and makes the cotangents of the rows have mean 0: `CENTRED` marks that.
 
-Weights that something else reads, or that are not constants, stay. The numbers are rounded once more.
+Weights with other readers and dynamic weights are unchanged. Folding rounds the weights once more.
 """
 
 from __future__ import annotations

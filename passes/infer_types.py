@@ -1,13 +1,13 @@
-"""infer-types: give every value what its op's operands, attributes and declared type say together.
+"""infer-types: infer all types from operands, attributes and declared types.
 
-Names of symbolic dims travel along. A declared type that contradicts is the user's error, located at
-the op. Function types follow.
+Names of symbolic dims are propagated. A contradicting declared type is the user's error, located at the op.
+Function types are updated.
 
-What reads a value may know more of its shape: the channels of diff_dst are those of the weights. An input
-that is declared without them is given them, so that a runtime refuses data with others. A size that a named
-dim turns out to have is that of all dims of the name.
+A reader may imply a shape: the channels of diff_dst are those of the weights. An input declared without them
+gets them, so that a runtime rejects other data. A size inferred for a named dim holds for all dims of that
+name.
 
-What then still has two readings is given one, for which the op has a remark.
+Remaining ambiguities are resolved to one interpretation, reported as a remark on the op.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""keep-blocked: what lies between convolutions stays in onnxruntime's blocks of channels.
+"""keep-blocked: keep tensors between convolutions in onnxruntime's blocked layout.
 
 The CPU provider runs convolutions with constant weights in blocks (NCHWc), and with them Add, Mul, Sum, some
-activations, pools and an upsampling, if all that they read is in blocks. One operand that is not, a scalar, a
-Clip, a Sub or a mean takes everything around it out: each crossing is a ReorderOutput or a ReorderInput.
-Other forms stay inside:
+activations, pools and an upsampling, if all their operands are blocked. A single other operand, a scalar, a
+Clip, a Sub or a mean takes its neighbours out: each crossing is a ReorderOutput or a ReorderInput. Equivalent
+ops stay blocked:
 
-* a depthwise convolution of 1 x 1 for a factor, a negation, a difference from a constant, a bound (fused);
-* two steps for the mask of a Clip, a global pool for a mean, an upsampling for a factor of each channel;
-* the same convolution with ones, exact, where a plain tensor enters.
+* a depthwise 1 x 1 convolution for a factor, a negation, a difference from a constant, a bound (fused);
+* two steps for the mask of a Clip, a global pool for a mean, an upsampling for a factor per channel;
+* the same convolution with ones, which is exact, for a plain operand.
 
-`Crossings` are counted by their sizes for what is written now and for the other forms; a group of ops changes
-where that saves some. Only of tensors whose sizes are all known: onnxruntime compares shapes when it decides.
+`Crossings` counts them by size for the current and the equivalent ops; a group of ops is rewritten if that
+saves some. Only static shapes: onnxruntime compares shapes when it decides.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ ENTER = 2.0
 """Passes over a tensor that enters: a reorder and a convolution with ones. A crossing is one."""
 
 LEAST_SAVED = 0.1
-"""The part of its crossings that a group has to save."""
+"""Fraction of its crossings that a group has to save."""
 
 FOLDED = "folded"
-"""The kind of an op that onnxruntime folds into a convolution."""
+"""Kind of an op that onnxruntime folds into a convolution."""
 
 SWEEPS = 4
-"""How often each op is asked whether it would rather be outside."""
+"""Number of rounds in which each op may switch sides."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def keep_blocked(block: Block) -> None:
 
 
 def _groups(forms: Mapping[Operation, Form]) -> list[list[Operation]]:
-    """Ops that read each other's results, or the same tensor."""
+    """Group ops that read each other's results, or the same tensor."""
     parent = {op: op for op in forms}
 
     def root(op: Operation) -> Operation:
@@ -104,14 +104,14 @@ def _groups(forms: Mapping[Operation, Form]) -> list[list[Operation]]:
 
 @dataclass
 class Crossings:
-    """What a choice of ops in blocks costs, in numbers moved."""
+    """Cost of a set of blocked ops, in elements moved."""
 
     forms: Mapping[Operation, Form]
     fixed: Mapping[Operation, str]
     sizes: dict[SSAValue, int] = field(default_factory=dict)
 
     def improved(self, group: list[Operation]) -> set[Operation]:
-        """The ops of a group to write in blocks; none where that saves little."""
+        """Return the ops of a group to rewrite as blocked; empty if that saves little."""
         now = self._now(group)
         before = self._cost(group, now)
         chosen = set(group)
@@ -123,7 +123,7 @@ class Crossings:
         return chosen if after < (1 - LEAST_SAVED) * before else set()
 
     def _moves(self, op: Operation, chosen: set[Operation]) -> bool:
-        """Whether an op changes sides, since that is cheaper."""
+        """Switch an op's side if that is cheaper; return whether it was switched."""
         values = (*self.forms[op].operands, *self.forms[op].inner, *op.operands, *op.results)
         before = self._values_cost(values, chosen) + self._extra(op, chosen)
         chosen ^= {op}
@@ -133,7 +133,7 @@ class Crossings:
         return False
 
     def _now(self, group: list[Operation]) -> set[Operation]:
-        """What onnxruntime keeps in blocks as it is written."""
+        """Return the ops that onnxruntime already keeps blocked."""
         found: set[Operation] = set()
         for op in group:
             inside = all(self._is_inside(value, found) for value in self.forms[op].operands)
@@ -169,7 +169,7 @@ class Crossings:
         return (ENTER if free else float(fixed)) * self._size(value)
 
     def _is_unread(self, user: Operation, inside: set[Operation]) -> bool:
-        """Whether the op goes, as only forms in blocks that stand for it read it."""
+        """Return whether the op will be dead, as only blocked forms that absorb it read it."""
         if not isinstance(user, ABSORBED):
             return False
         return all(use.operation in inside for use in user.results[0].uses)
@@ -187,7 +187,7 @@ class Crossings:
 def _reads_inside(
     value: SSAValue, inside: set[Operation], forms: Mapping[Operation, Form]
 ) -> Iterable[Operation]:
-    """The ops in blocks that read a value through one that goes."""
+    """Yield the blocked ops that read a value through an absorbed op."""
     for use in value.uses:
         if isinstance(use.operation, ABSORBED):
             for reader in use.operation.results[0].uses:

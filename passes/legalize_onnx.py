@@ -1,9 +1,9 @@
-"""legalize-onnx: the end contract. What remains is ONNX that the target runs at its opset.
+"""legalize-onnx: check that the result is ONNX that the target runs at its opset.
 
-C1 every op of the function, and of the regions in it, is of the `onnx` dialect, besides its return.
+C1 every op of the function, and of the regions in it, is of the `onnx` dialect, except the return.
 C2 every op exists in the opset with its attributes and inputs.
-C3 every op has a kernel on the target for its dtypes, or is one that the runtime writes as others. Of an
-   opaque node nobody knows that.
+C3 every op has a kernel on the target for its dtypes, or is decomposed by the runtime. Opaque nodes are not
+   checked.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class LegalizeOnnxPass(TargetPass):
 
 
 def check(op: Operation, target: Target) -> None:
-    """Raise UnsupportedError, located at the op, unless C1 to C3 hold."""
+    """Check C1 to C3. Raises UnsupportedError, located at the op."""
     if isinstance(op, NodeOp):
         return
     if not isinstance(op, OnnxOp):
@@ -66,11 +66,11 @@ def check(op: Operation, target: Target) -> None:
 
 
 FIRST_OPSETS: Mapping[str, int] = MappingProxyType({"f8_e4m3": 19, "f8_e5m2": 19, "s4": 21, "u4": 21})
-"""The opset from which on ONNX has a dtype, of those that are younger than the oldest opset."""
+"""First opset of each dtype newer than the oldest supported opset."""
 
 
 def _younger_dtypes(op: OnnxOp, opset: int) -> str:
-    """Which dtypes of the op's tensors an opset lacks, if any."""
+    """Return which dtypes of the op's tensors an opset lacks, if any."""
     tensors = [v for v in (*op.operands, *op.results) if isinstance(v.type, TensorType)]
     names = dict.fromkeys(name_of(element_type_of(value)) for value in tensors)
     lacking = [
@@ -80,8 +80,7 @@ def _younger_dtypes(op: OnnxOp, opset: int) -> str:
 
 
 def remedy(op: OnnxOp, target: Target) -> str:
-    """Where the op has a kernel, or others stand for it that do not here: at an older opset of the same
-    target, or else on onnxruntime's CPU."""
+    """Suggest a setting that supports the op: an older opset of the target, or else onnxruntime's CPU."""
     older = range(target.opset - 1, max(OLDEST, opset_range(op)[0]) - 1, -1)
     for opset in older:
         former = replace(target, opset=opset)

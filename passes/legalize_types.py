@@ -1,24 +1,22 @@
-"""legalize-types: every tensor gets a dtype for which the target has kernels.
+"""legalize-types: give every tensor a dtype for which the target has kernels.
 
-1. A gradient of half type is computed in f32 and rounded: its operands are widened, its result is
-   narrowed. One that stands alone, and for which the target has one kernel that accumulates in f32 by
-   itself, keeps the half type; one that reads another gradient's result, or is read by one, does not.
+1. A gradient of half type is computed in f32 and rounded: operands are widened, the result is narrowed. An
+   isolated one, for which the target has one kernel that accumulates in f32, keeps the half type; one that
+   reads another gradient's result, or is read by one, does not.
 2. An ONNX op without a kernel for its half type is widened the same way.
-3. An op that reads what another one narrowed reads what it was before: a region of such ops widens
-   once at its inputs, and narrows once whatever leaves it.
-4. An ONNX op without a kernel for its int or bool type is left to the final contract, which says so.
+3. An op that reads a narrowed value reads the value before narrowing: a region of such ops widens once at
+   its inputs, and narrows once at its outputs.
+4. An ONNX op without a kernel for its int or bool type is left to legalize-onnx, which reports it.
 
-Case 1 applies to source and canonical ops alike, so that whatever an op is lowered to, intermediate
-values included, is in f32.
+Case 1 applies to source and canonical ops alike, so that all intermediate values of their lowerings are f32.
 
-Case 3 leaves out roundings that the ops one by one would do, and their overflows. A half type is what
-tensors are stored in; what is never stored need not be rounded, the result is the more exact, and no
-op of the region rounds more than once (onnxruntime does so, too, where it inserts Casts by itself).
-Native kernels would put the roundings back, and an inf for each value beyond the half type: hence the
-condition of case 1, by which the same graph overflows on no target sooner than on another.
-A Cast that the user wrote is a rounding that was asked for: it stays, and so does an op that is there for
-its rounding. An op that moves elements has the type of what it reads. Equal reads the rounded value: what it
-is compared with may be made of that, by an op that has a half kernel.
+Case 3 omits roundings, and overflows, of single ops. A half type is a storage type; values that are never
+stored need not be rounded, the result is more accurate, and no op of the region rounds more than once
+(onnxruntime does the same when it inserts Casts). Native kernels would round again, and give inf beyond the
+half type: hence the condition of case 1, by which a graph overflows on no target earlier than on another. A
+Cast in the source is an explicit rounding and is preserved, as are ops whose purpose is rounding. An op that
+moves elements has the type of its operand. Equal reads the rounded value: the other operand may be computed
+from that by an op with a half kernel.
 """
 
 from __future__ import annotations
@@ -57,9 +55,8 @@ ACCUMULATES_IN_F32: dict[tuple[str, str], tuple[type[Operation], ...]] = {
         TakeWindowOp,
     ),
 }
-"""(provider, half type) -> ops whose lowering is one kernel that takes the half type and accumulates in
-f32. cuDNN's f16 convolutions do; a resize is several products, whose intermediate values would round.
-"""
+"""(provider, half type) -> ops lowered to one kernel that reads the half type and accumulates in f32, as
+cuDNN's f16 convolutions do; a resize is several products, whose intermediate values would round."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +74,7 @@ class LegalizeTypesPass(TargetPass):
 
 @dataclass
 class Widen(RewritePattern):
-    """`wide` has the f32 tensor of each half one that a widened op gives or reads."""
+    """Pattern that widens ops. `wide` maps each half value at a widened op to its f32 tensor."""
 
     target: Target
     wide: dict[SSAValue, SSAValue] = field(default_factory=dict)
@@ -87,7 +84,7 @@ class Widen(RewritePattern):
             self._widen(op, rewriter)
 
     def _needs_f32(self, op: Operation) -> bool:
-        """Whether an op with a half operand or result is computed in f32."""
+        """Return whether an op with a half operand or result is computed in f32."""
         if isinstance(op, RowOp) and (op.ROW.moves or op.ROW.rounds):
             return op.ROW.moves and any(map(self._is_narrowed, op.operands))
         if isinstance(op, DocumentedOp):
@@ -97,7 +94,7 @@ class Widen(RewritePattern):
         return any(map(is_half, op.operands)) and self.target.lacks_kernel(op) is not None
 
     def _is_linked(self, op: Operation) -> bool:
-        """Whether a half value goes from one gradient to another: from this one, or to it."""
+        """Return whether a half value connects this gradient with another one."""
         halves = [value for value in op.operands if is_half(value)]
         if any(map(self._is_narrowed, halves)):
             return True
@@ -106,7 +103,7 @@ class Widen(RewritePattern):
         return any(isinstance(other, DocumentedOp) for other in (*makers, *readers))
 
     def _is_narrowed(self, value: SSAValue) -> bool:
-        """Whether a value is the Cast behind an op that was widened."""
+        """Return whether a value is the Cast after a widened op."""
         maker = value.owner
         return isinstance(maker, onnx.CastOp) and self.wide.get(value) is maker.operands[0]
 
@@ -121,10 +118,8 @@ class Widen(RewritePattern):
         rewriter.notify_op_modified(op)
 
     def _widened(self, value: SSAValue, reader: Operation, rewriter: PatternRewriter) -> SSAValue:
-        """Readers come in the order of the graph, so the first one's Cast serves the others.
-
-        A reader whose result jumps reads the rounded value: what it decides is decided on that.
-        """
+        """Return the f32 value of an operand. Readers come in graph order and share the first one's Cast. A
+        reader with a discontinuous result reads the rounded value."""
         if decides(reader) and self._is_narrowed(value):
             cast = onnx.CastOp(value, to=f32)
             rewriter.insert(cast, InsertPoint.before(reader))
@@ -140,7 +135,7 @@ class Widen(RewritePattern):
         return self.wide[value]
 
     def _narrow(self, result: OpResult, rewriter: PatternRewriter) -> None:
-        """Make a half result f32, and a Cast of it half for all that read it."""
+        """Change a half result to f32, and redirect its readers to a Cast."""
         half = shapes.element_type_of(result)
         set_type(result, _widened(result))
         cast = onnx.CastOp(result, to=half)
@@ -152,20 +147,20 @@ class Widen(RewritePattern):
 
 
 def _declare_wide(op: Operation, half: Attribute) -> None:
-    """Where an attribute says that results are of a half type, it says f32."""
+    """Change attributes that declare results of a half type to f32."""
     if isinstance(op, OnnxOp):
         for name in [name for name, value in op.properties.items() if value == half]:
             op.properties[name] = f32
 
 
 def unrounded(value: SSAValue) -> SSAValue | None:
-    """The number in f32 of which a value is the rounding, where nothing asks for the rounding."""
+    """Return the f32 value that a value rounds, unless the rounding is explicit."""
     maker = value.owner
     return maker.operands[0] if isinstance(maker, onnx.CastOp) and UNROUNDED in maker.attributes else None
 
 
 def decides(op: Operation) -> bool:
-    """Whether a rounding of an operand can change a result by more than that."""
+    """Return whether rounding an operand can change a result by more than that."""
     if isinstance(op, RowOp):
         return op.ROW.decides
     return isinstance(op, MaxPoolBackwardOp | onnx.EqualOp)

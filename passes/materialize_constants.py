@@ -1,4 +1,4 @@
-"""materialize-constants: dense `arith.constant`s, which source text may hold, become `onnx.Constant`."""
+"""materialize-constants: convert dense `arith.constant`s of source text to `onnx.Constant`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""name-sizes: a symbol for every size of which nothing is known, once per value.
+"""name-sizes: give every unknown size a symbol, one per value and axis.
 
-What is computed of such sizes is then known to be equal where it is: the sum of two tensors of one unknown
-size has that size, and its Shape need not be asked for again. A symbol that no source names is only for the
-passes: `merge_equal` looks past it, and a model does not have it.
+Sizes computed from them are then known to be equal: the sum of two tensors with the same unknown size has
+that size, and no second Shape is needed. Fresh symbols exist only within the passes: `merge_equal` ignores
+them, and they are not exported.
 """
 
 from __future__ import annotations

@@ -1,25 +1,25 @@
-"""The named pipelines, as strings, with a line of why for each pass."""
+"""The named pipelines as strings, with the reason for each pass."""
 
 from __future__ import annotations
 
 from passes.kernels.target import Target
 
 CANONICALIZE = (
-    "materialize-constants",  # one constant op from here on
-    "infer-types",  # every later pass may rely on what types can know
-    "resolve-auto-pad",  # no later pass sees auto_pad, dst_shape or output_padding of known sizes
+    "materialize-constants",  # a single constant op from here on
+    "infer-types",  # later passes rely on inferred types
+    "resolve-auto-pad",  # removes auto_pad, dst_shape and output_padding of static sizes
 )
 
 LOWER = (
     "canonicalize-layout",  # ONNX's weights; after the dtypes, so that casts meet at the ops
     "convert-cann-to-grad",
     "convert-onednn-to-grad",  # from here on nothing is optional
-    "simplify",  # run-time size arithmetic that is known after all folds before strategies ask
+    "simplify",  # folds static size arithmetic before strategies are selected
 )
 
 
 PADS = ("convert-onednn-to-grad",)
-"""The passes of LOWER that may put zeros where weights meet them."""
+"""Passes of LOWER that may pad data which is multiplied by weights."""
 
 
 def canonicalize() -> str:
@@ -27,12 +27,12 @@ def canonicalize() -> str:
 
 
 def lower(target: Target, strategy: str = "auto") -> str:
-    """From source dialects to ONNX for a target."""
+    """Return the pipeline from source dialects to ONNX for a target."""
     return f"{to_grad(target, strategy)},{from_grad(target, strategy)}"
 
 
 def to_grad(target: Target, strategy: str = "auto") -> str:
-    """From source dialects to canonical gradients: all that comes before a strategy is chosen."""
+    """Return the pipeline from source dialects to canonical gradients, before strategy selection."""
     return ",".join(
         (
             *CANONICALIZE,
@@ -44,16 +44,16 @@ def to_grad(target: Target, strategy: str = "auto") -> str:
 
 
 def from_grad(target: Target, strategy: str = "auto") -> str:
-    """From canonical gradients to ONNX."""
+    """Return the pipeline from canonical gradients to ONNX."""
     options = _options(target)
     return ",".join(
         (
             f"select-strategy{_options(target, strategy)}",
-            "name-sizes",  # so that what is computed of unknown sizes is one where it is equal
+            "name-sizes",  # so that computations on equal unknown sizes are merged
             "simplify",  # constant weights are flipped, transposed, widened at compile time
             *(() if target.strict_ieee else (f"fast-forms{options}",)),  # after all differentiation
-            f"expand-ops{options}",  # before the types: what is written instead may have the half type
-            f"legalize-types{options}",  # what the strategies wrote in a half type
+            f"expand-ops{options}",  # before the types: decompositions may have the half type
+            f"legalize-types{options}",  # lowered ops in a half type
             *(() if target.strict_ieee else (f"keep-blocked{options}",)),  # counts what will run
             f"share-weights{options}",  # after the last pass that folds constants
             f"legalize-onnx{options}",  # the end contract
@@ -66,7 +66,7 @@ def _ieee(target: Target) -> str:
 
 
 def _options(target: Target, strategy: str = "") -> str:
-    """Of a pass that chooses strategies, for so many threads, or of one that knows of none."""
+    """Return the options of a pass; with `strategy`, of one that selects strategies."""
     ieee = " strict_ieee=true" if target.strict_ieee else ""
     choice = f" threads={target.threads}{ieee} strategy={strategy}" if strategy else ""
     return f"{{target={target.name} opset={target.opset}{choice}}}"

@@ -1,4 +1,4 @@
-"""Every pass by its name: the files of this folder, and a pass of each strategy."""
+"""Registry of all passes by name: the files of this package, and a pass per strategy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from passes import PASS_NAMES, STRATEGY_NAMES, class_of
 
 
 def all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
-    """Every pass by name, imported when it is asked for."""
+    """Return every pass by name, imported lazily."""
     passes = {name: lambda name=name: class_of("passes", name, ModulePass) for name in PASS_NAMES}
     return passes | {name: lambda name=name: _strategy_pass(name) for name in STRATEGY_NAMES}
 

@@ -1,12 +1,11 @@
-"""resolve-auto-pad: every size and pad that compile time knows becomes explicit.
+"""resolve-auto-pad: make all static sizes and pads explicit.
 
-1. A ConvolutionBackwardData whose size is known loses its `dst_shape` (input and attribute): the
-   result type says it.
-2. `auto_pad` of a convolution whose sizes are known becomes pads_begin and pads_end.
-3. `output_padding` of a gradient goes with it: the sizes and pads imply it.
+1. A ConvolutionBackwardData of static size loses its `dst_shape` (input and attribute): the result type
+   implies it.
+2. `auto_pad` of a convolution of static sizes becomes pads_begin and pads_end.
+3. `output_padding` of a gradient is removed: sizes and pads imply it.
 
-What depends on run-time sizes stays for the conversion to `grad`, which writes it as arithmetic in
-the graph.
+Dynamic cases are left to the conversion to `grad`, which computes them in the graph.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def _resolve_backward(op: ConvolutionBackwardDataOp) -> None:
 
 
 def _resolve_transposed(op: ConvTransposeForwardOp) -> None:
-    """What the declared size has beyond the windows is output_padding."""
+    """Resolve a transposed convolution; its declared size beyond the windows is output_padding."""
     added = op.added
     _resolve_pads(op, op.problem().pads)
     if any(added):
@@ -68,7 +67,7 @@ def _resolve_transposed(op: ConvTransposeForwardOp) -> None:
 
 
 def _resolve_pads(op: WindowedOp, pads: Sequence[Pads | None], *implied: str) -> None:
-    """`implied` are further attributes that sizes and pads imply."""
+    """Set explicit pads if static; `implied` are further attributes that sizes and pads imply."""
     known = known_pads(pads)
     if known is None:
         return

@@ -1,8 +1,8 @@
-"""select-strategy: write every canonical gradient in ONNX, each with the strategy that suits it.
+"""select-strategy: lower every canonical gradient to ONNX with a suitable strategy.
 
-`strategy=auto` takes the one that the op's attribute `gradc.choice` names, and where that does not
-apply, or there is no such attribute, the cheapest that applies. Any other name forces that strategy on
-every op of the kinds that it knows, or fails with its reason; other ops are written as with `auto`.
+`strategy=auto` takes the one named by the op's attribute `gradc.choice`, and if that does not apply, or there
+is none, the cheapest one. Any other name forces that strategy on every op that it lowers, or fails with the
+reason; other ops are lowered as with `auto`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class SelectStrategy(RewritePattern):
     forced: Strategy | None
     target: Target
     errors: Errors
-    """Of the ops that no strategy can write, which stay."""
+    """Errors of the ops that no strategy can lower."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         with self.errors.collecting():

@@ -1,8 +1,8 @@
-"""share-weights: a large constant that is another one turned around is written as that.
+"""share-weights: replace a large constant that is a transpose or flip of another one by ops on that.
 
-A gradient multiplies by the weights of its model the other way around. onnxruntime turns what is constant
-when it loads a model, so the file need not hold both, and nothing runs slower for it: 180 MB of 3x3 weights
-take 90 MB so, and a fifth of a second more to load. OpenVINO and tract do so, too.
+A gradient multiplies by the transposed weights of its model. onnxruntime folds the ops when it loads a model,
+so the file need not contain both, and run time does not change: 180 MB of 3x3 weights take 90 MB, and a fifth
+of a second more to load. OpenVINO and tract fold them, too.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from passes.emit.rewriting import Emitter, functions
 from passes.kernels.target import Target, TargetPass
 
 BYTES_OF_A_NODE = 2**17
-"""A constant that is kept out of the file is worth a node for so many bytes of it."""
+"""Bytes of constants that a node has to save."""
 
 WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
-"""Unsigned integers by their bytes."""
+"""Unsigned integer types by their size in bytes."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """A Transpose, and after it the axes from `flipped` on reversed; None for no axes."""
+    """A Transpose, followed by a flip of the axes from `flipped` on, if not None."""
 
     perm: tuple[int, ...]
     flipped: int | None = None
@@ -66,7 +66,7 @@ class ShareWeightsPass(TargetPass):
 
 
 def share(block: Block, target: Target) -> None:
-    """One of the constants of a block for all that are it turned around."""
+    """Replace the constants of a block that are turns of an earlier one."""
     known: dict[object, list[tuple[SSAValue, np.ndarray]]] = {}
     for op in block.ops:
         array = constant_of(op.results[0]) if isinstance(op, onnx.ConstantOp) else None
@@ -78,13 +78,13 @@ def share(block: Block, target: Target) -> None:
 
 
 def fingerprint(array: np.ndarray) -> object:
-    """Equal for arrays of the same elements in any order, and for few others."""
+    """Return a hash that is equal for arrays of the same elements in any order, and rarely for others."""
     words = array.reshape(-1).view(WORDS[array.itemsize])
     return array.dtype, array.size, int(np.bitwise_xor.reduce(words)), int(words.sum(dtype=np.uint64))
 
 
 def _replaced(op: Operation, array: np.ndarray, other: SSAValue, given: np.ndarray, target: Target) -> bool:
-    """Whether ops on another constant stand for this one now."""
+    """Replace a constant by a turn of another one; return whether that was possible."""
     for turn in _turns(given.ndim):
         if array.nbytes < turn.nodes * BYTES_OF_A_NODE or not _is_same(turn.of(given), array):
             continue
@@ -100,7 +100,7 @@ def _replaced(op: Operation, array: np.ndarray, other: SSAValue, given: np.ndarr
 
 
 def _turns(rank: int) -> Iterator[Turn]:
-    """Those of matrices, of batches of them, and of the weights of convolutions."""
+    """Yield the turns of matrices, of batches of them, and of the weights of convolutions."""
     if rank < 2:
         return
     yield Turn((*range(rank - 2), rank - 1, rank - 2))
@@ -111,7 +111,7 @@ def _turns(rank: int) -> Iterator[Turn]:
 
 
 def _is_same(turned: np.ndarray, array: np.ndarray) -> bool:
-    """Bit by bit: NaNs, too."""
+    """Return whether arrays are equal bit by bit, including NaNs."""
     word = WORDS[array.itemsize]
     return turned.shape == array.shape and np.array_equal(
         np.ascontiguousarray(turned).view(word), np.ascontiguousarray(array).view(word)

@@ -1,4 +1,4 @@
-"""simplify: fold constants, canonicalize, remove what is common or dead. Locations are kept."""
+"""simplify: fold constants, canonicalize, remove common and dead ops, preserving locations."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""unpack-sequences: tensors in place of the sequences and optionals whose elements are known one by one.
+"""unpack-sequences: replace sequences and optionals with statically known elements by tensors.
 
-A sequence that is constructed, inserted into and erased from at constant positions is a list of tensors at
-compile time: what reads it reads them. A SplitToSequence is a Split where the number of its parts is known;
-where it is not, or their sizes are not, what reads one by its place reads these elements of the data.
-A SequenceMap over such sequences is its body, once for each element. What only run time knows stays.
+A sequence that is constructed, inserted into and erased from at constant indices is a list of tensors at
+compile time. A SplitToSequence is a Split if the number of its parts is static; otherwise, or for dynamic
+part sizes, reading an element is a slice of the data. A SequenceMap over such sequences repeats its body for
+each element. Other sequences are left unchanged.
 """
 
 from __future__ import annotations
