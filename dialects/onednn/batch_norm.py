@@ -45,7 +45,7 @@ class BatchNormalizationOp(NormalizationOp, ABC):
 class InferenceOp(BatchNormalizationOp, ABC):
     """Batch normalisation by given statistics."""
 
-    SUMMARY: ClassVar = "Channels, brought to mean 0 and variance 1 by statistics that are given."
+    SUMMARY: ClassVar = "Normalises channels to mean 0 and variance 1 by given statistics."
     CONSTRAINTS: ClassVar = (
         "C1 a float dtype; the other inputs have one, that of src or f32; C2 each of them has an element per "
         "channel."
@@ -71,10 +71,10 @@ class InferenceOp(BatchNormalizationOp, ABC):
 class TrainingOp(BatchNormalizationOp, ABC):
     """Batch normalisation by the statistics of the batch, which update the running ones."""
 
-    SUMMARY: ClassVar = "Channels, brought to mean 0 and variance 1 by the statistics of the batch."
+    SUMMARY: ClassVar = "Normalises channels to mean 0 and variance 1 by the statistics of the batch."
     CONSTRAINTS: ClassVar = (
-        "C1 a float dtype; the other inputs have one, that of src or f32, and so have the statistics; C2 "
-        "each of them has an element per channel; beta is given beside gamma alone."
+        "C1 a float dtype; the other inputs and the statistics have one dtype, that of src or f32; C2 each "
+        "of them has an element per channel; beta requires gamma."
     )
     COMMON_ATTRIBUTES: ClassVar = {
         **BatchNormalizationOp.COMMON_ATTRIBUTES,
@@ -106,7 +106,7 @@ class TrainingOp(BatchNormalizationOp, ABC):
 class TrainingBackwardOp(BatchNormalizationOp, ABC):
     """Gradients of training, by given statistics of the batch."""
 
-    SUMMARY: ClassVar = "The gradients of batch normalisation in training, by the statistics that are given."
+    SUMMARY: ClassVar = "The gradients of batch normalisation in training, for given statistics."
     CONSTRAINTS: ClassVar = (
         "C1 src and diff_dst have one float dtype and one shape; the others have one dtype, that or f32; C2 "
         "each of them has an element per channel."

@@ -177,7 +177,7 @@ class ForwardConvOp(RowOp, WeightedOp, KnowsOperands, ABC):
 class ConvolutionForwardOp(ForwardConvOp, ABC):
     """Convolution: each element of dst is the weighted sum of a window of src."""
 
-    SUMMARY: ClassVar = "Windows of the input, each the sum of its elements times weights."
+    SUMMARY: ClassVar = "The weighted sum of each window of the input."
     CONSTRAINTS: ClassVar = (
         "src (N, C, X...) in data_format, weights (O, C / groups, K...) as OIX or XIO, bias (O), dst (N, O, "
         "Y...) with Y = (X + pb + pe - (K - 1) d - 1) div s + 1, or ceil(X / s) with auto_pad same_upper, "
@@ -208,10 +208,10 @@ class ConvolutionForwardOp(ForwardConvOp, ABC):
 class ConvTransposeForwardOp(ForwardConvOp, ABC):
     """Transposed convolution: each element of src adds its weights, scaled, to a window of dst."""
 
-    SUMMARY: ClassVar = "Windows of the output, to each of which an element of the input adds its weights."
+    SUMMARY: ClassVar = "Each element of the input adds its weights, scaled, to a window of the output."
     CONSTRAINTS: ClassVar = (
         "src (N, C, X...) in data_format, weights (C, O / groups, K...) as IOX or XOI, or (C / groups, O, "
-        "K...) where the channels of src say that it is that, bias (O), dst (N, O, Y...) with Y = s (X - 1) "
+        "K...) if the channels of src require it, bias (O), dst (N, O, Y...) with Y = s (X - 1) "
         "+ (K - 1) d + 1 - pb - pe + output_padding; auto_pad same_upper, whose odd pad is at the end, and "
         "same_lower have pb + pe = max(0, (K - 1) d + 1 - s), and a declared Y may be up to s - 1 larger. C1 "
         "one float dtype on all ports; C2 rank 3 to 5; C3 one value per spatial axis in each list; C4 groups "

@@ -310,8 +310,8 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
         c, o, groups = problem.in_channels, problem.out_channels, problem.groups
         yield self.remark(
             f"weights {show(self.weights)} are read in the library's layout (C, O/groups, ...), C = {c}, "
-            f"O = {o}: the channels of diff_dst and diff_src, which would tell it from the page's "
-            f"(C/groups, O, ...), C = {c * groups}, O = {o // groups}, are unknown; declare one of them"
+            f"O = {o}, not in the page's (C/groups, O, ...), C = {c * groups}, O = {o // groups}: the "
+            "channels of diff_dst and diff_src are unknown; declare one of them"
         )
 
     def _rule_remarks(self, problem: ConvTransposeBackwardDataProblem) -> Iterator[Diagnostic]:

@@ -218,7 +218,7 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
                 given = "unknown" if x is None else x
                 raise self.error(f"{source.name} axis {letter}", given=given, expected="a positive size")
         if isinstance(n, int) and n < 0 and not isinstance(batch, int):
-            unknown = f"0 or more, or {DYNAMIC_INDEX}, None in Python, for one that run time decides"
+            unknown = f"0 or more, or {DYNAMIC_INDEX} (None in Python) for a dynamic one"
             raise self.error(f"batch of {source.name}", given=n, expected=unknown)
         if not shapes.same_dim(n, batch):
             raise self.error(f"batch of {source.name}", given=n, expected=f"{batch}, that of diff_dst")

@@ -156,7 +156,7 @@ class BinaryOp(RowOp, ABC):
 
     SUMMARY: ClassVar = "A function of two elements, with numpy's broadcasting."
     CONSTRAINTS: ClassVar = (
-        "C1 one dtype on both ports, or f32 beside a half type; dst has it, or f32 where they differ, unless "
+        "C1 one dtype on both ports, or f32 with a half type; dst has it, or f32 if they differ, unless "
         "another of f32, bf16 and f16 is declared; C2 the shapes broadcast, or are equal where "
         "auto_broadcast is none."
     )
@@ -195,7 +195,7 @@ class BinaryOp(RowOp, ABC):
         if "f32" in names.values() and any(name in dtypes.HALVES for name in names.values()):
             return f32
         given = ", ".join(f"{port} {name}" for port, name in names.items())
-        raise self.error("dtypes differ", given=given, expected="the same, or f32 beside bf16 or f16")
+        raise self.error("dtypes differ", given=given, expected="the same, or f32 with bf16 or f16")
 
     def _result_shape(self) -> Shape:
         if self.value("auto_broadcast") == "none":
@@ -214,7 +214,7 @@ class ComparisonOp(BinaryOp, ABC):
 
     SUMMARY: ClassVar = "A relation of two elements, with numpy's broadcasting."
     CONSTRAINTS: ClassVar = (
-        "C1 one dtype on both ports, or f32 beside a half type; C2 the shapes broadcast, or are equal where "
+        "C1 one dtype on both ports, or f32 with a half type; C2 the shapes broadcast, or are equal where "
         "auto_broadcast is none."
     )
     CHOOSES_DTYPE: ClassVar = False
@@ -227,7 +227,7 @@ class ComparisonOp(BinaryOp, ABC):
 class ChoiceOp(RowOp, ABC):
     """Elementwise selection by a condition that broadcasts to the sources' shape without enlarging it."""
 
-    SUMMARY: ClassVar = "Elements of one tensor or the other, as a condition says."
+    SUMMARY: ClassVar = "Selects elements of two tensors by a condition."
     CONSTRAINTS: ClassVar = (
         "C1 cond is boolean; C2 one float dtype on both sources; C3 the sources broadcast, or have equal "
         "shapes where auto_broadcast is none; C4 cond broadcasts to their shape, or has it."
@@ -310,7 +310,7 @@ class ReductionOp(RowOp, ABC):
     SUMMARY: ClassVar = "Over the elements src[j] that share the position of dst on the axes that stay."
     CONSTRAINTS: ClassVar = (
         "C1 a float dtype; C2 each axis from -rank to rank - 1, once; "
-        "C3 the input axes is an s32 vector of known length, and not given beside the attribute."
+        "C3 the input axes is an s32 vector of known length, and excludes the attribute."
     )
     COMMON_ATTRIBUTES: ClassVar = {"axes": INTS.with_default(()), "keep_dims": FLAG.with_default(False)}
     SAMPLE: ClassVar = {"axes": [0]}

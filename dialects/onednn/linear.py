@@ -43,7 +43,7 @@ class ChannelOp(RowOp, ABC):
 class BiasOp(ChannelOp, ABC):
     """Adds a bias per channel."""
 
-    SUMMARY: ClassVar = "A number per channel, added to each element of the channel."
+    SUMMARY: ClassVar = "Adds a number per channel to each element of the channel."
     CONSTRAINTS: ClassVar = "C1 one float dtype on both ports; C2 bias is a vector of the channels of src."
     PORTS: ClassVar = ("src", "bias")
     RESULTS: ClassVar = ("dst",)

@@ -134,13 +134,13 @@ class LayerNormalizationOp(ForwardOp, LastAxesOp, ABC):
     """Normalises each slice over the last axes to mean 0 and variance 1, then scales and shifts."""
 
     SUMMARY: ClassVar = (
-        "Slices over the last axes, brought to mean 0 and variance 1, then scaled and shifted."
+        "Normalises slices over the last axes to mean 0 and variance 1, then scales and shifts."
     )
     CONSTRAINTS: ClassVar = (
-        "C1 a float dtype; gamma and beta have one, that of src or f32, and the statistics have it, too "
-        "(without gamma what is declared, else f32); C2 begin_norm_axis from -rank to rank - 1; C3 gamma and "
-        "beta are given where use_affine is true, and there alone, in the shape of the normalised axes; C4 a "
-        "document lists mean and variance where keep_stats is true."
+        "C1 a float dtype; gamma, beta and the statistics have one dtype, that of src or f32 (without gamma "
+        "the declared one, else f32); C2 begin_norm_axis from -rank to rank - 1; C3 gamma and beta are given "
+        "if and only if use_affine is true, in the shape of the normalised axes; C4 a document lists mean "
+        "and variance if keep_stats is true."
     )
     COMMON_ATTRIBUTES: ClassVar = {
         "keep_stats": FLAG.with_default(True),
@@ -164,12 +164,12 @@ class LayerNormalizationOp(ForwardOp, LastAxesOp, ABC):
 class LayerNormalizationBackwardOp(LastAxesOp, ABC):
     """Gradients of layer normalisation, by given statistics."""
 
-    SUMMARY: ClassVar = "The gradients of a layer normalisation, by the mean and variance that are given."
+    SUMMARY: ClassVar = "The gradients of a layer normalisation, for given mean and variance."
     CONSTRAINTS: ClassVar = (
         "C1 src and diff_dst have one float dtype and one shape; the others have one dtype, that or f32; "
         "C2 begin_norm_axis from -rank to rank - 1; C3 mean and variance have the shape of the other "
-        "axes; gamma and beta that of the normalised ones; gamma is given where use_affine is true, and "
-        "there alone; beta is not read."
+        "axes; gamma and beta that of the normalised ones; gamma is given if and only if use_affine is true; "
+        "beta is not read."
     )
     COMMON_ATTRIBUTES: ClassVar = {**LAST_AXES, "use_affine": FLAG.with_default(True), "epsilon": EPSILON}
     DATA: ClassVar = ("src", "diff_dst")
@@ -219,7 +219,7 @@ class LayerNormalizationBackwardOp(LastAxesOp, ABC):
 class RMSNormalizationOp(LastAxesOp, ABC):
     """Normalises each slice over the last axes to mean square 1, then scales."""
 
-    SUMMARY: ClassVar = "Slices over the last axes, brought to a mean square of 1, then scaled."
+    SUMMARY: ClassVar = "Normalises slices over the last axes to a mean square of 1, then scales."
     CONSTRAINTS: ClassVar = (
         "C1 a float dtype; gamma has it, or f32; C2 begin_norm_axis from -rank to rank - 1; C3 gamma has the "
         "shape of the normalised axes."
@@ -252,12 +252,12 @@ class RMSNormalizationOp(LastAxesOp, ABC):
 class GroupNormalizationOp(ForwardOp, ABC):
     """Normalises each group of channels of each sample to mean 0 and variance 1, then scales and shifts."""
 
-    SUMMARY: ClassVar = "Groups of channels, brought to mean 0 and variance 1, then scaled and shifted."
+    SUMMARY: ClassVar = "Normalises groups of channels to mean 0 and variance 1, then scales and shifts."
     CONSTRAINTS: ClassVar = (
-        "C1 a float dtype; gamma and beta have one, that of src or f32, and the statistics have it, too "
-        "(without gamma what is declared, else f32); C2 groups divides the channels; C3 gamma and beta are "
-        "given where use_affine is true, and there alone, with an element per channel; C4 a document lists "
-        "mean and variance where keep_stats is true."
+        "C1 a float dtype; gamma, beta and the statistics have one dtype, that of src or f32 (without gamma "
+        "the declared one, else f32); C2 groups divides the channels; C3 gamma and beta are given if and "
+        "only if use_affine is true, with an element per channel; C4 a document lists mean and variance if "
+        "keep_stats is true."
     )
     COMMON_ATTRIBUTES: ClassVar = {
         "groups": INT,
@@ -354,9 +354,9 @@ def by_group(
     rows = first.reshape(batch, groups, int(np.prod(first.shape[1:])) // groups)
     mean, variance = rows.mean(2), rows.var(2)
     normal = ((rows - mean[..., None]) / np.sqrt(variance + epsilon)[..., None]).reshape(first.shape)
-    beside = (channels, *(1,) * (src.ndim - 2))
-    scaled = normal if gamma is None else normal * gamma.reshape(beside)
-    shifted = scaled if beta is None else scaled + beta.reshape(beside)
+    shape = (channels, *(1,) * (src.ndim - 2))
+    scaled = normal if gamma is None else normal * gamma.reshape(shape)
+    shifted = scaled if beta is None else scaled + beta.reshape(shape)
     return np.moveaxis(shifted, 1, axis), mean, variance
 
 

@@ -149,7 +149,7 @@ MOST_CUT = -(2**31)
 class AveragePoolingOp(PoolingOp, ABC):
     """Average pooling."""
 
-    SUMMARY: ClassVar = "Windows of the input, each the mean of its elements."
+    SUMMARY: ClassVar = "The mean of each window of the input."
     CONSTRAINTS: ClassVar = (
         "src (N, C, X...) in data_format, dst (N, C, Y...) with Y = (X + pb + pe - K) / s + 1 rounded as "
         "rounding_type says, or ceil(X / s) with auto_pad same_upper, whose odd pad is at the end, and "
@@ -178,13 +178,13 @@ class AveragePoolingOp(PoolingOp, ABC):
             return
         last = add(multiply(add(count, -1), window.stride), -pads[0])
         inside = subtract(size, last)
-        demands.positive("what the last window holds", inside)
+        demands.positive("elements of the last window", inside)
         if isinstance(inside, int) and (pads[0] >= window.kernel or inside < 1):
             which = "first" if pads[0] >= window.kernel else "last"
             raise violation(
-                f"with exclude_pad the {which} of {count} windows holds padding alone",
+                f"with exclude_pad the {which} of {count} windows contains only padding",
                 given=f"kernel {window.kernel}, stride {window.stride}, pads {pads}, size {size}",
-                hint="its mean is 0/0: lessen the pads, or round down",
+                hint="its mean is 0/0: reduce the pads, or round down",
             )
 
     @property
@@ -195,7 +195,7 @@ class AveragePoolingOp(PoolingOp, ABC):
 class MaxPoolingOp(PoolingOp, ABC):
     """Max pooling."""
 
-    SUMMARY: ClassVar = "Windows of the input, each its largest element."
+    SUMMARY: ClassVar = "The maximum of each window of the input."
     CONSTRAINTS: ClassVar = (
         "src (N, C, X...) in data_format, dst (N, C, Y...) with Y = (X + pb + pe - (K - 1) d - 1) / s + 1 "
         "rounded as rounding_type says, or ceil(X / s) with auto_pad same_upper, whose odd pad is at the "
@@ -275,8 +275,8 @@ AVERAGING = (
 MAXIMUM = (
     Row(
         "MaxPool",
-        "the largest src[n, c, y s - pb + k d] over k, nothing beyond the edges; NaN counts for nothing, and "
-        "the largest of nothing is the lowest number of the dtype",
+        "the maximum of src[n, c, y s - pb + k d] over k within the edges; NaN is ignored, and an empty "
+        "maximum is the lowest number of the dtype",
         largest,
         {"dilations": INTS.with_default(())},
         moves=True,

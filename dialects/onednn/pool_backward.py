@@ -110,7 +110,7 @@ class PoolGradientOp(RowOp, WindowedOp, ABC):
 
 
 class MaxPoolGradientOp(PoolGradientOp, ABC):
-    SUMMARY: ClassVar = "The gradient of a pool that takes the largest: to its first place in each window."
+    SUMMARY: ClassVar = "The gradient of max pooling: to the first maximum of each window."
     CONSTRAINTS: ClassVar = (
         "C1 one float dtype on both ports; C2 ranks of 3 to 5, lists of one value per spatial axis; "
         "C3 batch and channels are those of src; C4 the pool gives the sizes of diff_dst, rounded down or "
@@ -143,7 +143,7 @@ class MaxPoolGradientOp(PoolGradientOp, ABC):
 
 
 class AvgPoolGradientOp(PoolGradientOp, ABC):
-    SUMMARY: ClassVar = "The gradient of a pool that takes the mean: to each place of a window its share."
+    SUMMARY: ClassVar = "The gradient of average pooling: an equal share to each element of a window."
     CONSTRAINTS: ClassVar = (
         "C1 a float dtype, src_shape s32; C2 ranks of 3 to 5, lists of one value per spatial axis; C3 "
         "src_shape (input, else attribute) or the declared result says the shape of diff_src; C4 its batch "
@@ -218,7 +218,7 @@ class AvgPoolGradientOp(PoolGradientOp, ABC):
 MAX = (
     Row(
         "MaxPoolBackward",
-        "diff_dst of all windows whose first largest is src[i]",
+        "sum of diff_dst over the windows whose first maximum is src[i]",
         max_pool_backward,
         decides=True,
     ),
@@ -226,7 +226,7 @@ MAX = (
 AVG = (
     Row(
         "AvgPoolBackward",
-        "sum of diff_dst over the windows that have i, each over its size",
+        "sum over the windows that contain i of diff_dst / (size of the window)",
         avg_pool_backward,
     ),
 )

@@ -48,8 +48,8 @@ class SlopeOp(RowOp, ABC):
     def check_slope(self) -> None:
         """Check that the slope broadcasts to the shape of src without enlarging it."""
         src, slope = shape_of(self.src), shape_of(self.slope)
-        beside = [src[axis] for axis in self.slope_axes()] if len(slope) <= len(src) else []
-        if len(beside) < len(slope) or not all(map(_fits, slope, beside)):
+        sizes = [src[axis] for axis in self.slope_axes()] if len(slope) <= len(src) else []
+        if len(sizes) < len(slope) or not all(map(_fits, slope, sizes)):
             expected = f"one that broadcasts to {shapes.show(src)}"
             hint = f"a vector lies along axis {self.channel_axis}, C" if self.is_per_channel else ""
             raise self.error("shape of slope", given=show(self.slope), expected=expected, hint=hint)
@@ -60,9 +60,9 @@ class SlopeOp(RowOp, ABC):
         return slope.reshape([slope.shape[along.index(axis)] if axis in along else 1 for axis in range(rank)])
 
 
-def _fits(size: Dim, beside: Dim) -> bool:
+def _fits(slope: Dim, src: Dim) -> bool:
     try:
-        return demands.equal("slope beside src", broadcast_dims(size, beside), beside)
+        return demands.equal("slope broadcast to src", broadcast_dims(slope, src), src)
     except GradcError:
         return False
 
@@ -70,7 +70,7 @@ def _fits(size: Dim, beside: Dim) -> bool:
 class RectifierOp(SlopeOp, ABC):
     """PReLU: dst[i] = src[i] if positive, else slope src[i]."""
 
-    SUMMARY: ClassVar = "A rectifier; its slope for negative elements is an operand."
+    SUMMARY: ClassVar = "PReLU: the slope for negative elements is an operand."
     CONSTRAINTS: ClassVar = (
         "C1 one float dtype on both ports; C2 slope broadcasts to the shape of src as in numpy; a vector "
         "lies along the channel axis unless per_channel_broadcast is false."
@@ -103,7 +103,7 @@ class RectifierOp(SlopeOp, ABC):
 class RectifierBackwardOp(SlopeOp, ABC):
     """Gradients of PReLU with respect to both operands."""
 
-    SUMMARY: ClassVar = "The gradients of a rectifier with respect to its data and to its slope."
+    SUMMARY: ClassVar = "The gradients of PReLU with respect to its data and its slope."
     CONSTRAINTS: ClassVar = (
         "C1 one float dtype on all ports; C2 src and diff_dst have one shape; C3 slope broadcasts to it as "
         "in numpy; a vector lies along the channel axis."
@@ -148,7 +148,7 @@ RECTIFIERS_BACKWARD = (
     Row(
         "PReLUBackward",
         "diff_dst[i] if src[i] > 0, else slope[i] diff_dst[i]; diff_slope is the sum of src[i] diff_dst[i], "
-        "where src[i] is not positive, over all i that one element of slope is for",
+        "where src[i] is not positive, over all i that share an element of slope",
         gradients,
     ),
 )

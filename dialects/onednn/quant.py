@@ -45,8 +45,8 @@ class ScalingOp(RowOp, ABC):
         axis, given = self.scaled_axis(), self.value("axis")
         if axis is not None and given < -1 and shape_of(self.data)[axis] != 1:
             yield self.remark(
-                f"axis {given} is axis {axis}, as the page says; the library, where it fuses the op with no "
-                "other, takes the first scale for all elements"
+                f"axis {given} is axis {axis}, as the page says; the library, if it does not fuse the op, "
+                "uses the first scale for all elements"
             )
 
     def beside(self, vector: np.ndarray) -> np.ndarray:
@@ -62,7 +62,7 @@ class StaticScalingOp(ScalingOp, ABC):
 
     CONSTRAINTS: ClassVar = (
         "C1 the dtypes listed here; C2 axis from -rank to rank - 1; C3 one scale per tensor, or one for each "
-        "place of the axis, and as many zps or none; C4 zps are numbers of the integer dtype, and 0 for f8."
+        "index of the axis, and as many zps or none; C4 zps are numbers of the integer dtype, and 0 for f8."
     )
     COMMON_ATTRIBUTES: ClassVar = {
         **ScalingOp.COMMON_ATTRIBUTES,
@@ -176,7 +176,7 @@ class DynamicQuantizationOp(DynamicScalingOp, ABC):
     SUMMARY: ClassVar = "Floats in a dtype of eight bits, by scales that are inputs."
     CONSTRAINTS: ClassVar = (
         "C1 src and scales are f32, zps u8, s8 or s32; C2 axis from -rank to rank - 1; C3 one scale per "
-        "tensor, or one for each place of the axis, and as many zps."
+        "tensor, or one for each index of the axis, and as many zps."
     )
     CHOOSES_DTYPE: ClassVar = True
 
@@ -200,7 +200,7 @@ class DynamicDequantizationOp(DynamicScalingOp, ABC):
     SUMMARY: ClassVar = "Integers of few bits as floats, by scales that are inputs."
     CONSTRAINTS: ClassVar = (
         "C1 src is u8, s8, u4 or s4, scales and dst have one float dtype, zps u8, s8, u4, s4 or s32; "
-        "C2 axis from -rank to rank - 1; C3 one scale per tensor, or one for each place of the axis, or with "
+        "C2 axis from -rank to rank - 1; C3 one scale per tensor, or one for each index of the axis, or with "
         "per_group one for each block of group_shape, which divides the sizes of src; as many zps."
     )
     COMMON_ATTRIBUTES: ClassVar = {
@@ -264,15 +264,15 @@ def dequantized(src: np.ndarray, scales: np.ndarray, zps: np.ndarray | int) -> n
 
 
 _FORWARD = (
-    "src[i] (1 / scale) + zp, rounded half to even and clipped to what the dtype holds; an f8 is not "
-    "clipped: beyond what it holds it is inf, or NaN for f8_e4m3"
+    "src[i] (1 / scale) + zp, rounded half to even and clipped to the range of the dtype; f8 is not "
+    "clipped: beyond its range it is inf, or NaN for f8_e4m3"
 )
 QUANTIZATION = (Row("Quantize", _FORWARD, quantized, dtypes=("f32",)),)
 DEQUANTIZATION = (Row("Dequantize", "(src[i] - zp) scale", dequantized, dtypes=EIGHT_BITS),)
 DYNAMIC_QUANTIZATION = (
     Row(
         "DynamicQuantize",
-        "src[i] (1 / scale) + zp, rounded half to even and clipped to what the dtype holds",
+        "src[i] (1 / scale) + zp, rounded half to even and clipped to the range of the dtype",
         quantized,
         dtypes=("f32",),
     ),

@@ -31,7 +31,7 @@ def _same_or_f32(dtype: str) -> tuple[str, ...]:
 class SoftmaxFamilyOp(RowOp, ABC):
     """Softmax along an axis; `stats` is the log of the sum of exponentials."""
 
-    SUMMARY: ClassVar = "The share of each exponential in the sum of those along an axis."
+    SUMMARY: ClassVar = "Each exponential divided by the sum of those along an axis."
     CONSTRAINTS: ClassVar = (
         "C1 a float dtype; dst has that of src, f32 for a half src, or a half type for src of f32; stats is "
         "f32; C2 axis from -rank to rank - 1."
@@ -64,7 +64,7 @@ class SoftmaxFamilyOp(RowOp, ABC):
         if self.value("mode") == "inf_as_zero" and set(shape_of(self.src)[axis + 1 :]) - {1}:
             yield self.remark(
                 f"mode inf_as_zero on axis {axis}, which is not the innermost: a row of -inf alone gives 0, "
-                "as the page says; the library gives NaN where a row beside it has other elements"
+                "as the page says; the library gives NaN if an adjacent row has other elements"
             )
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -74,7 +74,7 @@ class SoftmaxFamilyOp(RowOp, ABC):
 class LogSoftmaxFamilyOp(RowOp, ABC):
     """Log-softmax along an axis."""
 
-    SUMMARY: ClassVar = "The logarithm of the share of each exponential in the sum of those along an axis."
+    SUMMARY: ClassVar = "The logarithm of a softmax along an axis."
     CONSTRAINTS: ClassVar = "C1 a float dtype; C2 axis from -rank to rank - 1."
     PORTS: ClassVar = ("src",)
     RESULTS: ClassVar = ("dst",)

@@ -47,15 +47,15 @@ class JoiningOp(RowOp, ABC):
         ports = [(self.port(index), value) for index, value in enumerate(self.operands)]
         self.check_same_dtype(ports)
         axis = self.joined_axis()
-        beside: shapes.Shape = (None,) * len(shape_of(self.operands[0]))
+        common: shapes.Shape = (None,) * len(shape_of(self.operands[0]))
         for port, value in ports:
-            open_along = tuple(None if i == axis else dim for i, dim in enumerate(shape_of(value)))
-            if not demands.equal_shapes(port, open_along, beside):
+            others = tuple(None if i == axis else dim for i, dim in enumerate(shape_of(value)))
+            if not demands.equal_shapes(port, others, common):
                 given = ", ".join(f"{name} {show(v)}" for name, v in ports)
                 raise self.error("shapes differ", given=given, expected=f"equal sizes but for axis {axis}")
-            beside = shapes.merge(beside, open_along)
+            common = shapes.merge(common, others)
         along: Dim = reduce(add, (shape_of(value)[axis] for value in self.operands), 0)
-        together = tuple(along if i == axis else dim for i, dim in enumerate(beside))
+        together = tuple(along if i == axis else dim for i, dim in enumerate(common))
         return (tensor_type(element_type_of(self.operands[0]), together),)
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -68,7 +68,7 @@ class ReshapingOp(RowOp, ABC):
     SUMMARY: ClassVar = "The elements of a tensor in another shape."
     CONSTRAINTS: ClassVar = (
         "C1 a float dtype; C2 the shape has as many elements as src; at most one size is -1, which is "
-        "what the others leave; with special_zero, a 0 is the size that src has there, else a size of 0."
+        "inferred from the others; with special_zero, a 0 copies the size of src, else it is a size of 0."
     )
     COMMON_ATTRIBUTES: ClassVar = {"shape": INTS, "special_zero": FLAG}
     SAMPLE: ClassVar = {"shape": [-1]}
@@ -188,11 +188,11 @@ class IndexingOp(RowOp, ABC):
 class DroppingOp(RowOp, ABC):
     """Dropout with probability 0; oneDNN does not document which elements it drops."""
 
-    SUMMARY: ClassVar = "Elements that are dropped with a probability; only that of 0 is compiled."
+    SUMMARY: ClassVar = "Drops elements with a probability; only 0 is supported."
     CONSTRAINTS: ClassVar = (
         "C1 a float dtype; C2 seed and offset are s64, probability is f32, each a scalar or one element; "
-        "C3 probability is 0: a constant other than that is refused, one that run time brings is an error of "
-        "`gradc run`, and gives NaN elsewhere."
+        "C3 probability is 0: any other constant is an error, any other run-time value an error of `gradc "
+        "run`, and NaN elsewhere."
     )
     PORTS: ClassVar = ("src", "seed", "offset", "probability")
     RESULTS: ClassVar = ("dst", "mask")
@@ -250,8 +250,8 @@ def kept(src: np.ndarray, seed: np.ndarray, offset: np.ndarray, probability: np.
 
 
 def positions(src: np.ndarray, axis: int) -> np.ndarray:
-    beside = [size if i == axis else 1 for i, size in enumerate(src.shape)]
-    return np.broadcast_to(np.arange(src.shape[axis], dtype=np.int32).reshape(beside), src.shape)
+    shape = [size if i == axis else 1 for i, size in enumerate(src.shape)]
+    return np.broadcast_to(np.arange(src.shape[axis], dtype=np.int32).reshape(shape), src.shape)
 
 
 JOINING = (Row("Concat", "the elements of src_0, src_1, ... along the axis", np.concatenate, moves=True),)

@@ -18,8 +18,8 @@ def positions(window: Window, size: Dim, pads: Pads, *, ceil: bool = False) -> D
 
 def spread(window: Window, size: Dim, pads: Pads, output_padding: int) -> Dim:
     """Return Y = s (X - 1) + Ke - pb - pe + output_padding, the output size of a transposed convolution."""
-    beside = window.extent - window.stride - sum(pads) + output_padding
-    return add(multiply(size, window.stride), beside)
+    offset = window.extent - window.stride - sum(pads) + output_padding
+    return add(multiply(size, window.stride), offset)
 
 
 def same_positions(window: Window, size: Dim) -> Dim:

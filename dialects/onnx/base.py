@@ -96,7 +96,7 @@ class OnnxOp(
     """The opsets with a revised schema, oldest first, from the one in force at opset 13 on."""
 
     VERSIONS: ClassVar[tuple[Version, ...]] = ()
-    """What the revisions admit, oldest first; one that admits the same as its predecessor is left out."""
+    """What the revisions admit, oldest first; revisions that change nothing are omitted."""
 
     def __init__(
         self,

@@ -141,8 +141,8 @@ OF_NO_KIND: Mapping[str, str] = {
     "Col2Im": "adds up what it moves: neither a move nor a scatter by indices",
     "Det": "a number of each matrix",
     "ImageDecoder": "reads a file format",
-    "MaxUnpool": "moves to places that are data, without the addition of a scatter",
-    "OneHot": "makes a tensor of an operand's values, at places that are data",
+    "MaxUnpool": "moves to indices that are data, without the addition of a scatter",
+    "OneHot": "makes a tensor of an operand's values, at indices that are data",
 }
 """Op -> why it is in a category of one."""
 # fmt: on

@@ -65,9 +65,9 @@ def _follow(value: SSAValue) -> Dims | None:
             waiting.pop()
             continue
         op = _ruled(last) if left else None
-        unasked = [(operand, left - 1) for operand in op.operands if operand not in known] if op else []
-        if unasked:
-            waiting += unasked
+        unknown = [(operand, left - 1) for operand in op.operands if operand not in known] if op else []
+        if unknown:
+            waiting += unknown
             continue
         known[last] = _dims(last, op, known)
         waiting.pop()

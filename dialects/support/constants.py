@@ -48,9 +48,9 @@ def _find_out(op: Operation) -> None:
     while waiting:
         last = waiting[-1]
         makers = _makers(last)
-        unasked = [maker for maker in makers or () if maker not in _KNOWN]
-        if unasked:
-            waiting += unasked
+        unknown = [maker for maker in makers or () if maker not in _KNOWN]
+        if unknown:
+            waiting += unknown
             continue
         _KNOWN[waiting.pop()] = makers is not None and all(_KNOWN[maker] for maker in makers)
 

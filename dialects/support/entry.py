@@ -125,7 +125,7 @@ def set_new_names(function: FuncOp, inputs: Sequence[str], outputs: Sequence[str
     results = _attrs(outputs, _of_names(outputs, function.res_attrs))
     both = [{SHARED: UnitAttr()} if name in inputs else {} for name in outputs]
     function.res_attrs = ArrayAttr(
-        DictionaryAttr({**said.data, **more}) for said, more in zip(results, both, strict=True)
+        DictionaryAttr({**entry.data, **more}) for entry, more in zip(results, both, strict=True)
     )
 
 
@@ -156,8 +156,8 @@ def set_edge(
     function.arg_attrs = _named_types(inputs)
     taken = {name for name, _ in inputs}
     entries: list[DictionaryAttr] = []
-    for (name, _), said in zip(outputs, _named_types(outputs), strict=True):
-        entries.append(DictionaryAttr({**said.data, SHARED: UnitAttr()}) if name in taken else said)
+    for (name, _), entry in zip(outputs, _named_types(outputs), strict=True):
+        entries.append(DictionaryAttr({**entry.data, SHARED: UnitAttr()}) if name in taken else entry)
         taken.add(name)
     function.res_attrs = ArrayAttr(entries)
 
@@ -167,7 +167,7 @@ def annotate(
 ) -> None:
     """Add a model's attributes to the arguments and results, which must be named."""
     function.arg_attrs, function.res_attrs = (
-        ArrayAttr(DictionaryAttr({**e.data, **said}) for e, said in zip(attrs or (), given, strict=True))
+        ArrayAttr(DictionaryAttr({**e.data, **more}) for e, more in zip(attrs or (), given, strict=True))
         for attrs, given in ((function.arg_attrs, inputs), (function.res_attrs, outputs))
     )
 
@@ -199,7 +199,7 @@ def forget_declared_types(function: FuncOp) -> None:
     for side in ("arg_attrs", "res_attrs"):
         before = getattr(function, side)
         if before is not None:
-            kept = ({name: said for name, said in e.data.items() if name != TYPE} for e in before)
+            kept = ({name: value for name, value in e.data.items() if name != TYPE} for e in before)
             setattr(function, side, ArrayAttr(map(DictionaryAttr, kept)))
 
 
