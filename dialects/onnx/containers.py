@@ -18,13 +18,13 @@ Rule = Callable[[Types, Mapping[str, Attribute]], Types]
 def _at_position(index: int, rule: Rule) -> Rule:
     """Wrap a rule to reject an empty position, whose first element runtimes read unchecked."""
 
-    def checked(operands: Types, properties: Mapping[str, Attribute]) -> Types:
+    def check_position(operands: Types, properties: Mapping[str, Attribute]) -> Types:
         position = operands[index] if index < len(operands) else None
         if isinstance(position, TensorType) and 0 in shapes.shape_of(position):
             raise violation("position in a sequence", given=f"none: {position}", expected="one number")
         return rule(operands, properties)
 
-    return checked
+    return check_position
 
 
 def _construct(operands: Types, properties: Mapping[str, Attribute]) -> Types:

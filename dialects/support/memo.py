@@ -50,7 +50,7 @@ def by_identity(function: Callable[[K], V]) -> Callable[[K], V]:
     kept: dict[int, tuple[K, V]] = {}
 
     @wraps(function)
-    def cached(key: K) -> V:
+    def lookup(key: K) -> V:
         found = kept.get(id(key))
         if found is None:
             found = (key, function(key))
@@ -59,4 +59,4 @@ def by_identity(function: Callable[[K], V]) -> Callable[[K], V]:
             kept[id(key)] = found
         return found[1]
 
-    return cached
+    return lookup

@@ -94,11 +94,11 @@ def once_per_state(method: Callable[[Any], V]) -> Callable[[Any], V]:
     memo = Memo()
 
     @wraps(method)
-    def cached(op: Operation) -> V:
+    def lookup(op: Operation) -> V:
         state = None if demands.are_collected() else state_of(op)
         return method(op) if state is None else memo.get(state, lambda: method(op))
 
-    return cached
+    return lookup
 
 
 _VERIFIED = Memo()

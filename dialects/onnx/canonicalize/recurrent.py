@@ -32,14 +32,14 @@ class StepsFirst(RewritePattern):
             return
         before: list[OnnxOp] = []
 
-        def moved(value: SSAValue | None, name: str) -> SSAValue | None:
+        def to_time_major(value: SSAValue | None, name: str) -> SSAValue | None:
             if value is None or name not in _BY_BATCH:
                 return value
             before.append(ops.TransposeOp(value, perm=_STATES))
             return before[-1].results[0]
 
         names = [port.name for port in op.SIGNATURE.operands]
-        operands = [moved(*pair) for pair in zip(op.onnx_inputs(), names, strict=False)]
+        operands = [to_time_major(*pair) for pair in zip(op.onnx_inputs(), names, strict=False)]
         attributes: dict[str, Any] = {k: v for k, v in op.onnx_attributes().items() if k != "layout"}
         new = type(op)(*operands, **attributes)
         after: list[OnnxOp] = []
