@@ -1,1 +1,1 @@
-"""Whether results are right: sample inputs, the numpy reference, errors against it."""
+"""Verification of results: sample inputs, the numpy reference, error bounds, gradient checks."""

@@ -1,4 +1,4 @@
-"""Results that are no tensors of numbers, such as strings and sequences: they are the same, or not."""
+"""Exact comparison of results, also of strings and sequences, which have no error measure."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import numpy as np
 from dialects.support.dtypes import of_numpy
 
 HALF = "bf16"
-"""Of the floats that numpy has not, the one whose errors are measured."""
+"""The only float that numpy lacks whose errors are measured."""
 
 
 def is_measured(value: Any) -> bool:
-    """Whether errors of it can be told: a tensor of numbers."""
+    """Return whether a value is a tensor of numbers, whose errors can be measured."""
     dtype = of_numpy(value.dtype) if isinstance(value, np.ndarray) else None
     return dtype is not None and (dtype.numpy.kind in "fiub" or dtype.name == HALF)
 
 
 def why_not_measured(values: Iterable[Any]) -> str:
-    """Why there are no errors of values, '' if there are."""
+    """Return the reason why errors of values cannot be measured, or ''."""
     found = next((kind_of(value) for value in values if not is_measured(value)), "")
-    return f"errors are told of tensors of numbers, not of {found}" if found else ""
+    return f"errors are measured for tensors of numbers, not for {found}" if found else ""
 
 
 def kind_of(value: Any) -> str:
-    """The dtype of a tensor, or what else it is."""
+    """Return the dtype of a tensor, or the kind of another value."""
     if not isinstance(value, np.ndarray):
         return {"list": "sequence", "NoneType": "nothing"}.get(type(value).__name__, type(value).__name__)
     dtype = of_numpy(value.dtype)
@@ -34,7 +34,7 @@ def kind_of(value: Any) -> str:
 
 
 def is_same(a: Any, b: Any) -> bool:
-    """Whether two results are the same to the last bit; a NaN is as good as another."""
+    """Return whether two results are bitwise identical; all NaNs are equal."""
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(map(is_same, a, b))
     if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):

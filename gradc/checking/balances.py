@@ -1,8 +1,8 @@
 """The adjoint identity of each op of a gradient at one point.
 
 For an op with operands x, results y, tangents t and cotangents c, whose VJP rule contributes g to the
-operands, `sum <g, t_x> = sum <c, t_y>`. For each value the complete cotangent is the sum of what was
-contributed. Summed over a graph these give `sum <gradient, t_wrt> = sum <seed, t_of>` exactly.
+operands, `sum <g, t_x> = sum <c, t_y>`. The complete cotangent of each value is the sum of its
+contributions. Summed over a graph these give `sum <gradient, t_wrt> = sum <seed, t_of>` exactly.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 
 BOUND = 1e-6
 """Largest difference between the two sides, relative to the norm of their terms: f32 constants in VJP rules
-are good to 1e-7."""
+have errors of 1e-7."""
 
 NOISE = 1e-2
-"""Part of the norm of the terms beyond which what roundings leave open decides nothing."""
+"""Noise larger than this fraction of the norm of the terms makes a balance idle."""
 
 Verdict = Literal["right", "wrong", "undecided", "idle"]
 
@@ -57,7 +57,7 @@ class Side:
 
 
 def product(cotangent: np.ndarray, tangent: np.ndarray) -> np.ndarray:
-    """Return the terms of an inner product; where nothing moves they are 0, whatever the cotangent is."""
+    """Return the terms of an inner product; they are 0 where the tangent is, also for inf cotangents."""
     with np.errstate(all="ignore"):
         terms = np.asarray(cotangent * tangent)
     if np.isfinite(terms).all():
@@ -69,9 +69,9 @@ def product(cotangent: np.ndarray, tangent: np.ndarray) -> np.ndarray:
 class Balance:
     """The two sides of the identity of an op, and how much of their difference is explained.
 
-    noise: what roundings of differences may amount to.
-    low, high: what elements at a kink may add to the side of the results.
-    open: how many elements these are.
+    noise: bound on the rounding errors of finite differences.
+    low, high: bounds on the contribution of elements at a kink to the side of the results.
+    open: number of elements at a kink.
     """
 
     contributed: Side = field(default_factory=Side)
@@ -81,11 +81,11 @@ class Balance:
     high: float = 0.0
     open: int = 0
     excluded: bool = False
-    """Whether elements at a kink are left out of both sides."""
+    """True if elements at a kink are left out of both sides."""
     contributes: bool = False
-    """Whether the rule contributes anything."""
+    """True if the rule contributes to an operand."""
     moved: bool = False
-    """Whether an operand moves."""
+    """True if an operand has a tangent."""
 
     @property
     def difference(self) -> float:
@@ -119,7 +119,7 @@ class Balance:
 
 
 def add_open(balance: Balance, cotangent: Any, tangent: Any) -> None:
-    """Account for the elements of a result whose tangent could not be decided, and for roundings."""
+    """Account for the undecided elements of a result's tangent, and for its rounding errors."""
     if isinstance(tangent, list):
         for c, t in zip(cotangent, tangent, strict=False):
             add_open(balance, c, t)

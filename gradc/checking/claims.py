@@ -12,17 +12,17 @@ from passes.vjp.record import Differentiated
 
 
 class CheckError(GradcError):
-    """A gradient that the check found to be wrong; the exit code is 1."""
+    """The check found a wrong gradient; the exit code is 1."""
 
     exit_code = 1
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A gradient to be proved: a function, and the record of its differentiation.
+    """A gradient to check: a function and the record of its differentiation.
 
-    primal: the function as it was given, in ONNX ops.
-    straight_through: whether gradients pass rounding; then the straight-through function is tested.
+    primal: the original function in ONNX ops.
+    straight_through: use straight-through estimators; the check then tests the straight-through function.
     """
 
     primal: ModuleOp
@@ -33,7 +33,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Written:
-    """The names of a compiled gradient.
+    """Names of a compiled gradient.
 
     gradients: name of a `wrt` -> result. cotangents: name of an `of` -> input.
     factors: result -> the factor of the gradient in it; results of factor 0 are not compared.

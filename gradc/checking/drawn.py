@@ -1,4 +1,4 @@
-"""The points at which gradients are checked: numbers, and sizes that run time would tell."""
+"""Sample points of gradient checks: input values and dynamic sizes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gradc.checking.samples import ANY_SIZES, Guess, random_inputs
 Arrays = dict[str, np.ndarray]
 
 SEEDS = 3
-"""Points that are tried; at the last of them every input is positive."""
+"""Number of points; at the last one all inputs are positive."""
 
 GUESSES = (
     ANY_SIZES,
@@ -29,15 +29,15 @@ GUESSES = (
     Guess(60, 60),
     Guess(1, 1),
 )
-"""Sizes of dynamic dims, and values of inputs that are sizes or indices: others after those at which an op
-has no value, or no result a number."""
+"""Sizes of dynamic dims and values of inputs that are sizes or indices, tried in order until all ops have a
+value and a result has a number."""
 
 
 LONG = Guess(size=576)
-"""That of signals, whose windows are longer than the others and whose inputs are small all the same."""
+"""The guess for signals, whose windows are long."""
 
 MOST_OF_LONG = 2**18
-"""Elements that all inputs may have together at that size."""
+"""Largest number of elements of all inputs for which LONG is tried."""
 
 
 def guesses_of(primal: ModuleOp) -> list[Guess]:
@@ -48,7 +48,7 @@ def guesses_of(primal: ModuleOp) -> list[Guess]:
 
 
 def _counts_trips(value: SSAValue) -> bool:
-    """Whether an argument says how often a Loop goes round: random integers are 0 and 1."""
+    """Return whether an argument is the trip count of a Loop, for which random integers are only 0 and 1."""
     return any(isinstance(use.operation, onnx.LoopOp) and use.index == 0 for use in value.uses)
 
 
@@ -74,7 +74,7 @@ def _positive(array: Any) -> Any:
 
 
 def in_words(error: Exception) -> str:
-    """What a person is told of an op that has no value at sizes that were drawn."""
+    """Return the message about an op that has no value at a sample."""
     if isinstance(error, GradcError):
         return f"at the sizes that were drawn, {error.diagnostic.message}"
     text = " ".join(str(error).split())[:200]

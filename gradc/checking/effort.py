@@ -1,4 +1,4 @@
-"""Estimates of the time and memory of a proof, from types."""
+"""Estimates of a gradient check's time and memory from types."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ PRODUCTS_PER_SECOND = 1e10
 """Multiplications of a product or a convolution in float64 on one core."""
 
 ELEMENTS_PER_SECOND = 2e8
-"""Elements of results of other ops, each of which is computed several times."""
+"""Elements of results of other ops."""
 
 PASSES = 6
-"""How often the forward ops are evaluated, in time: values, tangents, gradient; and the compiled model."""
+"""Evaluations, in units of the forward ops' time: values, tangents, gradient, compiled model."""
 
 UNKNOWN = 8
 """The value assumed for a dynamic size."""
 
 
 def seconds_of(plan: Plan) -> float:
-    """Return roughly how many seconds a proof at one point takes."""
+    """Return the estimated seconds of a check at one point."""
     return sum(map(_seconds, plan.forward)) * PASSES
 
 
 def bytes_of(plan: Plan) -> int:
-    """Return how much the values and tangents of the forward ops take at most."""
+    """Return an upper bound on the bytes of the forward ops' values and tangents."""
     return 16 * sum(_elements(value) for op in plan.forward for value in op.results)
 
 

@@ -1,4 +1,4 @@
-"""The compiled gradient at an empty batch: its shapes, and zeros where no result depends on anything."""
+"""Check of the compiled gradient's shapes and zeros at an empty batch."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from gradc.checking.written import Model
 Arrays = Mapping[str, Any]
 
 SECONDS_OF_A_POINT = 1.0
-"""Time that each point may take where the gradient is evaluated at an empty batch, too."""
+"""Longest average seconds of a point for which the empty batch is checked as well."""
 
 WHERE = "at an empty batch"
 
 
 STEPPED = ("onnx.GRU", "onnx.LSTM", "onnx.RNN", "onnx.Scan")
-"""Ops whose first axis may be that of steps; no runtime takes them without steps."""
+"""Ops whose first axis may be that of steps, which no runtime accepts with size 0."""
 
 
 def has_batch(claim: Claim) -> bool:
-    """Whether the first axis of an input is dynamic, and is not one of steps."""
+    """Return whether the first axis of an input is dynamic and is no axis of steps."""
     if any(op.name in STEPPED for op in claim.primal.walk()):
         return False
     return any(map(_is_batch, entry_function(claim.primal).args))
 
 
 def at_empty_batch(claim: Claim, model: Model, guess: Guess, kernel: Kernels | None) -> str:
-    """Return what could not be decided at these sizes with a batch of 0, '' for nothing.
+    """Check the gradient at the guessed sizes with a batch of 0; return the undecided part, or ''.
 
-    Raises CheckError for a wrong shape, or for a gradient that is not 0 though all results are empty.
-    Nothing is tested where the function itself has no value at these inputs. The runtime is not asked: some
-    of its kernels end the process at an empty batch.
+    Raises CheckError for a wrong shape, or for a nonzero gradient of empty results. Nothing is tested if the
+    function has no value at these inputs. The runtime is not used: some kernels end the process at an empty
+    batch.
     """
     if not has_batch(claim):
         return ""
@@ -70,7 +70,7 @@ def at_empty_batch(claim: Claim, model: Model, guess: Guess, kernel: Kernels | N
 
 
 def _values(claim: Claim, inputs: Arrays, kernel: Kernels | None) -> dict[str, np.ndarray] | None:
-    """The results, None unless each of them is a tensor of finite numbers."""
+    """Return the results, or None unless all are tensors of finite numbers."""
     names, by = list(claim.differentiated.of), list(claim.differentiated.wrt)
     try:
         of = values_of(claim.primal, names, inputs, by, claim.straight_through, kernel)
@@ -81,7 +81,7 @@ def _values(claim: Claim, inputs: Arrays, kernel: Kernels | None) -> dict[str, n
 
 
 def _shapes(claim: Claim, model: Model, inputs: Arrays) -> dict[str, tuple[int, ...]]:
-    """The shapes of what the gradients are by, where they are known, by result."""
+    """Return the expected shapes of gradients, by result, where they are known."""
     found: dict[str, tuple[int, ...]] = {}
     for name, result in model.written.gradients.items():
         value = claim.differentiated.wrt[name]
@@ -92,7 +92,7 @@ def _shapes(claim: Claim, model: Model, inputs: Arrays) -> dict[str, tuple[int, 
 
 
 def _is_empty_alike(got: np.ndarray, shape: tuple[int, ...] | None) -> bool:
-    """Whether a gradient of no elements has sizes that a loop of no steps cannot know."""
+    """Return whether an empty gradient has other sizes, which a loop without steps cannot know."""
     return shape is not None and got.shape != shape and got.ndim == len(shape) and not got.size and 0 in shape
 
 

@@ -1,12 +1,12 @@
-"""Errors of values against float64 ones, in four measures.
+"""Errors of values relative to float64 ones, in four measures.
 
-    absolute          |got - exact|
-    of the terms      the same over the sum of the magnitudes of the terms that were added up
-    ulps of the terms the same over the distance of the dtype's numbers at that sum
-    ulps of the result   the same over the distance of the dtype's numbers at |exact|
+absolute             |got - exact|
+of the terms         |got - exact| / sum of |terms|
+ulps of the terms    |got - exact| / spacing of the dtype at that sum
+ulps of the result   |got - exact| / spacing of the dtype at |exact|
 
-An algorithm that adds n terms in any order is off by n roundings of that sum at most; where terms
-cancel, a small result may still be off by many of its own ulps, whatever computes it.
+A sum of n terms in any order has an error of at most n roundings of that sum; if terms cancel, a small result
+may have an error of many of its ulps with any algorithm.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MEASURES = (ABSOLUTE, OF_TERMS, ULPS_OF_TERMS, ULPS_OF_RESULT)
 
 @dataclass(frozen=True)
 class Spread:
-    """Of the errors of many values: the largest, the 99th percentile, the median; 0 of none."""
+    """Largest error, 99th percentile and median of many values; 0 without values."""
 
     worst: float
     p99: float
@@ -40,9 +40,9 @@ class Spread:
 
 @dataclass(frozen=True)
 class Errors:
-    """`spreads` by measure, over the `compared` of all `values`: those that are finite on both sides.
+    """`spreads` by measure over the `compared` of all `values`, those that are finite on both sides.
 
-    `mismatches`: how many are inf, -inf or NaN on one side and something else on the other.
+    `mismatches` counts values that are inf, -inf or NaN on one side and something else on the other.
     """
 
     values: int
@@ -52,7 +52,7 @@ class Errors:
 
 
 def errors(got: np.ndarray, exact: np.ndarray, magnitude: np.ndarray) -> Errors:
-    """Of an array of some float dtype against float64 arrays of the same shape.
+    """Return the errors of a float array relative to float64 arrays of the same shape.
 
     An exact value beyond the range of the dtype is expected to be inf.
     """
@@ -73,13 +73,13 @@ def errors(got: np.ndarray, exact: np.ndarray, magnitude: np.ndarray) -> Errors:
 
 
 def _over(off: np.ndarray, terms: np.ndarray) -> np.ndarray:
-    """0 where both are: no terms, no error. Terms of 0 with an error are infinitely wrong."""
+    """Return off / terms, with 0 / 0 = 0 and inf for an error without terms."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(off == 0, 0.0, off / terms)
 
 
 def ulp(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """The distance of the dtype's numbers at float64 values, at least its smallest number."""
+    """Return the spacing of the dtype's numbers at float64 values, at least its smallest subnormal."""
     info = ml_dtypes.finfo(dtype)
     least = float(info.smallest_subnormal)
     _, exponent = np.frexp(np.maximum(np.abs(values), least))

@@ -1,4 +1,4 @@
-"""Evaluation of a function in float64, op by op, with tangents that are carried along."""
+"""Evaluation of a function in float64, op by op, with forward-mode tangents."""
 
 from __future__ import annotations
 
@@ -31,19 +31,18 @@ Values = tuple[Any, ...]
 
 
 MOVES = frozenset(containers.MEANINGS) - {"ConcatFromSequence", "SplitToSequence"} | {"Identity"}
-"""Ops that hand on what they are given, pairs as well as arrays."""
+"""Ops that pass arrays and pairs through."""
 
 
 class NotComputed(Exception):
-    """An op has no value at the numbers and sizes of a sample; the text names it."""
+    """An op has no value at a sample; the message names the op."""
 
 
 class Evaluation:
-    """Values of a module whose floats are f64, and tangents of those that move.
+    """Values and tangents of a module whose floats are f64.
 
-    `carries` are the ops of the function whose results get tangents, all others get values only; within
-    regions all ops do. `marked` gives the results of ops whose derivative is not that of what they compute,
-    as straight-through estimates have it.
+    `carries` are the ops of the function whose results get tangents; within regions all results do. `marked`
+    returns the results of ops with a different derivative, such as straight-through estimators.
     """
 
     def __init__(
@@ -60,18 +59,18 @@ class Evaluation:
         self._scopes: list[dict[SSAValue, Any]] = [{}]
         self._interpreter: Interpreter | None = None
         self.tangents: dict[SSAValue, Any] = {}
-        """Results of the ops in `carries` -> their `Tangent`, or those of a sequence."""
+        """Result of an op in `carries` -> its `Tangent`, or those of a sequence's elements."""
 
         self.open_within: dict[Operation, list[tuple[Operation, int]]] = {}
-        """An op with regions -> ops within that have elements which could not be decided, and how many."""
+        """Op with regions -> inner ops with undecided elements, and their number."""
 
         self.taken: dict[Operation, set[int]] = {}
-        """An op with regions -> the indices of those that ran."""
+        """Op with regions -> indices of the regions that ran."""
 
         self._around: list[Operation] = []
 
     def __getitem__(self, value: SSAValue) -> Any:
-        """The value, or pair, as it was set or computed; constants in their own type."""
+        """Return a value or pair as set or computed; constants in their own type."""
         for scope in reversed(self._scopes):
             if value in scope:
                 return scope[value]
@@ -90,7 +89,7 @@ class Evaluation:
         self._scopes[0].pop(value, None)
 
     def run(self, op: Operation) -> None:
-        """Compute the results of an op. Raises NotComputed where it has none."""
+        """Compute the results of an op. Raises NotComputed."""
         if len(op.results) == 1 and constant_attribute(op.results[0]) is not None:
             return
         carries = len(self._scopes) > 1 or op in self._carries
@@ -156,8 +155,8 @@ class Evaluation:
             self.open_within.setdefault(self._around[0], []).append((op, count))
 
     def numbers(self, op: Operation, values: Sequence[Any]) -> Values:
-        """Return the results of an op for values of its operands, which may have other shapes if the op
-        works element by element."""
+        """Return the results of an op for operand values, which may have other shapes if the op is
+        pointwise."""
         if isinstance(op, NodeOp) and self._kernel is not None:
             return tuple(map(wide, self._kernel(op, values)))
         with np.errstate(all="ignore"):
@@ -176,7 +175,7 @@ class Evaluation:
         return self._interpreter.run_op(op, values)
 
     def run_ssacfg_region(self, region: Region, args: Values, name: str = "", /) -> Values:
-        """Run the block of a region; control flow calls this once for each step."""
+        """Run the block of a region; control flow calls this for each step."""
         op = region.parent_op()
         assert op is not None
         self.taken.setdefault(op, set()).add(op.regions.index(region))
@@ -196,7 +195,7 @@ class Evaluation:
 
 
 def evaluated(module: ModuleOp, inputs: Mapping[SSAValue, Any], kernel: Kernels | None = None) -> Values:
-    """Return the results of a module whose floats are f64. Raises NotComputed where an op has no value."""
+    """Return the results of a module whose floats are f64. Raises NotComputed."""
     evaluation = Evaluation(module, kernel=kernel)
     function = entry.entry_function(module)
     for argument, array in inputs.items():
@@ -212,7 +211,7 @@ def evaluated(module: ModuleOp, inputs: Mapping[SSAValue, Any], kernel: Kernels 
 
 
 def evaluated_at(module: ModuleOp, inputs: Sequence[Any]) -> Values:
-    """Return the results of a module, which stays as it is, in float64."""
+    """Return the results of a module, which is not modified, in float64."""
     module = module.clone()
     widen(module)
     arguments = entry.entry_function(module).args
@@ -220,7 +219,7 @@ def evaluated_at(module: ModuleOp, inputs: Sequence[Any]) -> Values:
 
 
 def wide_of(given: Any) -> Any:
-    """Return a value in float64; a pair is in float64."""
+    """Return a value in float64; pairs already are."""
     return wide(given) if isinstance(given, np.ndarray | list) and _is_plain(given) else given
 
 
@@ -235,7 +234,7 @@ def _found(tangent: Any) -> Any:
 
 
 def open_elements(tangent: Any) -> int:
-    """Return how many elements of a result could not be decided."""
+    """Return the number of undecided elements of a result."""
     if isinstance(tangent, list):
         return sum(map(open_elements, tangent))
     return 0 if tangent is None or tangent.open is None else int(tangent.open.sum())

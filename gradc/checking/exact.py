@@ -1,4 +1,4 @@
-"""What a module gives in float64, of its inputs and constants as they are, and how large its terms are."""
+"""Exact results of a module in float64, and the magnitudes of their terms."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ Arrays = tuple[np.ndarray, ...]
 
 
 def exact(module: ModuleOp, inputs: Sequence[np.ndarray]) -> Arrays:
-    """The outputs, accumulated in float64 and never rounded to another type, not between ops either."""
+    """Return the outputs, computed in float64 without rounding to other types between ops."""
     return _evaluated(module, inputs, np.asarray)
 
 
 def magnitudes(module: ModuleOp, inputs: Sequence[np.ndarray]) -> Arrays:
-    """For each element of the outputs the sum of the magnitudes of its terms: `exact` of all magnitudes."""
+    """Return, for each output element, the sum of the magnitudes of its terms: `exact` of all magnitudes."""
     return _evaluated(module, inputs, np.abs)
 
 
 def _evaluated(
     module: ModuleOp, inputs: Sequence[np.ndarray], change: Callable[[np.ndarray], np.ndarray]
 ) -> Arrays:
-    """The module on what `change` makes of every float of its inputs and constants, as float64.
+    """Evaluate a module with `change` applied to all float inputs and constants in float64.
 
-    The reference computes in float64 and rounds to the type of the arrays that it is given.
+    The reference computes in float64 and rounds to the type of its operands.
     """
     opened, constants = _with_constants_as_inputs(module)
     given = [a if a.dtype.kind in "iub" else change(a.astype(np.float64)) for a in (*inputs, *constants)]
@@ -40,7 +40,7 @@ def _evaluated(
 
 
 def _with_constants_as_inputs(module: ModuleOp) -> tuple[ModuleOp, list[np.ndarray]]:
-    """A copy whose constants of float type are further arguments, and their values."""
+    """Return a copy whose float constants are additional arguments, and their values."""
     module = module.clone()
     function = entry.entry_function(module)
     block, values = function.body.block, []

@@ -1,4 +1,4 @@
-"""Kernels for ops without a numpy reference: those of a user, or of a runtime."""
+"""Kernels for ops without a numpy reference: a user's, or a runtime's."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from gradc.checking.tangents import Tangent
 Run = Callable[[Sequence[Any]], Sequence[Any]]
 
 RuntimeKernel = tuple[Run, bool]
-"""Evaluates one op for the operands that it has, and whether it does so in f32."""
+"""A function that evaluates one op for its operands, and whether it computes in f32."""
 
 STEP = 1e-2
-"""Step of differences of a kernel in f32, relative to the size of what moves."""
+"""Finite-difference step for an f32 kernel, relative to the largest operand."""
 
 SINGLE = 2.0**-22
-"""Roundings of a kernel in f32, relative to the largest of its results."""
+"""Rounding error of an f32 kernel, relative to its largest result."""
 
 
 class Kernels:
-    """Evaluates nodes by the kernels of a user, by op type, and others by those of a runtime."""
+    """Evaluates nodes with a user's kernels, by op type, or else with a runtime's."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Kernels:
         return found[0](values)
 
     def is_single(self, op: Operation) -> bool:
-        """Whether a node is evaluated in f32."""
+        """Return whether a node is evaluated in f32."""
         if not isinstance(op, NodeOp) or op.title in self._functions:
             return False
         found = self._of_runtime(op)
@@ -67,8 +67,8 @@ class Kernels:
 
 
 def push_single(operands: Sequence[Any], tangents: Sequence[Any], run: Run) -> list[Tangent | None]:
-    """Return the directional derivatives of a smooth op that is evaluated in f32: one step for all elements,
-    and half of it. Their difference and the roundings are the noise."""
+    """Return directional derivatives of a smooth op evaluated in f32, by two steps for all elements. The
+    noise is the difference of both estimates plus the rounding errors."""
     moved = [(x, t) for x, t in zip(operands, tangents, strict=True) if t is not None]
     size = max((float(np.abs(x).max(initial=0.0)) for x, _ in moved), default=0.0) or 1.0
     speed = max((float(np.abs(t).max(initial=0.0)) for _, t in moved), default=0.0) or 1.0

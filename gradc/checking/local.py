@@ -1,8 +1,7 @@
-"""Adjoint identities of single ops with cotangents of their own, where a whole gradient takes too much.
+"""Adjoint identities of single ops with random cotangents, for gradients that are too expensive as a whole.
 
-The forward ops run once. After an op its cotangents are drawn at random, and only what the walk emitted for
-this op is evaluated. An op of which an equal one was proved at operands of the same shapes is left out until
-all others are done.
+The forward ops run once. After an op, cotangents are drawn at random, and only the ops that the reverse-mode
+walk emitted for it are evaluated. An op is skipped if an equal one was proved at operands of the same shapes.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ from passes.emit.affine_ops import CENTRED
 
 @dataclass(frozen=True)
 class _Closure:
-    """The emitted ops that the contributions of a step take.
+    """The emitted ops that compute the contributions of a step.
 
-    leaves: forward values that they read. drawn: forward values with cotangents that are drawn at random.
+    leaves: forward values that they read. drawn: forward values with their random cotangents.
     """
 
     ops: Sequence[Operation]
@@ -41,7 +40,8 @@ class _Closure:
 
 
 class LocalPoint(Point):
-    """The steps of a gradient at one point, one by one, until a deadline; all of them, or those of `only`."""
+    """Checks steps of a gradient at one point, one by one, until a deadline: all of them, or those of
+    `only`."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class LocalPoint(Point):
             self._by_op[op].append(index)
 
     def balances(self) -> Iterator[tuple[int, Balance]]:
-        """Yield each step with its balance. Raises OutOfTime where the deadline has passed."""
+        """Yield each step with its balance. Raises OutOfTime after the deadline."""
         self._set_arguments()
         wrt = set(self.plan.differentiated.wrt.values())
         for op in self.plan.forward:
@@ -75,7 +75,7 @@ class LocalPoint(Point):
                     continue
                 try:
                     self._step(index)
-                except (KeyError, NotComputed):  # it reads what only the walk as a whole has
+                except (KeyError, NotComputed):  # it reads values that only the whole walk computes
                     continue
                 balance = self._balances[index]
                 if balance.verdict() == "idle":
@@ -88,7 +88,7 @@ class LocalPoint(Point):
                 self._tangents.pop(value, None)
 
     def _forget(self, op: Operation) -> None:
-        """Values are let go of behind the steps that read them."""
+        """Keep the values; `balances` forgets them after the last step that reads them."""
 
     def _signature(self, op: Operation) -> Hashable:
         shapes = tuple(np.shape(value_of(self.values[value])) for value in op.operands if not op.regions)
@@ -107,28 +107,27 @@ class LocalPoint(Point):
             self._contribute(index, operand, value_of(wide_of(within[contribution])))
 
     def _within(self, index: int) -> Evaluation:
-        """An evaluation of emitted ops, with the forward values that those of a step read."""
+        """Return an evaluation of emitted ops with the forward values that a step reads."""
         found = Evaluation(self.plan.differentiated.module, (), self._kernel)
         for value in self._closures[index].leaves:
             found[value] = value_of(self.values[value])
         return found
 
     def _confirmed(self, index: int) -> Balance | None:
-        """The balance at random operands if it is right: there a rule need not hold that relies on what comes
-        before."""
+        """Return the balance at random operands if it is right; a rule that relies on earlier ops may fail
+        there."""
         try:
             found = self._at_random_operands(index)
         except (GradcError, AssertionError, *NUMPY_ERRORS, NotComputed):
             return None
         if found is None or found.open or found.verdict() not in ("right", "idle"):
             return None
-        if not found.norm:  # neither side moves at random operands: the op is constant
+        if not found.norm:  # both sides are 0 at random operands: the op is constant
             found.contributes = False
         return found if found.verdict() == "right" else None
 
     def _at_random_operands(self, index: int) -> Balance | None:
-        """The balance of a step where its operands are random numbers instead of those of the point; None
-        where what it emitted reads more than its operands and results."""
+        """Return the balance of a step at random operands; None if its emitted ops read other values."""
         step, closure = self.plan.steps[index], self._closures[index]
         op, moved = step.op, {value for value, _ in step.contributions}
         own = {*op.operands, *op.results}
@@ -182,8 +181,7 @@ class LocalPoint(Point):
         return balance
 
     def _drawn(self, op: Any, value: Any) -> Any:
-        """A random cotangent; of mean 0 along the axes over which an op whose readers have such weights takes
-        means."""
+        """Draw a cotangent; for a normalization marked CENTRED with mean 0 along its axes."""
         if isinstance(value, list):
             return [self._drawn(op, element) for element in value]
         cotangent = self.rng.standard_normal(np.shape(value))
@@ -195,7 +193,8 @@ class LocalPoint(Point):
         )
 
     def _closure(self, index: int) -> _Closure:
-        """What a step takes if cotangents are drawn: its own, or if it reads others, the next ones behind."""
+        """Return the closure of a step for its own cotangents, or, if it reads others, for the nearest
+        ones."""
         step = self.plan.steps[index]
         own = {cotangent: result for result, cotangent in step.cotangents.items()}
         wanted = [contribution for _, contribution in step.contributions]
@@ -206,7 +205,7 @@ class LocalPoint(Point):
         return self._independent([*wanted, *own], others)
 
     def _independent(self, wanted: list[SSAValue], given: dict[SSAValue, SSAValue]) -> _Closure:
-        """The closure of values where none of the cotangents that are drawn is made of another one."""
+        """Return the closure of values in which no drawn cotangent is computed from another."""
         while True:
             found = self._back(wanted, given)
             drawn = {cotangent for _, cotangent in found.drawn}
@@ -252,7 +251,7 @@ class LocalPoint(Point):
         return self._emitted
 
     def _places(self) -> list[Operation]:
-        """For each step the forward op behind which all is known that it takes."""
+        """Return, for each step, the forward op after which all its inputs are known."""
         order = {op: place for place, op in enumerate(self.plan.forward)}
         found: list[Operation] = []
         for step, closure in zip(self.plan.steps, self._closures, strict=True):

@@ -1,7 +1,7 @@
-"""Inputs that are read as sizes, axes, indices and the like: numbers that the op which reads them takes.
+"""Valid values of inputs that are read as sizes, axes, indices or similar operands.
 
-`VALUES` has a function for each such operand of an op. It gets the op as a `Reader`, which knows the shapes
-of the operands that are inputs or whose sizes follow from these, and gives the numbers, or None for any.
+`VALUES` has a function for each such operand of an op, from a `Reader`, which knows the shapes of operands
+that depend on inputs, to valid numbers, or None if any are valid.
 """
 
 from __future__ import annotations
@@ -21,20 +21,19 @@ from dialects.onnx.values import constant_of
 from dialects.support import entry, shapes
 
 PASSED_ON = ("onnx.Cast", "onnx.CastLike", "onnx.Identity", "onnx.Squeeze", "onnx.Unsqueeze", "onnx.Reshape")
-"""Ops through which a size keeps its value."""
+"""Ops that pass the values of a size through."""
 
 NOWHERE = 99
-"""The place of an operand that no op has."""
+"""Index of an operand that no op has."""
 
 Numbers = Sequence[float] | np.ndarray | float | None
 
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """The op that reads an input, and what is known of its other operands.
+    """The op that reads an input, and the known facts about its other operands.
 
-    `length` is that of the input where it is a vector whose length is declared; `other` chooses other
-    numbers that are as good.
+    `length` is the declared length of a vector input; `other` selects alternative values.
     """
 
     op: OnnxOp
@@ -77,7 +76,7 @@ class Reader:
         return shape[axis] if shape and -len(shape) <= axis < len(shape) else None
 
     def axes(self, index: int = NOWHERE) -> list[int] | None:
-        """The axes of an operand, or of the attribute, that lists them; all where neither is given."""
+        """Return the axes listed by an operand or the attribute; all if neither is given."""
         rank, given = self.rank(), self.operand(index)
         if given is None:
             listed = self.attribute("axes")
@@ -96,7 +95,7 @@ class Reader:
 
 
 def _split_into(count: int, length: int) -> list[int]:
-    """Sizes whose product is `count`, the larger ones last."""
+    """Return sizes whose product is `count`, the larger ones last."""
     found, rest = [1] * length, count
     place = length - 1
     for factor in range(2, count + 1):
@@ -140,7 +139,7 @@ def _factors(r: Reader) -> Numbers:
 
 
 def _images(axes: Sequence[int], rank: int | None, other: int) -> list[int]:
-    """The axes that are resized: all but the first two; or but the first and the last of them."""
+    """Return the axes to resize: all but the first two, or all but the first and the last."""
     if rank is None or rank < 3:
         return list(axes)
     inner = range(1, rank - 1) if other % 3 == 1 else range(2, rank)
@@ -184,7 +183,7 @@ def _all_axes(r: Reader) -> Numbers:
 
 
 def _sliced(r: Reader) -> int:
-    """How many axes a Slice is by: all of its vectors have one length."""
+    """Return the number of axes of a Slice, the common length of its vectors."""
     lengths = [r.length]
     for index in (1, 2, 3, 4):
         value = r.operand(index)
@@ -240,7 +239,8 @@ def _lengths(axis: int, batch: int) -> Callable[[Reader], Numbers]:
 
 
 def _indices(r: Reader) -> Numbers:
-    """Of an axis of one element only 0 and -1 are indices."""
+    """Return zeros for an axis of one element, or if other values are wanted; None if drawn ones are
+    valid."""
     drawn, size = r.value(1), r.axis_size()
     if drawn is None or (size is not None and size > 1 and not r.other):
         return None
@@ -274,7 +274,7 @@ def _just(*choices: Numbers) -> Callable[[Reader], Numbers]:
 
 
 def _nonzero(r: Reader) -> Numbers:
-    """A divisor: integers are not divided by 0."""
+    """Return a nonzero integer divisor."""
     value = r.value(1)
     return value + 1 if value is not None and value.dtype.kind in "iu" else None
 
@@ -345,15 +345,16 @@ REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "
 VALUES |= {(f"Reduce{kind}", 1): _axes for kind in REDUCTIONS}
 
 CHOICES = 4
-"""How many choices of numbers the functions of `VALUES` have; further ones also fill the other inputs of
-integers with one number each."""
+"""Number of alternatives in `VALUES`; higher choices also fill other integer inputs with one number each."""
 
 FILLS = (1, 2, 0, 3, 4, -1)
 
 
 def operand_values(function: FuncOp, arrays: Mapping[str, np.ndarray], other: int) -> dict[str, np.ndarray]:
-    """Input name -> numbers that the op which reads it takes, for those inputs of which that is known; from
-    CHOICES on, for other inputs of integers, too, a number that some op may take."""
+    """Return input name -> valid values for inputs with an entry in `VALUES`.
+
+    From CHOICES on, other integer inputs are filled with one of FILLS.
+    """
     names = dict(zip(function.args, entry.input_names(function), strict=True))
     defaults = entry.defaults(function)
     given: dict[SSAValue, np.ndarray] = {
@@ -377,7 +378,7 @@ def operand_values(function: FuncOp, arrays: Mapping[str, np.ndarray], other: in
 
 
 def is_fitted(argument: BlockArgument) -> bool:
-    """Whether not all numbers will do for an input: integers, and what an op reads as sizes or factors."""
+    """Return whether the values of an input are restricted: integers, and operands in `VALUES`."""
     kind = word_of(argument.type)
     return kind[:1] in "su" or any((op.onnx_name(), index) in VALUES for op, index in _readers(argument))
 
@@ -412,7 +413,7 @@ def _values_of(
 
 
 def _readers(value: SSAValue) -> Iterator[tuple[OnnxOp, int]]:
-    """The ops that read a value, as it is or behind ops that keep its numbers, with the operand's place."""
+    """Yield the ops that read a value, directly or through PASSED_ON ops, with the operand's index."""
     waiting = list(value.uses)
     while waiting:
         use = waiting.pop(0)
@@ -427,7 +428,7 @@ def _readers(value: SSAValue) -> Iterator[tuple[OnnxOp, int]]:
 
 
 def _places(op: OnnxOp) -> list[int | None]:
-    """For each operand of the ONNX op the index among those that are given."""
+    """Return, for each ONNX operand, its index among the given ones, None if it is omitted."""
     count, found = 0, list[int | None]()
     for value in op.onnx_inputs():
         found.append(None if value is None else count)

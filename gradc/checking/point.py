@@ -1,4 +1,4 @@
-"""A gradient at one point: the adjoint identity of each of its ops, each value and the whole."""
+"""Adjoint identities of a gradient at one point: of each op, of each value, and of the whole."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from passes.vjp.record import Differentiated, Step
 Arrays = Mapping[str, Any]
 
 ROUNDINGS = 2.0**-44
-"""Of a derivative in float64 that is the difference of numbers of size 1."""
+"""Rounding error of a float64 derivative that is a difference of numbers of size 1."""
 
 
 @dataclass
 class Plan:
-    """The ops that a point of a gradient runs, and the inner products that it forms of each value."""
+    """The ops that a point evaluates, and the inner products of each value."""
 
     differentiated: Differentiated
 
@@ -45,17 +45,17 @@ class Plan:
 
     @cached_property
     def forward(self) -> list[Operation]:
-        """The forward ops that lead to what is differentiated, or that the gradient reads."""
+        """Forward ops that `of` or the gradient depends on."""
         return [op for op in self._ops[: self.differentiated.forward] if op in self._needed]
 
     @cached_property
     def emitted(self) -> list[Operation]:
-        """The ops that the walk emitted and that something reads."""
+        """Used ops that the reverse-mode walk emitted."""
         return [op for op in self._ops[self.differentiated.forward :] if op in self._needed]
 
     @cached_property
     def carries(self) -> Collection[Operation]:
-        """The ops that lead to what is differentiated."""
+        """Ops that `of` depends on."""
         return self._leading_to(self.differentiated.of.values())
 
     @cached_property
@@ -64,8 +64,8 @@ class Plan:
 
     @cached_property
     def covered(self) -> list[list[Operation]]:
-        """For each step its op, and those before it that have no step of their own: the walk went through all
-        of them at once."""
+        """For each step its op, and the ops before it without a step, which the walk differentiated
+        together."""
         stepped = {step.op for step in self.steps}
         return [self._covered(step, stepped) for step in self.steps]
 
@@ -84,7 +84,7 @@ class Plan:
 
     @cached_property
     def contributions(self) -> dict[SSAValue, list[tuple[int, SSAValue]]]:
-        """An emitted value -> the steps that contribute it, each with the value it is contributed to."""
+        """Emitted value -> the steps that contribute it, with the operands to which they do."""
         found: dict[SSAValue, list[tuple[int, SSAValue]]] = defaultdict(list)
         for index, step in enumerate(self.steps):
             for value, contribution in step.contributions:
@@ -93,7 +93,7 @@ class Plan:
 
     @cached_property
     def cotangents(self) -> dict[SSAValue, list[tuple[int, SSAValue]]]:
-        """An emitted value -> the steps of which it is the cotangent of a result."""
+        """Emitted value -> the steps and results of which it is the cotangent."""
         found: dict[SSAValue, list[tuple[int, SSAValue]]] = defaultdict(list)
         for index, step in enumerate(self.steps):
             for value, cotangent in step.cotangents.items():
@@ -102,7 +102,7 @@ class Plan:
 
     @cached_property
     def totals(self) -> dict[SSAValue, list[SSAValue]]:
-        """An emitted value -> the values of which it is the complete cotangent."""
+        """Emitted value -> the values of which it is the complete cotangent."""
         found: dict[SSAValue, list[SSAValue]] = defaultdict(list)
         for value, total in self.differentiated.record.totals.items():
             found[total].append(value)
@@ -117,12 +117,12 @@ class Plan:
 
     @property
     def observed(self) -> set[SSAValue]:
-        """The values of which inner products are formed."""
+        """Values in inner products."""
         return {*self.contributions, *self.cotangents, *self.totals, *self.seeds}
 
     @cached_property
     def last_reads(self) -> dict[Operation, list[SSAValue]]:
-        """An op that runs -> the values that no later op reads."""
+        """Op -> the values that no later op reads."""
         last: dict[SSAValue, Operation] = {}
         for op in (*self.forward, *self.emitted):
             for value in (*op.operands, *captured_by(op), *read_straight(op), *op.results):
@@ -156,16 +156,16 @@ class Plan:
 class Outcome:
     """The result of one point.
 
-    balances: of each step.
-    sums: a value -> <its complete cotangent, its tangent>, and the sum of the contributions to it.
-    said, found: <gradients, tangents of wrt> and <seeds, tangents of `of`>.
+    balances: one per step.
+    sums: value -> <complete cotangent, tangent>, and the sum of <contribution, tangent>.
+    by_reverse, by_tangents: <gradients, tangents of wrt> and <seeds, tangents of `of`>.
     of, gradients: values by name.
     """
 
     balances: list[Balance]
     sums: dict[SSAValue, tuple[Side, Side]]
-    said: Side
-    found: Side
+    by_reverse: Side
+    by_tangents: Side
     of: dict[str, np.ndarray]
     tangents_of: dict[str, Any]
     gradients: dict[str, np.ndarray]
@@ -181,10 +181,10 @@ class OutOfTime(Exception):
 
 
 class Point:
-    """One evaluation of a gradient with tangents, from inputs, cotangents by name and a seed for directions.
+    """Evaluation of a gradient with tangents, from inputs, cotangents by name and a seed for directions.
 
-    `focus` is a step to look at closely: then the balance of each of its operands is formed as well. With
-    `off_codes` what is dequantised lies a little beside its codes, many of which are at a kink.
+    For the step `focus`, the balance of each operand is formed, too. `off_codes` moves dequantised values
+    slightly off their codes, many of which are at a kink.
     """
 
     def __init__(
@@ -211,7 +211,7 @@ class Point:
         self._before: dict[SSAValue, Any] = {}
         self._balances = [Balance() for _ in plan.steps]
         self._sums: dict[SSAValue, tuple[Side, Side]] = defaultdict(lambda: (Side(), Side()))
-        self._said, self._found = Side(), Side()
+        self._by_reverse, self._by_tangents = Side(), Side()
         self._gradients: dict[str, np.ndarray] = {}
         self._seeds: dict[SSAValue, list[Any]] = {}
         self._directions: dict[SSAValue, Any] = {}
@@ -242,8 +242,8 @@ class Point:
         return Outcome(
             self._balances,
             dict(self._sums),
-            self._said,
-            self._found,
+            self._by_reverse,
+            self._by_tangents,
             {name: value_of(value) for name, value in of.items()},
             tangents_of,
             self._gradients,
@@ -291,7 +291,7 @@ class Point:
         self._forget(op)
 
     def _displace(self, value: SSAValue) -> None:
-        """Let a value within the function that the gradient is by move by itself, too."""
+        """Add an independent tangent to an intermediate `wrt` value."""
         array = value_of(wide_of(self.values[value]))
         self._before[value] = self._tangents[value]
         direction = self._directions[value] = self._direction(array)
@@ -316,7 +316,7 @@ class Point:
         return found
 
     def _cotangent(self, shape: tuple[int, ...]) -> np.ndarray:
-        """Draw numbers that f16 and bf16 hold, so that a compiled gradient gets the same ones."""
+        """Draw numbers that f16 and bf16 represent exactly, as for the compiled gradient."""
         return wide(self.rng.standard_normal(shape).astype(ml_dtypes.bfloat16))
 
     def _tangent(self, value: SSAValue) -> Any:
@@ -335,7 +335,7 @@ class Point:
         for seeded in plan.seeds.get(value, ()):
             self._seeds.setdefault(seeded, []).append(array)
             self._sums[seeded][1].add(array, self._tangent(seeded))
-            self._found.add(array, self._tangent(seeded))
+            self._by_tangents.add(array, self._tangent(seeded))
 
     def _pass(self, index: int, result: SSAValue, cotangent: Any) -> None:
         balance, found = self._balances[index], self.values.tangents.get(result)
@@ -354,7 +354,7 @@ class Point:
                 self.by_operand[operand].passed.add(cotangent, results[place])
 
     def _roundings(self, index: int, cotangent: Any) -> float:
-        """What roundings leave of the derivative of a saturated pointwise op, as of 1 - y y where y is 1."""
+        """Return the rounding error of a saturated pointwise op's derivative, such as 1 - y y at y = 1."""
         op = self.plan.steps[index].op
         if not isinstance(op, OnnxOp) or op.onnx_name() not in traits.FUNCTIONS:
             return 0.0
@@ -374,7 +374,7 @@ class Point:
             self.by_operand[operand].contributed.add(contribution, tangent)
 
     def _mask(self, index: int) -> np.ndarray | None:
-        """The elements of pointwise ops that are not at a kink; None where they cannot be told apart."""
+        """Return the mask of elements of pointwise ops that are not at a kink; None if it is unknown."""
         mask = None
         for op in self.plan.covered[index]:
             if not isinstance(op, OnnxOp) or op.onnx_name() not in traits.POINTWISE:
@@ -395,13 +395,13 @@ class Point:
     def _gradient(self, value: SSAValue, array: Any) -> None:
         if value not in self._directions:
             return
-        self._said.add(array, self._directions[value])
+        self._by_reverse.add(array, self._directions[value])
         for name, by in self.plan.differentiated.wrt.items():
             if by is value:
                 self._gradients[name] = array
 
     def _look_closely(self, op: Operation) -> None:
-        """Move each operand of an op alone."""
+        """Compute the tangents of an op for each operand's tangent alone."""
         args = [wide_of(self.values[operand]) for operand in op.operands]
         values, tangents = [value_of(arg) for arg in args], [tangent_of(arg) for arg in args]
         if op.regions:
@@ -416,7 +416,7 @@ class Point:
             self.by_operand[operand] = Balance()
 
     def _open_within(self) -> dict[int, tuple[Operation, int]]:
-        """The steps of ops with regions, or of several ops, with one of them that has undecided elements."""
+        """Return step -> an inner op with undecided elements, and the number of all such elements."""
         found: dict[int, tuple[Operation, int]] = {}
         for index in range(len(self.plan.steps)):
             if ops := self.open_in(index):
@@ -424,7 +424,7 @@ class Point:
         return found
 
     def open_in(self, index: int) -> list[tuple[Operation, int]]:
-        """The ops within a step, beside its last one, that have undecided elements, and how many."""
+        """Return the ops of a step except its last one that have undecided elements, with their number."""
         ops = self.plan.covered[index][1:]
         counts = [(op, sum(open_elements(self.values.tangents.get(r)) for r in op.results)) for op in ops]
         within = self.values.open_within.get(self.plan.steps[index].op, ())

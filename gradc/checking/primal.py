@@ -1,4 +1,4 @@
-"""The values of a function by the names that a gradient request has for them, in float64."""
+"""Values of a function in float64, by the names of a gradient request."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def values_of(
     straight_through: bool = False,
     kernel: Kernels | None = None,
 ) -> dict[str, np.ndarray]:
-    """Return the values of these names. What depends on constants alone is rounded to its own type, as in a
-    gradient by `wrt`, whose constants stay apart. Raises NotComputed where an op has no value."""
+    """Return the values of `names`. Values that depend only on constants, `wrt` excepted, are rounded to
+    their type, as in the gradient. Raises NotComputed."""
     module = primal.clone()
     if straight_through:
         compute_with_floats(module)
@@ -55,16 +55,16 @@ def _return(function: FuncOp, values: Sequence[Any]) -> None:
 
 
 def _fold_constants(module: ModuleOp, names: Sequence[str]) -> None:
-    """Fold what depends on constants alone, but for the named constants."""
+    """Fold values that depend only on constants, except the named ones."""
     function = entry.entry_function(module)
     values = named_values(function)
-    asked = [values[name] for name in dict.fromkeys(names) if name in values]
+    requested = [values[name] for name in dict.fromkeys(names) if name in values]
     block = function.body.block
-    moved = [value for value in asked if isinstance(value.owner, onnx.ConstantOp)]
+    moved = [value for value in requested if isinstance(value.owner, onnx.ConstantOp)]
     instead = [block.insert_arg(value.type, len(block.args)) for value in moved]
     for value, argument in zip(moved, instead, strict=True):
         replace_uses(value, argument)
-    fold(module, asked)
+    fold(module, requested)
     for value, argument in zip(moved, instead, strict=True):
         replace_uses(argument, value)
         block.erase_arg(argument)

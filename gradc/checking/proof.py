@@ -1,4 +1,4 @@
-"""The outcome of a gradient check, as a line of text and as data."""
+"""Outcome of a gradient check, as a line of text and as data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SHOWN = 3
-"""Number of ops that a line names; further ones are counted."""
+"""Number of ops that a line names; others are counted."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,6 @@ def _short(error: float) -> str:
 
 
 def listed(items: list[str]) -> str:
-    """Join the first few items; further ones are counted."""
+    """Join the first few items and count the others."""
     more = len(items) - SHOWN
     return ", ".join(items[:SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -1,4 +1,4 @@
-"""The proof of a gradient: every op of it, the sum over the graph, and the compiled model."""
+"""Check of a gradient: of every op, of the sum over the graph, and of the compiled model."""
 
 from __future__ import annotations
 
@@ -34,28 +34,28 @@ from gradc.checking.widening import widen
 from gradc.checking.written import Model, distance, explained
 
 VALUES = 1e-6
-"""Largest difference between the values of `of` as differentiated and as given, relative to their size."""
+"""Largest relative difference between `of` in the differentiated and in the original function."""
 
 FOR_THE_WHOLE = 0.7
-"""Fraction of the time limit after which single ops are proved instead of the whole."""
+"""Fraction of the time limit after which single ops are checked instead of the whole."""
 
 OTHER_SIZES = {"batch": 3, "size": 5, "step": 1}
 """Dynamic sizes of a second point."""
 
 BRANCH_SAMPLES = 16
-"""Maximum number of further samples drawn for branches that no sample takes."""
+"""Maximum number of samples drawn for branches not reached."""
 
 STILL = "its result does not move"
 
 CONFIRMED = 2
-"""Number of further directions along which a wrong op must be wrong, too."""
+"""Number of other directions that must confirm a wrong op."""
 
 
 @dataclass
 class Prover:
-    """The proof of one claim, point by point.
+    """Check of one claim, point by point.
 
-    open: the steps that no point has decided -> why.
+    open: step that no point has decided -> the reason.
     """
 
     claim: Claim
@@ -63,7 +63,7 @@ class Prover:
     deadline: float = np.inf
     worst: float = 0.0
     whole: bool = False
-    """Whether the identity of the whole graph was decided."""
+    """True if the identity of the whole graph was decided."""
 
     open: dict[int, str] = field(default_factory=dict[int, str])
     taken: dict[Operation, set[int]] = field(default_factory=dict[Operation, set[int]])
@@ -81,7 +81,7 @@ class Prover:
         return len(self.plan.steps)
 
     def run(self, model: Model | None = None) -> str:
-        """Decide as many steps as possible, and return why the rest is open. Raises CheckError for a wrong
+        """Decide as many steps as possible; return the reason for the rest. Raises CheckError for a wrong
         step."""
         self._judge_types()
         try:
@@ -133,7 +133,7 @@ class Prover:
         return at_empty_batch(self.claim, model, self.points[0][1], self.kernel)
 
     def _give_cotangents(self, until: float) -> None:
-        """Prove the ops that no cotangent reaches, as before weights of 0, with cotangents of their own."""
+        """Check the ops that no cotangent reaches, as before weights of 0, with random cotangents."""
         still = [index for index, why in self.open.items() if why == STILL]
         if still:
             point = LocalPoint(self.plan, self.inputs, self.points[-1][0], until, self.kernel, still)
@@ -145,7 +145,7 @@ class Prover:
         return Point(self.plan, inputs, seed, self.kernel, off_codes=self.off_codes, **given)
 
     def _look_for_branches(self, until: float) -> None:
-        """Draw further samples while there is a branch that none took."""
+        """Draw more samples while a branch is not reached."""
         start = self.inputs
         for number in range(BRANCH_SAMPLES):
             if not not_reached(self) or time.perf_counter() > until:
@@ -158,7 +158,7 @@ class Prover:
             self._judge_gradient(outcome, number)
 
     def _one_by_one(self) -> str:
-        """Prove single ops within the time that is left."""
+        """Check single ops in the remaining time."""
         self.open = dict.fromkeys(self.open, "an equal op is proved, or no time was left")
         try:
             self.inputs = drawn_inputs(self.claim.primal, 0, self.guesses[0])
@@ -194,7 +194,7 @@ class Prover:
         return not all(has_rank(value) and static_shape(value) is not None for value in arguments)
 
     def _sample(self, seed: int, until: float) -> tuple[Outcome | None, str]:
-        """Evaluate a point at sizes that the function can have; sizes that fail are not drawn again."""
+        """Evaluate a point at valid sizes; guesses that fail are removed."""
         why = ""
         others = [replace(self.guesses[0], **OTHER_SIZES)] if seed and self._is_dynamic() else []
         for guess in (*others, *self.guesses):
@@ -252,7 +252,7 @@ class Prover:
         return f"{_elements(balance.open)} at its kink"
 
     def _confirm(self, index: int, outcome: Outcome, seed: int) -> str:
-        """Return the reason for which a step that is off may be right. Raises CheckError if there is none."""
+        """Return the reason why a wrong-looking step may be right. Raises CheckError if there is none."""
         step = self.plan.steps[index]
         point, again = None, outcome
         for other in range(1, CONFIRMED + 1):
@@ -296,7 +296,7 @@ class Prover:
                 raise CheckError(Diagnostic("error", f"{text}; simplifying the function changed it"))
 
     def _judge_seeds(self, outcome: Outcome) -> None:
-        """The cotangents that the walk began with beside those of the request."""
+        """Compare the cotangents at the start of the walk with those of the request."""
         given = self.claim.differentiated
         expected: dict[SSAValue, Any] = {}
         for name, value in given.of.items():
@@ -353,8 +353,8 @@ class Prover:
         """Compare <gradients, tangents of wrt> with <seeds, tangents of `of`>, less the errors of single
         ops."""
         known = sum(one.difference for one in outcome.balances if np.isfinite(one.difference))
-        off = outcome.said.total - outcome.found.total - known
-        scale = max(outcome.said.norm, outcome.found.norm)
+        off = outcome.by_reverse.total - outcome.by_tangents.total - known
+        scale = max(outcome.by_reverse.norm, outcome.by_tangents.norm)
         noise = sum(one.noise for one in outcome.balances)
         undecided = any(self._verdict(i, b, outcome) == "undecided" for i, b in enumerate(outcome.balances))
         if not np.isfinite(off) or undecided:
@@ -365,7 +365,9 @@ class Prover:
         self.worst = max(self.worst, abs(off) / scale)
         largest = max((one.norm for one in outcome.balances), default=0.0)
         if abs(off) > 10 * BOUND * max(scale, largest) + noise:
-            numbers = f"{outcome.said.total:.6g} instead of {outcome.found.total:.6g} by differences"
+            numbers = (
+                f"{outcome.by_reverse.total:.6g} instead of {outcome.by_tangents.total:.6g} by differences"
+            )
             text = f"the gradient is wrong: along a direction drawn from seed {seed} it is {numbers}"
             raise CheckError(Diagnostic("error", f"{text}; every op is right alone, so their sum is not"))
 
@@ -401,7 +403,7 @@ def proof_of(provers: Sequence[Prover], reason: str, runtime: str, seconds: floa
 
 
 def not_reached(prover: Prover) -> list[str]:
-    """Return the branches of forward Ifs that no sample took."""
+    """Return the branches of forward Ifs that no sample reached."""
     found = []
     for op in prover.plan.carries:
         for inner in op.walk():

@@ -1,4 +1,4 @@
-"""Which results of a graph depend on random numbers that its ops draw."""
+"""Dependence of a graph's outputs on random ops."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dialects.support import entry
 from dialects.support.diagnostics import name_of
 
 CONTRIBUTED = frozenset(("BiasDropout", "BitmaskBiasDropout", "BitmaskDropout"))
-"""Ops of onnxruntime's own domain that draw random numbers."""
+"""Ops of onnxruntime's domain that draw random numbers."""
 
 KINDS = RANDOM | RANDOM_IN_TRAINING | CONTRIBUTED
 
@@ -38,7 +38,7 @@ NONE: frozenset[RandomOp] = frozenset()
 
 
 def random_outputs(module: ModuleOp) -> dict[str, tuple[RandomOp, ...]]:
-    """Output name -> the ops whose random numbers it depends on, for the outputs that do."""
+    """Return output name -> the random ops on which it depends, for the outputs that do."""
     function = entry.entry_function(module)
     found: dict[SSAValue, frozenset[RandomOp]] = {}
     _visit(function.body.block, found)
@@ -71,7 +71,7 @@ def _visit_control(op: Operation, found: dict[SSAValue, frozenset[RandomOp]]) ->
 def _loop(
     op: Operation, deciding: frozenset[RandomOp], found: dict[SSAValue, frozenset[RandomOp]]
 ) -> tuple[frozenset[RandomOp], list[frozenset[RandomOp]]]:
-    """What the number of steps depends on, and each result; repeated until a step adds nothing."""
+    """Return the random ops of the trip count and of each result, as a fixed point over the steps."""
     carried = [found.get(value, NONE) for value in getattr(op, "v_initial", ())]
     while True:
         going, *made = _made(op, [deciding, deciding, *carried], found)
@@ -82,7 +82,7 @@ def _loop(
 
 
 def _scan(op: Operation, found: dict[SSAValue, frozenset[RandomOp]]) -> list[frozenset[RandomOp]]:
-    """The results of a Scan or a SequenceMap, which has no states."""
+    """Return the random ops of each result of a Scan, or of a SequenceMap, which has no states."""
     given = [found.get(value, NONE) for value in op.operands]
     states = _states_of(op)
     while True:
@@ -103,7 +103,7 @@ def _states_of(op: Operation) -> int:
 def _made(
     op: Operation, given: Sequence[frozenset[RandomOp]], found: dict[SSAValue, frozenset[RandomOp]]
 ) -> list[frozenset[RandomOp]]:
-    """What each output of the graphs of an op depends on, whichever of them is run."""
+    """Return the random ops of each output of an op's subgraphs, as the union over the subgraphs."""
     yields = [_yields(region.block, given, found) for region in op.regions]
     return [NONE.union(*each) for each in zip(*yields, strict=True)]
 

@@ -1,4 +1,4 @@
-"""Samples of other regimes: large, tiny and negative floats, zeros, integers, combinations of bools."""
+"""Samples of other ranges: large, tiny and negative floats, zeros, integers, combinations of bools."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 SCALES = (1.0, 10.0, -1.0, 100.0, 0.0, 0.01, 1e4, -100.0)
-"""What the random floats of a sample are multiplied by; every other sample has no negative ones."""
+"""Scales of the random floats of samples; the floats of every other pair of samples are not negative."""
 
 RANGES = ((0, 2), (0, 10), (-100, 100), (0, 1), (1, 2), (-1, 0))
-"""From which the integers of a sample are drawn."""
+"""Ranges of the integers of samples."""
 
 
 def varied(inputs: Mapping[str, Any], number: int) -> dict[str, Any]:
-    """Return inputs like these from another regime: each number chooses one."""
+    """Return inputs of the same types from the range that `number` chooses."""
     rng, found, bools = np.random.default_rng(number), dict[str, Any](), 0
     for name, array in inputs.items():
         found[name] = array
@@ -32,14 +32,14 @@ def varied(inputs: Mapping[str, Any], number: int) -> dict[str, Any]:
 
 
 def _bools(array: np.ndarray, number: int, place: int, rng: np.random.Generator) -> np.ndarray:
-    """All alike, by the bits of the sample's number, so that all combinations of few inputs come."""
+    """Return equal elements by a bit of the sample's number, so that all combinations of few inputs occur."""
     if array.ndim and number % 3 == 2:
         return rng.integers(0, 2, array.shape).astype(bool)
     return np.full_like(array, (number >> place) & 1)
 
 
 def _integers(array: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
-    """Every other sample keeps them: they may be sizes."""
+    """Draw integers in every other sample; the others keep them, since they may be sizes."""
     if number % 2 == 0:
         return array
     low, high = RANGES[number // 2 % len(RANGES)]

@@ -1,4 +1,4 @@
-"""Inputs that differ by a few roundings, to see how much results move by them."""
+"""Inputs perturbed by a few rounding errors, to measure the conditioning."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gradc.checking.widening import wide as in_float64
 Name = TypeVar("Name")
 
 ROUNDINGS = 16.0
-"""The bound on a difference, relative to what roundings of the inputs move."""
+"""Bound on a difference, relative to the effect of rounding errors in the inputs."""
 
 
 def nudged(inputs: Mapping[Name, Any], seed: int, *, own: bool = False) -> dict[Name, Any]:
-    """Return the inputs in float64, moved by a few roundings of float64, or with `own` of f32 inputs by those
-    of f32."""
+    """Return the inputs in float64, perturbed by a few rounding errors: those of f32 for f32 inputs with
+    `own`, else those of float64."""
     rng = np.random.default_rng(seed)
     return {name: _nudged(array, rng, own) for name, array in inputs.items()}
 

@@ -1,4 +1,4 @@
-"""Random inputs for a graph, from a seed, with sizes for its dynamic dims that make sense."""
+"""Random inputs of a graph from a seed, with plausible sizes of dynamic dims."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from gradc.graph.tensors import TensorInfo, tensor_info
 from passes.emit.type_inference import with_readings
 
 UNKNOWN_BATCH, UNKNOWN_SIZE, UNKNOWN_IMAGE_SIZE = 2, 12, 7
-"""What an unknown dim is in a sample: the first of a tensor, any other, and that of a resize's result."""
+"""Sizes of unknown dims: the first of a tensor, any other, and those of a resize's result."""
 
 
 @dataclass(frozen=True)
 class Guess:
-    """Sizes of dims that nothing else tells: by name, else of the first dim of a tensor, or of any other;
-    each name after the first gets a size that is `step` larger.
+    """Sizes of unknown dims: by name, else `batch` for the first dim of a tensor, `size` for any other; each
+    name after the first gets a size that is `step` larger.
 
-    With `values` the inputs that are read as sizes, axes or indices get numbers that fit; each number
+    With `values` the inputs that are read as sizes, axes or indices get valid numbers; each value of it
     chooses others.
     """
 
@@ -57,10 +57,10 @@ def random_inputs(
     given_shapes: Mapping[str, Sequence[int]] | None = None,
     guess: Guess = ANY_SIZES,
 ) -> dict[str, np.ndarray]:
-    """Input name -> array: normally distributed floats, and sizes that fit where an input is a size.
+    """Return input name -> array: normally distributed floats, and valid sizes for inputs that are sizes.
 
-    Weights are scaled so that a chain of ops keeps its magnitude, which a half type could not hold.
-    `given_shapes` fixes the shapes of named inputs. Raises GradcError if one does not fit.
+    Weights are scaled to preserve magnitudes along a chain of ops, for half types. `given_shapes` fixes the
+    shapes of named inputs. Raises GradcError if one does not fit.
     """
     module = with_readings(module)
     function = entry.entry_function(module)
@@ -85,14 +85,14 @@ def random_inputs(
 def random_model_inputs(
     infos: Sequence[TensorInfo], seed: int, given_shapes: Mapping[str, Sequence[int]] | None = None
 ) -> dict[str, np.ndarray]:
-    """`random_inputs` for a model of which only the inputs are known. A runtime says of one that has no known
-    rank what it says of a scalar."""
+    """Return random inputs for a model of which only the inputs are known. A shape of () may be of unknown
+    rank: onnxruntime reports both alike."""
     known = [replace(info, shape=info.shape or None) for info in infos]
     return _drawn(known, Sizes(known, given_shapes or {}), seed)
 
 
 def check_runnable(module: ModuleOp) -> None:
-    """Raise LimitError where a tensor is larger than what gradc runs a graph with."""
+    """Raise LimitError for a tensor with more elements than the limit for running a graph."""
     for op in module.walk():
         for value in op.results:
             shape = shapes.shape_of(value) if shapes.has_rank(value) else ()
@@ -111,7 +111,7 @@ def _drawn(infos: Sequence[TensorInfo], sizes: Sizes, seed: int) -> dict[str, np
 
 
 class Sizes:
-    """The concrete shape of each input: given, known, or chosen; equal names get equal sizes."""
+    """Concrete shapes of inputs: given, known, or chosen; equal names get equal sizes."""
 
     def __init__(
         self,
@@ -160,16 +160,16 @@ class Sizes:
         return tuple(self._size(dim, axis) for axis, dim in enumerate(info.dims))
 
     def known(self, info: TensorInfo) -> NamedShape:
-        """What is known of a shape: given, or by a name whose size was given elsewhere."""
+        """Return the shape with the known sizes: given, or those of names."""
         given = self._given.get(info.name, info.dims)
         return tuple(self._symbols.get(dim, dim) if isinstance(dim, str) else dim for dim in given)
 
     def prefer(self, name: str, shape: Sequence[int]) -> None:
-        """A shape that fits better than an arbitrary choice."""
+        """Set a preferred shape for an input without a given one."""
         self._given.setdefault(name, tuple(shape))
 
     def choose(self, dim: int | str | None, size: int) -> int:
-        """A size for a dim: known, that of its name, else `size`, which its name then has."""
+        """Return the size of a dim: known, that of its name, else `size`, which its name then gets."""
         if isinstance(dim, int):
             return dim
         return self._symbols.setdefault(dim, size) if dim else size
@@ -181,7 +181,7 @@ class Sizes:
 
 
 def _named_sizes(infos: Sequence[TensorInfo], guess: Guess) -> dict[str, int]:
-    """The sizes that are said by the names of dims. Raises GradcError for a name of none."""
+    """Return the guessed sizes by name. Raises GradcError for an unknown name."""
     known = list(dict.fromkeys(dim for info in infos for dim in info.dims if isinstance(dim, str)))
     for name in guess.named:
         if name not in known:
@@ -192,24 +192,24 @@ def _named_sizes(infos: Sequence[TensorInfo], guess: Guess) -> dict[str, int]:
 
 
 def _known_infos(module: ModuleOp, names: Mapping[BlockArgument, str]) -> list[TensorInfo]:
-    """The inputs, with the sizes that the ops which read them tell, and those for all dims of a name."""
+    """Return the inputs with the sizes that follow from their readers, also for all dims of the same name."""
     known = {argument: shapes.shape_of(argument) for argument in names if shapes.has_rank(argument)}
     symbols: dict[str, int] = {}
-    for value, told in _told(module):
+    for value, shape in _told(module):
         if not isinstance(value, BlockArgument) or value not in known:
             continue
-        for dim, size in zip(shapes.named(known[value]), told, strict=True):
+        for dim, size in zip(shapes.named(known[value]), shape, strict=True):
             if isinstance(dim, str) and isinstance(size, int):
                 symbols[dim] = size
-        known[value] = shapes.merge(told, known[value])
+        known[value] = shapes.merge(shape, known[value])
     infos = [tensor_info(name, argument) for argument, name in names.items()]
-    told = {names[a]: shapes.spelled(shapes.with_sizes(shape, symbols)) for a, shape in known.items()}
+    dims = {names[a]: shapes.spelled(shapes.with_sizes(shape, symbols)) for a, shape in known.items()}
     elements = {name: _element_shape(argument.type) for argument, name in names.items()}
-    return [replace(info, shape=told.get(info.name, elements[info.name])) for info in infos]
+    return [replace(info, shape=dims.get(info.name, elements[info.name])) for info in infos]
 
 
 def _element_shape(type_: Attribute) -> NamedShape | None:
-    """What is known of the tensors in a container."""
+    """Return the known shape of the tensors in a container."""
     is_container = isinstance(type_, SequenceType | OptionalType)
     while isinstance(type_, SequenceType | OptionalType):
         type_ = type_.element
@@ -223,7 +223,7 @@ def _told(module: ModuleOp) -> Iterator[tuple[SSAValue, Shape]]:
 
 
 def _fit_convolutions(module: ModuleOp, names: Mapping[BlockArgument, str], sizes: Sizes) -> None:
-    """Where diff_src is known and diff_dst is not, only one size of diff_dst fits."""
+    """Set the size of diff_dst that fits a known diff_src."""
     for op in module.walk():
         if not isinstance(op, ConvolutionBackwardDataOp) or op.diff_dst not in names:
             continue
@@ -244,7 +244,7 @@ def _fit_convolutions(module: ModuleOp, names: Mapping[BlockArgument, str], size
 
 
 def _fit_resizes(module: ModuleOp, names: Mapping[BlockArgument, str], sizes: Sizes) -> None:
-    """A resize from a size to itself would prove little: unknown image sizes differ from the others."""
+    """Set unknown image sizes that differ from the others, since a resize to the same size tests little."""
     for op in module.walk():
         if isinstance(op, InterpolateBackwardOp):
             donor, layout = op.src, op.data_format
@@ -270,7 +270,7 @@ def _fit_resizes(module: ModuleOp, names: Mapping[BlockArgument, str], sizes: Si
 
 
 def _deciding_scales(op: Operation, spatial: Sequence[int]) -> dict[int, float]:
-    """The scales that alone tie Y to X, by axis."""
+    """Return the scales by axis if they alone relate the sizes."""
     if not isinstance(op, InterpolateBackwardOp) or op.is_given("sizes") or not op.is_given("scales"):
         return {}
     return dict(zip(spatial, op.value("scales"), strict=True))
@@ -284,7 +284,7 @@ def _image_size(op: Operation, axis: int, scales: Mapping[int, float]) -> int:
 
 
 def _fit_scales(info: TensorInfo, src: Sequence[int], scales: Mapping[int, float], sizes: Sizes) -> None:
-    """Y is what the scales make of X."""
+    """Set the size of diff_dst to that of src times the scales."""
     shape = [
         sizes.choose(dim, max(1, int(np.float32(size * np.float32(scales.get(axis, 1.0))))))
         for axis, (dim, size) in enumerate(zip(info.dims, src, strict=True))
@@ -317,7 +317,7 @@ def _random(info: TensorInfo, shape: tuple[int, ...], rng: np.random.Generator) 
 
 
 def _tamed(argument: BlockArgument, array: np.ndarray) -> np.ndarray:
-    """An array over the square root of the number of terms of which, as weights, it makes a sum."""
+    """Divide weights of a convolution by the square root of its number of terms."""
     for use in argument.uses:
         op = use.operation
         if isinstance(op, OneDNNConvOp) and use.index == 1:
@@ -333,7 +333,7 @@ def _wanted_sizes(
     arguments: Sequence[BlockArgument],
     found: Mapping[str, np.ndarray],
 ) -> np.ndarray | None:
-    """What a size input should say, for the first op that reads it as one."""
+    """Return the value of a size input for the first op that reads it as one, or None."""
     arrays = {a: found[n] for n, a in zip(names, arguments, strict=True)}
     for use in argument.uses:
         wanted = _size_value(use.operation, use.index, arrays)
@@ -358,7 +358,7 @@ def _size_value(
 def _natural_shape(
     op: ConvolutionBackwardDataOp, arrays: Mapping[BlockArgument, np.ndarray]
 ) -> Sequence[int] | None:
-    """The shape of diff_src without residue; X = s Y for `same_*`, which every rule admits."""
+    """Return the shape of diff_src without residue; X = s Y for `same_*`, which every rule admits."""
     if op.diff_dst not in arrays:
         return None
     shape = arrays[op.diff_dst].shape  # pyright: ignore[reportArgumentType]

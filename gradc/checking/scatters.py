@@ -1,4 +1,4 @@
-"""Scatters whose result ONNX leaves open."""
+"""Scatters whose result ONNX does not define."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dialects.onnx import ops as onnx
 
 
 def writes_twice(op: Operation, operands: Sequence[Any]) -> bool:
-    """Whether a scatter writes one element twice without adding up: ONNX does not define which one stays."""
+    """Return whether a scatter without reduction writes one element twice, with an undefined result."""
     if isinstance(op, onnx.MaxUnpoolOp):
         return len(np.unique(operands[1])) < np.size(operands[1])
     if not isinstance(op, onnx.ScatterElementsOp | onnx.ScatterNDOp):

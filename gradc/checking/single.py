@@ -1,4 +1,4 @@
-"""One op of a graph as a graph of its own."""
+"""Isolation of one op of a graph as a separate module."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dialects.support.constants import constant_attribute
 
 
 def inputs_of(op: Operation) -> list[SSAValue]:
-    """The operands of an op that are no constants, each once."""
+    """Return the non-constant operands of an op, each once."""
     return [value for value in dict.fromkeys(op.operands) if constant_attribute(value) is None]
 
 
 def alone(op: Operation, *, verify: bool = True) -> ModuleOp:
-    """A module of one op of a source module: its constants, and `operand<i>` for each of `inputs_of`.
+    """Return a module of one op with its constants, and an input `operand<i>` for each of `inputs_of`.
 
-    A module that was widened to f64 has ops that do not verify: LayerNormalization's Mean is f32 by ONNX.
+    Ops widened to f64 may fail verification: LayerNormalization's Mean is f32 in ONNX.
     """
     operands = inputs_of(op)
     block = Block(arg_types=[value.type for value in operands])

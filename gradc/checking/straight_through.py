@@ -1,7 +1,7 @@
-"""Tangents of ops through which a gradient passes as if nothing were rounded.
+"""Tangents of straight-through estimators.
 
-Of y = DequantizeLinear(QuantizeLinear(x)) a small step of x moves y by as much, within the bounds of the
-type, and the codes do not move. Of an estimate y = z + (q - z) a step of z moves y, and q - z does not.
+The tangent of y = DequantizeLinear(QuantizeLinear(x)) is that of x within the bounds of the type, with
+constant codes. The tangent of y = z + (q - z) is that of z, with constant q - z.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from gradc.checking.widening import wide
 from passes.vjp.reach.estimates import taking_cotangent
 from passes.vjp.rules.quantize import STILL, quantizing, scale_of, zero_of
 
-BESIDE = 0.01
-"""How far from its code a dequantised number is moved, over the scale."""
+OFF_CODE = 0.01
+"""Largest displacement of a dequantised number from its code, relative to the scale."""
 
 Numbers = Callable[[Operation, Any], tuple[Any, ...]]
 
@@ -32,8 +32,8 @@ def straight_through(
     numbers: Numbers,
     off_codes: np.random.Generator | None = None,
 ) -> Any:
-    """Return the results of a marked op, with the tangents that pass it; None for any other op. `off_codes`
-    moves what is dequantised beside its codes, by parts of a scale."""
+    """Return the results of a marked op with straight-through tangents; None for any other op. `off_codes`
+    displaces dequantised values from their codes by a fraction of the scale."""
     passed = taking_cotangent(op)
     if passed is not None:
         (result,) = numbers(op, [wide(value_of(given(value))) for value in op.operands])
@@ -49,7 +49,7 @@ def straight_through(
 
 
 def read_straight(op: Operation) -> list[SSAValue]:
-    """Return what the tangents that pass a marked op are made of, beside its operands."""
+    """Return the values besides its operands that a marked op's tangents depend on."""
     made = quantizing(op)
     if made is None:
         return []
@@ -68,7 +68,7 @@ def _dequantized(
     (result,) = numbers(op, operands)
     if off_codes is not None:
         scale = _spread(operands[1], result.shape, op.onnx_attributes())
-        result = result + BESIDE * scale * off_codes.uniform(0.5, 1.0, result.shape)
+        result = result + OFF_CODE * scale * off_codes.uniform(0.5, 1.0, result.shape)
     tangent = np.zeros(result.shape)
     moves = False
     by_scale = tangent_of(given(op.operands[1]))
@@ -85,7 +85,7 @@ def _dequantized(
 
 
 def _inside(made: OnnxOp, x: np.ndarray, scale: np.ndarray, given: Callable[[SSAValue], Any]) -> np.ndarray:
-    """Return where the number that is rounded lies within the bounds of the type."""
+    """Return the mask of numbers that round to a value within the bounds of the type."""
     dtype = of_mlir(element_type_of(made.results[0]))
     assert dtype is not None
     low, high = limits_of(dtype)
@@ -100,7 +100,7 @@ def _inside(made: OnnxOp, x: np.ndarray, scale: np.ndarray, given: Callable[[SSA
 
 
 def _spread(scale: np.ndarray, shape: tuple[int, ...], attributes: Mapping[str, Any]) -> np.ndarray:
-    """Return a scale or zero point for each element: one number, one along an axis, or one a block."""
+    """Broadcast a scale or zero point per tensor, axis or block to all elements."""
     scale = np.asarray(scale)
     if scale.size == 1:
         return np.broadcast_to(scale.reshape(()), shape)

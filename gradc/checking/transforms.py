@@ -1,7 +1,7 @@
-"""What onnxruntime's Fourier transforms lose, of lengths that are no powers of two.
+"""Accuracy of onnxruntime's Fourier transforms of lengths that are no powers of two.
 
-It computes such a transform as a convolution with a chirp, whose angles grow with the square of the length
-and are f32 numbers: 6e-5 of the size of the result are off at 400 points, 3e-4 at 1600, 4e-3 at 16000.
+They are convolutions with a chirp whose angles, in f32, grow with the square of the length: the relative
+error is 6e-5 at 400 points, 3e-4 at 1600, 4e-3 at 16000.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from dialects.evaluate import evaluate
 from dialects.onnx import ops as onnx
 
 PER_POINT = 6e-7
-"""Of the size of a result, for each point: three times what was measured."""
+"""Relative error per point: three times the measured one."""
 
 
 def lost_in_transforms(module: ModuleOp, inputs: Sequence[np.ndarray]) -> float:
-    """What all transforms of a run lose together, over the size of what they give."""
+    """Return the total relative error of all transforms in a run."""
     if not any(isinstance(op, onnx.DFTOp | onnx.STFTOp) for op in module.walk()):
         return 0.0
     lengths: list[int] = []
@@ -36,7 +36,7 @@ def lost_in_transforms(module: ModuleOp, inputs: Sequence[np.ndarray]) -> float:
 
 
 def _length(op: onnx.DFTOp | onnx.STFTOp, args: Sequence[Any], result: np.ndarray) -> int:
-    """Points of each transform."""
+    """Return the number of points of each transform."""
     known = dict(zip(op.operands, args, strict=True))
     if isinstance(op, onnx.STFTOp):
         given, frames = op.frame_length or op.window, known[op.signal].shape[1]
@@ -49,5 +49,5 @@ def _length(op: onnx.DFTOp | onnx.STFTOp, args: Sequence[Any], result: np.ndarra
 
 
 def _number(given: np.ndarray) -> int:
-    """A length, or how long a window is."""
+    """Return a length, or the length of a window."""
     return int(given.reshape(())) if given.dtype.kind in "iu" else len(given)

@@ -1,4 +1,4 @@
-"""Hold what a model gives against the numpy reference of the graph that it was compiled from."""
+"""Comparison of a model's outputs with the numpy reference of its source graph."""
 
 from __future__ import annotations
 
@@ -26,23 +26,21 @@ from gradc.graph.tensors import TensorInfo, checked_inputs, tensor_info
 from gradc.terminal import progress
 
 RTOL = {"f32": 3e-5, "bf16": 2.0**-7, "f16": 2.0**-10, "f64": 1e-12}
-"""Largest error over the largest magnitude of an output, per op on the way to it. For the half types,
-one unit in the last place: an op's exact result is rounded once by the reference and once, after an
-f32 accumulation, by the model. A number of p significant bits has units of up to 2^(1-p) of it."""
+"""Bound on the error relative to an output's largest magnitude, per op of the longest chain. For half types,
+one unit in the last place, up to 2^(1-p) for p significant bits: an exact result is rounded once by the
+reference and once, after an f32 accumulation, by the model."""
 
 
 CANCELLED = 1 / 32
-"""Where the result of one op is smaller than this part of the sum of the magnitudes of its terms, they
-cancel, and what is left of them is mostly their roundings. Errors are then over that part of the sum."""
+"""If the result of one op is smaller than this fraction of the sum of its terms' magnitudes, the terms
+cancel, and the result is mostly rounding error. Errors are then relative to that fraction of the sum."""
 
 
 @dataclass(frozen=True)
 class OutputError:
-    """How far an output is from the reference; both errors are over the largest magnitude of it, or of
-    what CANCELLED says.
+    """Error of an output, relative to the reference's largest magnitude or as CANCELLED describes.
 
-    `finite` is the part of the reference's elements that are finite: the others are held to be the same
-    inf or NaN, and say nothing about roundings.
+    `finite` is the fraction of finite elements of the reference; the others must be the same inf or NaN.
     """
 
     name: str
@@ -73,9 +71,9 @@ def verify_outputs(
     outputs: Mapping[str, np.ndarray],
     rtol: float | None = None,
 ) -> list[OutputError]:
-    """One row per output. A wrong shape or dtype, or a NaN the reference lacks, is an infinite error.
+    """Compare with the reference; return a row per output. `rtol` replaces the bounds.
 
-    `rtol` replaces the bound of every output.
+    A wrong shape or dtype, or a NaN that the reference does not have, is an infinite error.
     """
     fed = in_order(source, model_inputs, inputs)
     return compare_outputs(source, fed, outputs, reference(source, fed), rtol)
@@ -88,7 +86,7 @@ def compare_outputs(
     expected: Sequence[np.ndarray],
     rtol: float | None = None,
 ) -> list[OutputError]:
-    """`verify_outputs`, for who has the reference's outputs for these inputs."""
+    """Compare with given outputs of the reference, as `verify_outputs` does."""
     function = entry.entry_function(source)
     limits = bounds(source) if rtol is None else [rtol] * len(expected)
     names, within = entry.output_names(function), may_overflow_within(source)
@@ -98,7 +96,7 @@ def compare_outputs(
     if rtol is None and measured and not all(row.ok for row in rows):
         lost = lost_in_transforms(source, fed)
         rows = [replace(row, rtol=max(row.rtol, lost)) if row.rtol else row for row in rows]
-        with contextlib.suppress(LimitError):  # float64 throughout takes more: what was found stands
+        with contextlib.suppress(LimitError):  # float64 takes more memory: keep the rows
             return _second_look(source, fed, outputs, [want.dtype for want in expected], rows)
     return rows
 
@@ -106,9 +104,9 @@ def compare_outputs(
 def in_order(
     source: ModuleOp, model_inputs: Sequence[TensorInfo], inputs: Mapping[str, np.ndarray]
 ) -> list[np.ndarray]:
-    """The inputs as the source takes them; GradcError where one is missing, unknown or of a wrong shape.
+    """Return the inputs in the source's order; GradcError if one is missing, unknown or of a wrong shape.
 
-    One that the model does not have may be missing where its shape is known, by the names of dims, too.
+    An input that the model does not have may be missing if its shape is known.
     """
     function = entry.entry_function(source)
     names = entry.input_names(function)
@@ -124,7 +122,7 @@ def in_order(
 def _stand_ins(
     dropped: Sequence[str], infos: Sequence[TensorInfo], inputs: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """Zeros for inputs whose values change nothing, where their sizes are known."""
+    """Return zeros for dropped inputs of known sizes."""
     if not dropped:
         return {}
     read = [info for info in infos if info.name in inputs]
@@ -151,11 +149,10 @@ def _second_look(
     dtypes: Sequence[np.dtype],
     rows: Sequence[OutputError],
 ) -> list[OutputError]:
-    """Rows anew for what is right and far from the reference all the same.
+    """Compare wrong outputs again that may be right although they differ from the reference.
 
-    1. One op whose terms cancel: see CANCELLED.
-    2. Several ops of half type: the reference rounds between them, the model need not. It is right,
-       too, if it is near what comes out without.
+    1. One op whose terms cancel: see CANCELLED. 2. Several ops of half type: the reference rounds between
+    them, the model need not. The model is also right if it is near the result without these roundings.
     """
     found = []
     unrounded, sums = exact(source, inputs), magnitudes(source, inputs)
@@ -177,34 +174,34 @@ def _second_look(
 def reference(
     module: ModuleOp, inputs: Sequence[np.ndarray], watch: Watch | None = None
 ) -> tuple[np.ndarray, ...]:
-    """The module executed with numpy; a half type may overflow, in the model as well."""
+    """Evaluate the module with numpy; half types may overflow, as in the model."""
     with np.errstate(over="ignore", invalid="ignore"):
         return evaluate(module, inputs, progress.show, watch)
 
 
 def check_reference(source: ModuleOp) -> None:
-    """Raise LimitError where types tell that the reference takes more time or memory than the limits are."""
+    """Raise LimitError if, by its types, the reference exceeds the limits on time or memory."""
     reference_work.check(entry.entry_function(source).body.block)
 
 
 def depth(source: ModuleOp) -> int:
-    """How many ops in a row lead to an output, at most."""
+    """Return the longest chain of ops to an output."""
     return max((ops for _, ops in _outputs(source)), default=0)
 
 
 def bounds(source: ModuleOp) -> list[float]:
-    """The bound on the error of each output of a source module: RTOL times the ops in a row."""
+    """Return the error bound of each output: RTOL times the longest chain of ops."""
     return [RTOL.get(dtype, 0.0) * max(depth, 1) for dtype, depth in _outputs(source)]
 
 
 def may_overflow_within(source: ModuleOp) -> list[bool]:
-    """For each output whether the reference stores a half type on the way to it, where the model, which
-    keeps f32 from op to op, need not overflow."""
+    """Return, for each output, whether the reference may overflow in a half type between ops, which the
+    model, with f32 values, need not."""
     return [dtype in HALVES and depth > 1 for dtype, depth in _outputs(source)]
 
 
 def _outputs(source: ModuleOp) -> list[tuple[str, int]]:
-    """The dtype of each output, and how many ops in a row lead to it."""
+    """Return the dtype of each output, and the longest chain of ops to it."""
     function = entry.entry_function(source)
     depth: dict[SSAValue, int] = {}
     for op in function.body.block.ops:
@@ -215,7 +212,7 @@ def _outputs(source: ModuleOp) -> list[tuple[str, int]]:
 
 
 def _dtype_of(type_: Attribute) -> str:
-    """The dtype of a tensor, or of those in a container."""
+    """Return the dtype of a tensor, or of the tensors in a container."""
     while isinstance(type_, SequenceType | OptionalType):
         type_ = type_.element
     return word_of(type_)
@@ -229,10 +226,10 @@ def compare(
     overflows_within: bool = False,
     least_scale: np.ndarray | float = 0.0,
 ) -> OutputError:
-    """How far `got` is from `want`; with `overflows_within`, where `want` is finite.
+    """Return the error of `got`; with `overflows_within`, only where `want` is finite.
 
-    Errors are over the largest magnitude of `want`, and over no less than `least_scale`. Of a sequence it is
-    the worst of its elements; what are no numbers are the same, or not.
+    Errors are relative to the largest magnitude of `want`, at least `least_scale`. A sequence has its worst
+    element's error; values that are no numbers are compared for equality.
     """
     if not isinstance(want, np.ndarray) or not is_measured(want):
         return _alike(name, got, want, rtol, overflows_within)
@@ -249,7 +246,7 @@ def compare(
 
 
 def _alike(name: str, got: Any, want: Any, rtol: float, overflows_within: bool) -> OutputError:
-    """Of what is no tensor of numbers."""
+    """Compare values that are no tensors of numbers."""
     if not isinstance(want, list) or not isinstance(got, list) or len(want) != len(got) or not want:
         error = 0.0 if is_same(got, want) else np.inf
         shape = want.shape if isinstance(want, np.ndarray) else ()
@@ -260,12 +257,12 @@ def _alike(name: str, got: Any, want: Any, rtol: float, overflows_within: bool) 
 
 
 PART = 2**20
-"""Elements that are in memory as float64 at a time."""
+"""Elements in memory as float64 at a time."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """Some of the elements, in a row."""
+    """A contiguous part of the elements."""
 
     got: np.ndarray
     want: np.ndarray
@@ -276,7 +273,7 @@ class _Part:
         return np.isfinite(self.want.astype(np.float64))
 
     def agrees(self, overflows_within: bool) -> bool:
-        """Whether inf and NaN are at the same places; with `overflows_within`, whether none is added."""
+        """Return whether inf and NaN are equal, or, with `overflows_within`, whether none is added."""
         got, want, finite = self.got.astype(np.float64), self.want.astype(np.float64), self.finite
         same = overflows_within or np.array_equal(got[~finite], want[~finite], equal_nan=True)
         return same and bool(np.isfinite(got[finite]).all())
@@ -306,7 +303,7 @@ def _smallest_normal(dtype: np.dtype) -> float:
 
 
 def _errors(parts: Sequence[_Part], normal: float) -> tuple[float, float]:
-    """Over no less than the smallest normal number: denormal ones have few digits to agree in."""
+    """Return the worst and the RMS error, relative to at least the smallest normal number."""
     largest = max((part.largest() for part in parts), default=0.0)
     worst = squares = count = 0.0
     for part in parts:

@@ -1,4 +1,4 @@
-"""Modules in which every float is a float64, so that nothing is rounded between ops."""
+"""Widening of a module's floats to float64, to avoid rounding between ops."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from passes.vjp.reach.flows import FLOATS
 
 
 def widened(module: ModuleOp) -> ModuleOp:
-    """Return a copy in which every float is an f64, constants too."""
+    """Return a copy in which all floats, also in constants, are f64."""
     module = module.clone()
     widen(module)
     for op in module.walk():
@@ -28,7 +28,7 @@ def widened(module: ModuleOp) -> ModuleOp:
 
 
 def widen(module: ModuleOp) -> None:
-    """Make every float of the module's types an f64; constants keep their elements."""
+    """Change all float types of the module to f64; constants keep their elements."""
     for op in module.walk():
         _widen(op.results)
         for block in (block for region in op.regions for block in region.blocks):
@@ -39,7 +39,7 @@ def widen(module: ModuleOp) -> None:
 
 
 def has_halves(module: ModuleOp) -> bool:
-    """Whether a value of the module is of a half type."""
+    """Return whether a value of the module is of a half type."""
     results = (result for op in module.walk() for result in op.results)
     values = (*results, *entry.entry_function(module).args)
     return any(isinstance(v.type, TensorType) and _is_half(v.type.element_type) for v in values)

@@ -1,4 +1,4 @@
-"""Comparison of the compiled gradient with the proved one: read back in float64, and run on its runtime."""
+"""Comparison of the compiled gradient with the checked one, evaluated in float64 and run on its runtime."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from gradc.graph.tensors import TensorInfo
 Arrays = Mapping[str, Any]
 
 READ_BACK = 1e-6
-"""Largest difference of a compiled gradient in float64, relative to its size; constants are in f32."""
+"""Largest relative difference of the compiled gradient in float64; its constants are f32."""
 
 RUN = {"f64": 1e-9, "f32": 1e-4, "f16": 4e-3, "bf16": 3e-2}
-"""Largest difference of a result of the runtime, relative to its size, without a closer look."""
+"""Largest relative difference of a runtime's result that needs no further test."""
 
 EPS = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}
 
 F32 = EPS["f32"]
 
 PER_OP = 4
-"""Units in the last place that an op of a runtime may be off by, as its functions of one number are."""
+"""Error in units in the last place of an op of a runtime."""
 
 EXPLAINED = 16.0
-"""Largest error of a result relative to its change when the inputs change by a few roundings."""
+"""Largest error of a result relative to its change when the inputs change by a few rounding errors."""
 
 NUDGES = 4
 
@@ -50,11 +50,10 @@ NUDGES = 4
 class Model:
     """A compiled gradient.
 
-    module: the model as it was read back.
-    run: runs the model on its runtime; None where that is not here.
+    module: the model, imported again.
+    run: runs the model on its runtime; None if that is not available.
     weights: values of the inputs that are weights, by name.
-    rounds_more: whether the model rounds to half types, which the function does not have.
-    dtypes: the types of inputs by name.
+    rounds_more: True if the model rounds to half types that the function does not have.
     """
 
     module: ModuleOp
@@ -86,7 +85,7 @@ class Model:
         return dict(zip(entry.output_names(function), results, strict=True))
 
     def judge(self, inputs: Arrays, outcome: Outcome) -> None:
-        """Raise CheckError where the compiled gradient is not what was proved."""
+        """Raise CheckError if the compiled gradient differs from the checked one."""
         given = self.given(inputs, outcome.cotangents)
         wide_ = self.values(given)
         for name, result in self.written.gradients.items():
@@ -105,7 +104,7 @@ class Model:
         self._judge_run(given, wide_, outcome)
 
     def given(self, inputs: Arrays, cotangents: Arrays) -> dict[str, Any]:
-        """Return what the compiled model gets, in its own types; cotangents by the names of results."""
+        """Return the compiled model's inputs in its types; `cotangents` are by the names of `of`."""
         named = self.written.cotangents
         found = {**inputs, **{named[name]: array for name, array in cotangents.items() if name in named}}
         return {name: _as(array, self.infos[name]) for name, array in found.items() if name in self.infos}
@@ -113,7 +112,8 @@ class Model:
     def _is_below(
         self, name: str | None, got: np.ndarray, expected: np.ndarray, eps: float, outcome: Outcome
     ) -> bool:
-        """Whether a gradient is off by less than the roundings of the largest terms that cancel in it."""
+        """Return whether the error is below the rounding errors of the largest terms that cancel in a
+        gradient."""
         direction = outcome.directions.get(name) if name is not None else None
         if not isinstance(direction, np.ndarray) or np.shape(got) != direction.shape:
             return False
@@ -123,7 +123,8 @@ class Model:
 
     @cached_property
     def _roundings(self) -> int:
-        """How many roundings may add up: of the terms of the longest product, or of the ops in a row."""
+        """Number of roundings that add up: of the terms of the longest product, or of the longest chain of
+        ops."""
         longest, depth = 0, dict[SSAValue, int]()
         for op in entry.entry_function(self.module).body.block.ops:
             longest = max(longest, _terms(op))
@@ -154,8 +155,8 @@ class Model:
                 raise _wrong(result, off, "the same model in float64")
 
     def _is_rounding(self, result: str, off: float, given: Arrays, expected: Arrays) -> bool:
-        """Whether the runtime's own result moves as much where inputs move by a few of their roundings, or
-        the model does if each op rounds its result."""
+        """Return whether a few rounding errors of the inputs, or of each op's result, explain the
+        difference."""
         assert self.run is not None
         run = self.run
 
@@ -190,7 +191,7 @@ def _terms(op: Operation) -> int:
 
 
 def narrow_values(module: ModuleOp, arguments: Mapping[Any, Any]) -> tuple[Any, ...]:
-    """Return the results of a module in which each op rounds to its own type."""
+    """Return the results of a module in which each op rounds to its type."""
     from dialects.evaluate import evaluate
 
     return evaluate(module, list(arguments.values()))
@@ -206,7 +207,7 @@ def explained(
     *,
     narrow: bool = False,
 ) -> bool:
-    """Whether a function moves as much where its inputs move by a few roundings of f32."""
+    """Return whether a function changes as much when its inputs change by a few f32 rounding errors."""
     if not np.isfinite(off):
         return False
     start = values(inputs) if base is None else base
@@ -235,8 +236,8 @@ def _nudge(array: Any, rng: np.random.Generator, narrow: bool) -> Any:
 
 
 def distance(got: np.ndarray, expected: np.ndarray) -> float:
-    """Return the norm of the difference over that of the expected values, inf for another shape or where
-    only one of both is finite."""
+    """Return the norm of the difference relative to that of the expected values; inf for another shape, or if
+    only the expected value is finite."""
     if np.shape(got) != np.shape(expected):
         return np.inf
     both = np.isfinite(expected)
