@@ -192,7 +192,7 @@ def _family_rows() -> Iterator[str]:
             continue  # what takes integers alone is on its page
         cells = [_family_cell(kinds, dtype, target) for dtype in DTYPES for target in PROVIDERS]
         name = kinds[0] if len(kinds) == 1 else f"{family}: {len(kinds)} ops"
-        yield f"| [{name}](docs/ops/{page_of(family)}) | any | {' | '.join(cells)} |"
+        yield f"| [{name}](ops/{page_of(family)}) | any | {' | '.join(cells)} |"
 
 
 def _family_cell(kinds: Sequence[str], dtype: str, target: str) -> str:
@@ -213,5 +213,5 @@ def _cell(kind: str, dtype: str, n: int, target: str) -> str:
 
 def dtypes_and_ranks() -> str:
     """A row per op and rank, a column per dtype and execution provider."""
-    told = "`yes`: with sizes known at compile time and with run-time sizes; `static`: the former only."
-    return "\n".join((*_dtype_rows(), *_family_rows(), "", told))
+    legend = "`yes`: static and dynamic sizes; `static`: static sizes only; `no`: not supported."
+    return "\n".join((*_dtype_rows(), *_family_rows(), "", legend))

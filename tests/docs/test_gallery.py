@@ -15,7 +15,7 @@ from support.pages import ROOT
 from gradc.insight.explain import WHY
 from passes import STRATEGY_NAMES
 
-HEADING = "## What gradc chose\n"
+HEADING = "## The chosen strategies\n"
 CHOSEN = re.compile(rf"^  ([\w-]+) \((?:{'|'.join(map(re.escape, WHY.values()))})\): ", re.MULTILINE)
 PAGES = sorted(p for p in (ROOT / "docs/gallery").glob("*.md") if HEADING in p.read_text(encoding="utf-8"))
 

@@ -27,12 +27,12 @@ CLASS_KINDS = [kind for kind in source_kinds() if kind not in ROW_KINDS]
 class TestPages:
     def test_parts_are_current(self, capsys):
         """All but the table for which every op is compiled for every target and dtype."""
-        quick = [page for page in pages() if page != "README.md"]
+        quick = [page for page in pages() if page != "docs/support.md"]
         assert documents.main(["--check", *quick]) == 0, capsys.readouterr().out
 
     @pytest.mark.heavy
-    def test_the_readme_is_current(self, capsys):
-        assert documents.main(["--check", "README.md"]) == 0, capsys.readouterr().out
+    def test_the_support_table_is_current(self, capsys):
+        assert documents.main(["--check", "docs/support.md"]) == 0, capsys.readouterr().out
 
     def test_a_page_without_generated_parts_is_named(self, capsys):
         assert documents.main(["--check", "docs/adding.md"]) == 2
@@ -181,6 +181,11 @@ class TestSpeed:
     def test_pictures_of_the_suites_are_of_the_numbers(self, suite):
         picture = (ROOT / f"docs/speed/{suite}.svg").read_text(encoding="utf-8")
         assert fingerprint(speed.report(f"docs/speed/{suite}.json")) in picture
+
+    def test_the_chart_of_networks_is_of_the_numbers(self):
+        picture = (ROOT / plots.NETWORKS_CHART).read_text(encoding="utf-8")
+        assert plots.networks_fingerprint(speed.report(plots.NETWORKS)) in picture
+        assert all(name in picture for name in (*plots.PEERS, *plots.PANELS.values()))
 
     def test_a_picture_has_no_background_and_the_same_bytes(self):
         pytest.importorskip("matplotlib", reason="pip install '.[peers]' brings matplotlib")

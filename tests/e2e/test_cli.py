@@ -165,14 +165,14 @@ class TestHelp:
         assert set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", told)) <= own
 
     def test_the_words_of_a_verdict_are_explained(self, conv):
-        """Where the README shows it, and in the help of the command that prints it."""
+        """On the page about the terminal, and in the help of the command that prints it."""
         header = run_gradc("verify", conv).out.splitlines()[0]
         columns = re.split(r"  +", header.rstrip())[3:]
         assert columns == ["worst error", "typical", "bound"]
-        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        page = (ROOT / "docs/terminal.md").read_text(encoding="utf-8")
         help = " ".join(run_gradc("verify", "--help").out.split())
         for column in columns:
-            assert f"`{column}`" in readme
+            assert f"`{column}`" in page
             assert column.split()[0] in help
 
     @pytest.mark.parametrize("command", WRITING)

@@ -71,16 +71,16 @@ def test_the_index_page_leads_nowhere_that_is_not_there(setup):
     assert RELATIVE.search(README)
     assert not RELATIVE.search(page)
     assert "![" not in page
-    assert "A picture in the repository: a page of gradc report" in page
+    assert "A picture in the repository: Time of forward and backward" in page
     assert "<!--" not in page
 
 
 def test_with_a_url_pictures_and_links_are_whole(setup):
     page = setup.index_page(README, f"{URL}/")
     assert not RELATIVE.search(page)
-    assert f"]({URL}/raw/HEAD/docs/report.png)" in page
+    assert f"]({URL}/raw/HEAD/docs/speed/networks.svg)" in page
     assert f"]({URL}/blob/HEAD/docs/tutorial.md)" in page
-    anchor = re.search(r"\]\((docs/ops/index\.md#[^)]*)\)", README)
+    anchor = re.search(r"\]\((docs/gradients\.md#[^)]*)\)", README)
     assert anchor is not None
     assert f"]({URL}/blob/HEAD/{anchor[1]})" in page
 

@@ -23,7 +23,7 @@ FORMATS: dict[str, Any] = {"data_format": "NCX", "weights_format": "OIX"}
 
 
 def decoder(constant: bool = True) -> gradc.Compiled:
-    """The README's dynamic graph."""
+    """The graph with dynamic sizes of docs/inputs.md."""
     g = gradc.Graph()
     dy, w = g.input("dy", "f32", ["N", 64, None, None]), g.input("w", "f32", [64, 32, 3, 3])
     shape = g.input("shape", "s32", [4])

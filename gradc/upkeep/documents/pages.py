@@ -35,7 +35,7 @@ def pages() -> Mapping[str, Mapping[str, Content]]:
     }
     suites = [speed.report(f"docs/speed/{name}.json") for name in speed.SUITES]
     return {
-        "README.md": {"support table": support_table.dtypes_and_ranks},
+        "docs/support.md": {"support table": support_table.dtypes_and_ranks},
         "docs/limits.md": {"limits": limits_table.table},
         "docs/benchmarks.md": {
             "benchmark": partial(markdown.table, suites),
