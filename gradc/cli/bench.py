@@ -1,4 +1,4 @@
-"""`gradc bench`: gradients and whole models against other implementations."""
+"""`gradc bench`: time gradients and whole models against other implementations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gradc.cli.options import LIMITS, OF, SHAPE, WRT, shapes_of
 @click.option(
     "--suite",
     type=Word(["quick", "full", "drawn", NETWORKS_SUITE, "none"]),
-    help="Built-in cases; random ones: drawn; whole networks.  [default: quick, or none beside arguments]",
+    help="Built-in cases: fixed, random (drawn), whole networks.  [default: quick, or none with arguments]",
 )
 @click.option(
     "--seed",
@@ -30,10 +30,10 @@ from gradc.cli.options import LIMITS, OF, SHAPE, WRT, shapes_of
     metavar="N",
     default=0,
     show_default=True,
-    help="Of the data, and of drawn cases.",
+    help="Seed of the data and of drawn cases.",
 )
 @click.option(
-    "--threads", type=click.IntRange(1), metavar="N", help="Of each contestant.  [default: all cores]"
+    "--threads", type=click.IntRange(1), metavar="N", help="Threads of each contestant.  [default: all cores]"
 )
 @click.option(
     "--strategy",
@@ -41,14 +41,14 @@ from gradc.cli.options import LIMITS, OF, SHAPE, WRT, shapes_of
     default="auto",
     show_default=True,
     shell_complete=a_raced_strategy,
-    help="auto, the name of one, or all.",
+    help="Strategy by name, or auto, or all.",
 )
 @click.option(
     "--peers",
     metavar="NAMES",
     shell_complete=peers_of,
-    help="torch,onednn,onnx-ad or none; of models also original,onnxslim,forward,torch.compile.  "
-    "[default: all installed but torch.compile]",
+    help="Implementations to time: torch,onednn,onnx-ad or none; for models also original,onnxslim,forward,"
+    "torch.compile.  [default: all installed but torch.compile]",
 )
 @WRT
 @OF
@@ -57,7 +57,7 @@ from gradc.cli.options import LIMITS, OF, SHAPE, WRT, shapes_of
     "shapes",
     multiple=True,
     metavar="NAME=2x4x8x8",
-    help="Shape of an input of a MODEL with unknown dims.",
+    help="Shape of an input of a MODEL with dynamic dims.",
 )
 @click.option(
     "--budget",
@@ -65,17 +65,17 @@ from gradc.cli.options import LIMITS, OF, SHAPE, WRT, shapes_of
     default=0.1,
     show_default=True,
     metavar="SECONDS",
-    help="For each contestant in each case, beyond the least number of runs.",
+    help="Time per contestant and case, beyond the minimum number of runs.",
 )
 @click.option(
     "--json",
     "json_path",
     metavar="FILE",
     shell_complete=a_file,
-    help="Write all that was measured; - prints it in place of the table.",
+    help="Write all measurements; - prints them instead of the table.",
 )
 @click.option(
-    "--plot", "plot_path", metavar="FILE", shell_complete=a_file, help="Write a picture, .png or .svg."
+    "--plot", "plot_path", metavar="FILE", shell_complete=a_file, help="Write a chart, .png or .svg."
 )
 @LIMITS
 def bench(
@@ -92,11 +92,11 @@ def bench(
     json_path: str | None,
     plot_path: str | None,
 ) -> None:
-    """Time compiled gradients and models against other implementations of the same.
+    """Time compiled gradients and models against other implementations.
 
-    PROBLEM is a problem string; FILE has one per line, or is a graph (oneDNN JSON, MLIR text), of which
-    every gradient is a case. MODEL is an ONNX model: what is compiled of it against the model itself, or
-    with --wrt its gradient against its forward. Exit code 1 where a result of gradc is wrong.
+    PROBLEM is a problem string; FILE has one per line, or is a graph (oneDNN JSON, MLIR text), each of whose
+    gradients is a case. MODEL is an ONNX model: the compiled model is compared with the original, or with
+    --wrt its gradient with its forward pass. Exit code 1 if a result of gradc is wrong.
     """
     from gradc.bench import command
     from gradc.bench.races import command as races
@@ -119,7 +119,7 @@ def bench(
 def _refuse_unless_models(**given: tuple[str, ...]) -> None:
     for name, values in given.items():
         if values:
-            raise click.UsageError(f"--{name} is for ONNX models, and there is none")
+            raise click.UsageError(f"--{name} needs an ONNX model")
 
 
 def _refuse_beside_models(
@@ -127,11 +127,11 @@ def _refuse_beside_models(
 ) -> None:
     problems = [case for case in cases if case not in models]
     if problems:
-        text = f"{problems[0]} is no model: problems and models are measured in runs of their own"
+        text = f"{problems[0]} is not a model: measure problems and models in separate runs"
         raise click.UsageError(text)
     if suite not in (None, NETWORKS_SUITE, "none"):
         raise click.UsageError(f"--suite {suite}: its cases are problems, not models")
     if strategy != "auto":
         raise click.UsageError(f"--strategy {strategy}: models are compiled with auto")
     if plot_path is not None:
-        raise click.UsageError(f"--plot {plot_path}: races of models have no picture; use --json")
+        raise click.UsageError(f"--plot {plot_path}: models have no chart; use --json")

@@ -1,4 +1,4 @@
-"""What the commands of the command line do, free of how they are spelled."""
+"""Implementations of the commands, independent of their options."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Files = str | tuple[str, ...]
 
 @dataclass(frozen=True)
 class Inputs:
-    """Where the inputs of a run come from: files of arrays, else a seed and shapes for unknown dims."""
+    """Source of a run's inputs: files of arrays, else a seed and shapes for dynamic dims."""
 
     files: Files | None = None
     seed: int = 0
@@ -64,7 +64,7 @@ class Inputs:
         return self.drawn_for(compiled)(ANY_SIZES)
 
     def drawn_for(self, compiled: Compiled) -> Callable[[Guess], dict[str, np.ndarray]]:
-        """The inputs for dims of guessed sizes, where nobody says any."""
+        """Return the inputs as a function of the guessed sizes of dynamic dims that nothing fixes."""
         if self.files is not None:
             read = read_files(self.files)
             return lambda _: read
@@ -91,7 +91,7 @@ def compile_to(
     tuner: Tuner | None,
     external_data: bool,
 ) -> Compiled | None:
-    """Compile, tell the remarks, and write the model, which is returned, or the IR."""
+    """Compile, print the remarks, and write the model, which is returned, or the IR."""
     if stop_after is None and emit == "onnx":
         found = _compiled(source, options, constants, observer, tuner)
         messages.tell(*found.remarks)
@@ -104,7 +104,7 @@ def compile_to(
 
 
 def compiled(source: Source, options: Options, constants: Files | None) -> Compiled:
-    """Compile a source to run it here, and tell the remarks, besides those on how a model is fed."""
+    """Compile a source to run it here, and print the remarks, except those on unused inputs."""
     found = _compiled(source, options, constants)
     about_feeding = set(unused_remarks(found.module))
     messages.tell(*(remark for remark in found.remarks if remark not in about_feeding))
@@ -131,7 +131,7 @@ def gradient_to(
     constants: Files | None,
     external_data: bool,
 ) -> Compiled:
-    """Differentiate and compile, tell the remarks, and write the model."""
+    """Differentiate and compile, print the remarks, and write the model."""
     with progress.bar():
         found = gradient_of(load(source, options.auto_pad_rule, for_gradients=()), asked, options, constants)
     messages.tell(*found.remarks)
@@ -140,7 +140,7 @@ def gradient_to(
 
 
 def load_bound(source: Source, options: Options, constants: Files | None) -> ModuleOp:
-    """The module of a source, with constants in place of inputs."""
+    """Import a source, with inputs replaced by constants."""
     module = load(source, options.auto_pad_rule, target=options.target)
     if constants is not None:
         bind_constants(module, read_files(constants))
@@ -155,18 +155,18 @@ def _write_model(compiled: Compiled, output: str | None, external_data: bool) ->
             messages.tell(_put_beside(compiled.parts.weight_bytes, beside))
         _report_companions(compiled, output, beside)
         if stale := compiled.stale_weights(output):
-            messages.tell(Diagnostic("remark", f"{stale} is of an earlier model; this one does not need it"))
+            messages.tell(Diagnostic("remark", f"{stale} belongs to an earlier model and is unused"))
         return
     if external_data or compiled.parts.weight_bytes > saving.PROTO_LIMIT:
         raise violation(
-            "a model with external data, as with more than 2 GB of weights, needs files", hint="-o OUT.onnx"
+            "a model with external data or more than 2 GB of weights cannot go to stdout", hint="-o OUT.onnx"
         )
     for piece in compiled.parts.pieces():
         write_stdout(piece)
 
 
 def _report_companions(compiled: Compiled, output: str, beside: str) -> None:
-    """Report the files that were written beside a model: its external data, and initial weights."""
+    """Report the files written with a model: its external data and initial weights."""
     if beside:
         path = os.path.join(os.path.dirname(output), beside)
         messages.wrote(path, f"external data, {in_words(os.path.getsize(path))}")
@@ -177,12 +177,12 @@ def _report_companions(compiled: Compiled, output: str, beside: str) -> None:
 
 
 def _put_beside(weights: int, file: str) -> Diagnostic:
-    text = f"{in_words(weights)} of weights are more than one ONNX file holds: they are external data"
-    return Diagnostic("remark", f"{text}, as with --external-data, in {file} beside the model")
+    text = f"{in_words(weights)} of weights exceed the limit of an ONNX file: written as external data"
+    return Diagnostic("remark", f"{text} (--external-data) to {file}")
 
 
 def write_arrays(output: str, arrays: Mapping[str, np.ndarray]) -> None:
-    """An .npz file, or its bytes on stdout."""
+    """Write an .npz file, or its bytes to stdout."""
     if output != STDOUT:
         npz.write_npz(output, arrays)
         count = "1 array" if len(arrays) == 1 else f"{len(arrays)} arrays"
@@ -196,7 +196,7 @@ def write_arrays(output: str, arrays: Mapping[str, np.ndarray]) -> None:
 def run_compiled(
     compiled: Compiled, inputs: Inputs, ep: Any, threads: int | None
 ) -> tuple[dict[str, np.ndarray], dict[str, int]]:
-    """The outputs, and how many nodes each provider took."""
+    """Return the outputs, and the number of nodes that each provider took."""
     session = compiled.session(ep, threads)
     return session.run(inputs.of_compiled(compiled)), _placement(session)
 
@@ -210,10 +210,10 @@ def run_model(
 
 
 def _random_inputs(session: Session, inputs: Inputs, path: str) -> dict[str, np.ndarray]:
-    """Those that fit the graph, where the model carries it, or where integers in it may be sizes."""
+    """Draw inputs that fit the graph, if the model embeds it or has integer inputs, which may be sizes."""
     graph = session.graph
     if graph is None and any(info.dtype in ("s32", "s64") for info in session.inputs):
-        with contextlib.suppress(GradcError):  # onnxruntime runs it all the same
+        with contextlib.suppress(GradcError):  # onnxruntime runs the model nevertheless
             graph = load(path)
     if graph is None:
         return random_model_inputs(session.inputs, inputs.seed, inputs.shapes)
@@ -222,7 +222,7 @@ def _random_inputs(session: Session, inputs: Inputs, path: str) -> dict[str, np.
 
 
 def _placement(session: Session) -> dict[str, int]:
-    """Which provider took how many nodes; empty where there is only one that could."""
+    """Return the number of nodes per provider; empty if there is only one."""
     if len(session.providers) < 2:
         return {}
     return dict(sorted(Counter(session.placement().values()).items()))
@@ -238,7 +238,7 @@ def compile_json(
 
 
 def measures_of(source: Source) -> Measures | None:
-    """Of a source that is a model."""
+    """Measure a source that is a model."""
     return before_after.of_file(source.files[0]) if source.is_model else None
 
 
@@ -247,7 +247,7 @@ def changes_of(before: Measures, compiled: Compiled) -> BeforeAfter:
 
 
 def report_model(compiled: Compiled, output: str | None, checked: str = "") -> None:
-    """Report a model that was written in one line; one on stdout to a person who watches only."""
+    """Report a written model in one line; for one on stdout only to a terminal."""
     assert output is not None
     about = "; ".join(filter(None, (describe_model(compiled), checked)))
     if output == STDOUT:
@@ -257,7 +257,7 @@ def report_model(compiled: Compiled, output: str | None, checked: str = "") -> N
 
 
 def describe_model(compiled: Compiled) -> str:
-    """The nodes and bytes of a model, its opset and its target."""
+    """Describe a model: nodes, bytes, opset and target."""
     target, count = compiled.options.resolved(), len(compiled.proto.graph.node)
     nodes = "1 node" if count == 1 else f"{count:,} nodes"
     written = in_words(saving.model_bytes(compiled.parts))
@@ -286,7 +286,7 @@ def _kind(value: Any) -> str:
 
 
 def describe(results: Mapping[str, np.ndarray]) -> Iterator[str]:
-    """A line per output: name, dtype, shape and range."""
+    """Yield a line per output: name, dtype, shape and range."""
     for name, array in results.items():
         line = printable(f"{name}: {_kind(array)}")
         if found := summaries.range_of(array):
@@ -303,8 +303,8 @@ def verify_model(
     rtol: float | None,
     within: bool,
 ) -> list[OutputError]:
-    """A row per output and size: the model and what was compiled of it, side by side; behind the first that
-    are off a row for the first value within that is."""
+    """Compare a model with its compiled form: a row per output and size, and for the first that differ the
+    first intermediate value that does."""
     _check_rtol(rtol)
     pair = verify_models.Pair(compiled, path, rtol, ep, threads)
     guesses = verify_models.SIZES if inputs.leaves_sizes_open else (ANY_SIZES,)
@@ -324,7 +324,7 @@ def _check_rtol(rtol: float | None) -> None:
 def verify(
     compiled: Compiled, inputs: Inputs, ep: Any, threads: int | None, rtol: float | None, wants_report: bool
 ) -> tuple[list[OutputError], Report | None]:
-    """A row per output, and behind them those of ops; the errors against float64 where they are wanted."""
+    """Compare with the reference: rows of outputs, then of ops, and on request the errors against float64."""
     _check_rtol(rtol)
     with progress.bar():
         check_reference(compiled.source)
@@ -369,11 +369,11 @@ def _cells(row: OutputError) -> tuple[str, ...]:
 
 
 def verify_json(rows: Sequence[OutputError], report: Report | None) -> str:
-    """A list of outputs and, behind them, ops; with a report an object that has it as `verified`, and the
-    report's two lists. `op` is where an op is and by what it was written, null for an output; of a value
-    within a model the node that makes it, others that may be to blame, and the values before them.
+    """Return the verification as JSON: a list of outputs and ops, or with a report an object.
 
-    JSON has no infinity: an error that is not finite is null.
+    The object has the list as `verified`, and the report's two lists. `op` is the location and strategy of an
+    op, null for an output; for an intermediate value it is the node that computes it, other candidates, and
+    the values before. An error that is not finite is null.
     """
     found = [
         {

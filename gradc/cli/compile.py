@@ -1,4 +1,4 @@
-"""`gradc compile`: a graph as a model, or the IR that it is made of."""
+"""`gradc compile`: compile a graph to a model, or to IR."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     type=Word(["onnx", "mlir"]),
     default="onnx",
     show_default=True,
-    help="What to write: a model, or the IR that it is made of.",
+    help="Output format: an ONNX model, or MLIR text.",
 )
 @click.option(
     "--stop-after",
@@ -65,19 +65,19 @@ if TYPE_CHECKING:
     help="Write the IR after this pass (implies --emit mlir).",
 )
 @click.option("--print-ir-after-all", is_flag=True, help="Print the IR after each pass.")
-@click.option("--print-ir-after-change", is_flag=True, help="The same, for passes that change it.")
+@click.option("--print-ir-after-change", is_flag=True, help="Print the IR after each pass that changes it.")
 @click.option("--timing", is_flag=True, help="Print the time of each pass.")
 @click.option("--check", is_flag=True, help="Execute the IR before and after each pass and compare.")
 @click.option(
     "--checked",
     is_flag=True,
-    help="The model itself fails for run-time sizes that the graph cannot have.",
+    help="Make the model fail for dynamic sizes that the graph does not allow.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print what was compiled, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print a summary of the model as JSON.")
 @STATIC_SHAPES
 @REBATCH
 @RECORD_PIPELINE
-@click.option("--drop-unused-inputs", is_flag=True, help="Leave out inputs of which the model reads nothing.")
+@click.option("--drop-unused-inputs", is_flag=True, help="Remove inputs that the model does not use.")
 @EXTERNAL_DATA
 @tuning_options
 @QUIET
@@ -99,18 +99,18 @@ def compile_command(
     static_shapes: tuple[str, ...],
     **given: Any,
 ) -> None:
-    """Compile the graph IN (- for stdin) to ONNX; several files of oneDNN Graph JSON are parts of one."""
+    """Compile the graph IN (- for stdin) to ONNX; several oneDNN Graph JSON files are one graph."""
     from gradc.cli import commands
     from gradc.insight.observe import Check, Observers, PrintIR, Timing
 
     if stop_after is None and emit == "onnx" and output is None:
         raise click.UsageError("Missing option '-o' / '--output': where the model goes ('-' for stdout).")
     if as_json and (stop_after is not None or emit != "onnx" or output == commands.STDOUT):
-        raise click.UsageError("--json is about a model that is written to a file: -o FILE.onnx.")
+        raise click.UsageError("--json describes a model in a file: -o FILE.onnx.")
     if given["checked"] and (stop_after is not None or emit != "onnx"):
-        raise click.UsageError("--checked is about a model, and IR is to be written.")
+        raise click.UsageError("--checked applies to models, not to IR.")
     if external_data and (stop_after is not None or emit != "onnx"):
-        raise click.UsageError("--external-data is about a model, and IR is to be written.")
+        raise click.UsageError("--external-data applies to models, not to IR.")
     check_ending(output, MODEL if stop_after is None and emit == "onnx" else IR)
     source = replace(source, rebatch=rebatch, static_shapes=shapes_of(static_shapes, STATIC_SHAPE))
     tuning.request.check_shapes_are_used()

@@ -1,6 +1,6 @@
-"""What a shell may offer at the cursor, by click's protocol; and the scripts that ask for it.
+"""Shell completion by click's protocol, and the scripts that call it.
 
-Words are looked up when a shell asks, and what knows them is imported then.
+Candidates are computed on demand, and their modules imported then.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
 def offering(words: Callable[[], Iterable[str]], ending: str = "") -> Complete:
-    """Those of `words()` that go on as what is typed, each with an ending."""
+    """Complete with those of `words()` that begin with the typed text, each with an ending."""
 
     def complete(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
         return [CompletionItem(word + ending) for word in words() if word.startswith(typed)]
@@ -26,7 +26,7 @@ def offering(words: Callable[[], Iterable[str]], ending: str = "") -> Complete:
 
 
 def listing(words: Callable[[], Iterable[str]]) -> Complete:
-    """The same for a list with commas between."""
+    """Complete the last word of a comma-separated list."""
 
     def complete(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
         before, comma, last = typed.rpartition(",")
@@ -36,12 +36,12 @@ def listing(words: Callable[[], Iterable[str]]) -> Complete:
 
 
 def a_file(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """Left to the shell."""
+    """Complete file names, by the shell."""
     return [CompletionItem(typed, type="file")]
 
 
 def a_case(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """A problem begins with its kind; anything else is a file."""
+    """Complete a problem kind, else a file name."""
     return offering(_kinds, ",")(context, parameter, typed) or a_file(context, parameter, typed)
 
 
@@ -92,10 +92,10 @@ peers_of = listing(_peers)
 
 
 def script(shell: str, command: click.Command) -> str:
-    """What a shell reads to complete the options of gradc and of gradc-opt.
+    """Return the script that completes the options of gradc and gradc-opt in a shell.
 
-    gradc answers for gradc-opt as well: it starts faster. fish splits what it is told at every comma, and
-    lists of passes have some.
+    gradc answers for gradc-opt, as it starts faster. fish splits answers at every comma, and lists of passes
+    contain commas.
     """
     kind = get_completion_class(shell)
     assert kind is not None
@@ -106,7 +106,7 @@ def script(shell: str, command: click.Command) -> str:
 
 
 def opt_command() -> click.Command:
-    """The options of gradc-opt as a shell should offer them; argparse, which reads them, cannot say."""
+    """Return the options of gradc-opt as a click command, as argparse does not support completion."""
     options: list[click.Parameter] = [
         click.Option(["-p", "--passes"], shell_complete=a_pipeline),
         click.Option(["-t", "--target"], type=click.Choice(["mlir", "elided"])),
@@ -137,7 +137,7 @@ OPT_FLAGS = (
 
 
 def answer(command: click.Command, environment: Mapping[str, str]) -> int | None:
-    """Complete for a shell that asks; None if none does."""
+    """Complete for a shell that requests it; return None if none does."""
     from click.shell_completion import shell_complete
 
     for asked, name, variable in ((command, "gradc", VARIABLE), (None, "gradc-opt", OPT_VARIABLE)):

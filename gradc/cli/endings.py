@@ -1,4 +1,4 @@
-"""The file name of `-o`: not empty, and without the ending of another kind of file."""
+"""Check of the file name of `-o`: not empty, and without the suffix of another file format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KNOWN = {*MODEL, *IR, *PAGE, *ARRAYS, ".json", ".safetensors"}
 
 
 def check_ending(output: str | None, expected: tuple[str, ...]) -> None:
-    """Raise UsageError for an output whose ending is that of another kind of file; any other is taken."""
+    """Raise UsageError for an output with the suffix of another file format; unknown suffixes pass."""
     if output is None:
         return
     ending = PurePath(output).suffix.lower()

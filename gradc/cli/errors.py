@@ -1,4 +1,4 @@
-"""How a command of the command line ends when it does not end well: one error, and an exit code."""
+"""Error handling of the commands: one error message, and an exit code."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ EXIT_BAD_INPUT = 4
 
 
 class ReaderGone(Exception):
-    """Nobody reads stdout any more. click would make it exit code 1, which is ours for a failed check."""
+    """The reader of stdout is gone. click's exit code for that, 1, is gradc's for a failed check."""
 
 
 @contextlib.contextmanager
 def one_line_errors() -> Iterator[None]:
-    """What a command raises, as one error on stderr and an exit code.
+    """Report an exception as one error on stderr, and exit with its code.
 
-    What the operating system refuses and is not caught further down concerns stdin or stdout.
+    Uncaught errors of the operating system concern stdin or stdout.
     """
     try:
         yield

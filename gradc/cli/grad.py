@@ -1,4 +1,4 @@
-"""`gradc grad`: the gradient of a model as a model."""
+"""`gradc grad`: write the gradient of a model as a model."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class ListRules(click.Option):
-    """A flag that lists the rules of the ops named in place of files, or of all of them, and exits."""
+    """A flag that lists the rules of the ops named instead of files, or of all ops, and exits."""
 
     def handle_parse_result(
         self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
@@ -65,18 +65,16 @@ def _gradient_options(command: Any) -> Any:
             ),
             WRT,
             OF,
+            click.option("--cotangents", is_flag=True, help="Add an input cotangent_<OF> for each --of."),
             click.option(
-                "--cotangents", is_flag=True, help="An input cotangent_<OF> for each --of, in its shape."
-            ),
-            click.option(
-                "--reduce", type=Word(["sum", "mean"]), help="What is made of an --of of several elements."
+                "--reduce", type=Word(["sum", "mean"]), help="Reduction of an --of that is not a scalar."
             ),
             click.option(
                 "--keep-outputs",
                 multiple=True,
                 metavar="NAME",
                 default=["none"],
-                help="Results before the gradients: none, of (what is differentiated), all (outputs), or "
+                help="Results before the gradients: none, of (the --of values), all (outputs), or "
                 "values by name, as a,b.  [default: none]",
             ),
             click.option(
@@ -87,7 +85,7 @@ def _gradient_options(command: Any) -> Any:
             ),
             click.option("--weights-as-inputs/--no-weights-as-inputs", default=None, hidden=True),
             click.option(
-                "--allow-unused", is_flag=True, help="Zeros for a --wrt that --of does not depend on."
+                "--allow-unused", is_flag=True, help="Return zeros for a --wrt that --of does not use."
             ),
             STRAIGHT_THROUGH,
             click.option(
@@ -96,7 +94,7 @@ def _gradient_options(command: Any) -> Any:
                 is_flag=True,
                 is_eager=True,
                 expose_value=False,
-                help="List the ops of ONNX, and which have a derivative; those named in place of IN only.",
+                help="List ONNX ops and their derivative rules; ops named instead of IN: only these.",
             ),
             click.option(
                 "--check/--no-check",
@@ -107,7 +105,7 @@ def _gradient_options(command: Any) -> Any:
                 "--check-seconds",
                 type=float,
                 metavar="N",
-                help="Time for the proof; what does not fit is named.  [default: 30]",
+                help="Time limit of the proof; unproved parts are listed.  [default: 30]",
             ),
             STATIC_SHAPES,
             REBATCH,
@@ -117,7 +115,7 @@ def _gradient_options(command: Any) -> Any:
                 metavar="TEXT",
                 default="{what}_{name}",
                 show_default=True,
-                help="How new results and inputs are called; what is grad or cotangent.",
+                help="Names of new results and inputs; what is grad or cotangent.",
             ),
         )
     ):
@@ -153,9 +151,9 @@ def grad(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Write the gradient of the model IN, ONNX or any graph that can be compiled, as a model.
+    """Write the gradient of IN, an ONNX model or a graph, as a model.
 
-    It has the inputs of IN, and a result grad_<WRT> for each --wrt, in its shape and type.
+    It has the inputs of IN, and a result grad_<WRT> for each --wrt, with its shape and dtype.
     """
     from gradc.cli import commands
     from gradc.compiler.gradient_request import GradientRequest
@@ -177,7 +175,7 @@ def grad(
 
 
 def _weights(given: str | None, as_inputs: bool | None, output: str) -> str:
-    """The value of --weights, or of the deprecated flags in its place."""
+    """Return the value of --weights, or that of the deprecated flags."""
     from dialects.support.diagnostics import Diagnostic
     from gradc.compiler.gradient_request import REQUIRED, weights_of
 
@@ -186,5 +184,5 @@ def _weights(given: str | None, as_inputs: bool | None, output: str) -> str:
         flag = "--weights-as-inputs" if as_inputs else "--no-weights-as-inputs"
         messages.tell(Diagnostic("warning", f"{flag} is deprecated; use --weights {found}"))
     if found == REQUIRED and output == "-":
-        raise click.UsageError("--weights required writes two files: say where they go with -o FILE.")
+        raise click.UsageError("--weights required writes two files: give -o FILE.")
     return found

@@ -1,4 +1,4 @@
-"""How the commands of the command line present themselves: sections, examples, suggestions."""
+"""Help of the commands: sections, examples, suggestions."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from gradc.terminal.messages import FORMS, OPTION
 
 SECTIONS = {
     "Compile and run": ("compile", "grad", "run", "verify", "weights"),
-    "See what happens": ("inspect", "explain", "report"),
+    "Inspect": ("inspect", "explain", "report"),
     "Measure": ("bench",),
-    "Find out what is wrong": ("doctor", "reduce"),
+    "Diagnose problems": ("doctor", "reduce"),
     "Shell and help": ("completion", "help"),
 }
 OTHERS = "Other commands"
 
-QUIET_HELP = "Only errors and what was asked for; no remarks, no warnings, no line for a file written."
+QUIET_HELP = "Print only errors and results; no remarks, warnings, or lines about written files."
 
 HELP_ALL = "--help-all"
 
 ONE_LINE = 46
-"""Characters of a help text in a terminal of 80 columns."""
+"""Length of a help text on one line of a terminal of 80 columns."""
 
 READ = ("files", "constants", "inputs", "values")
-"""The parameters that name a file to read, or several."""
+"""Parameters that name files to read."""
 
 
 class Word(click.Choice):
-    """One of a few words; for another one that is near one of them, a hint."""
+    """A choice of words, with a suggestion for misspelt ones."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
@@ -53,7 +53,7 @@ class Word(click.Choice):
 class Command(click.Command):
     """A command with `-q` and `--diagnostics`, whose help ends with an example.
 
-    `--help` shows the options of `common` only, where that is given, and `--help-all` all of them.
+    `--help` shows only the options of `common`, if that is given; `--help-all` shows all of them.
     """
 
     def __init__(self, *args: Any, example: str = "", common: str = "", **options: Any):
@@ -87,27 +87,26 @@ class Command(click.Command):
 
 
 def _python_names(params: Iterable[click.Parameter]) -> Iterator[str]:
-    """`strict_ieee` of --strict-ieee, of whatever name its value goes by."""
+    """Yield the Python spelling of each option: `strict_ieee` of --strict-ieee."""
     return (word.lstrip("-").replace("-", "_") for param in params for word in param.opts)
 
 
 def _check_output(given: Mapping[str, Any]) -> None:
-    """Raise UsageError for an -o that names nothing, or a file that the command reads."""
+    """Raise UsageError for an -o that is empty or is a file that the command reads."""
     output = given.get("output")
     if output == "":
-        raise click.UsageError("-o '': expected the name of a file, or - for stdout.")
+        raise click.UsageError("-o '': expected a file name, or - for stdout.")
     if not output or not os.path.isfile(output):
         return
     for name in READ:
         named = given.get(name) or ()
         for path in [named] if isinstance(named, str) else named:
             if os.path.isfile(path) and os.path.samefile(path, output):
-                raise click.UsageError(f"-o {output}: the command reads that file, and would write over it.")
+                raise click.UsageError(f"-o {output}: this file is an input and would be overwritten.")
 
 
 def _first_sentence(text: str) -> str:
-    """A help text up to its first `;`, `:`, `.`, bracket or default, or its last comma if it is long; and
-    whether the option is required."""
+    """Shorten a help text to its first clause, or its last comma if that is long; keep `[required]`."""
     found = re.split(r"[.;:]\s|\s[(\[]", text.rstrip("."), maxsplit=1)[0].rstrip()
     short = found if len(found) <= ONE_LINE else found.rpartition(", ")[0] or found
     return f"{short}  [required]" if "[required" in text else short
@@ -120,7 +119,7 @@ def _help_all() -> click.Option:
             click.echo(context.get_help())
             context.exit()
 
-    text = "Show all options, and exit."
+    text = "Show all options and exit."
     return click.Option([HELP_ALL], is_flag=True, is_eager=True, expose_value=False, callback=show, help=text)
 
 
@@ -130,26 +129,26 @@ def keep_quiet(context: click.Context, parameter: click.Parameter, given: bool) 
 
 
 def _quiet() -> click.Option:
-    """`-q`, which every command has."""
+    """Return the option `-q`, which every command has."""
     return click.Option(
         ["-q", "--quiet"], is_flag=True, expose_value=False, callback=keep_quiet, help=QUIET_HELP
     )
 
 
 def _diagnostics() -> click.Option:
-    """What stderr has; `messages.form_of` has read it before options are parsed."""
+    """Return the option `--diagnostics`; `messages.form_of` reads it before options are parsed."""
     return click.Option(
         [OPTION],
         type=Word(FORMS),
         default=FORMS[0],
         show_default=True,
         expose_value=False,
-        help="What stderr holds: text, or JSON objects for programs.",
+        help="Format of stderr: text, or JSON objects for programs.",
     )
 
 
 class Group(click.Group):
-    """Commands in sections, and the nearest one where there is none of that name."""
+    """A group that lists commands in sections and suggests the nearest command for a misspelt one."""
 
     command_class = Command
 
@@ -182,7 +181,7 @@ class Group(click.Group):
 
 
 def _commands(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """The names that a shell may offer after `help`."""
+    """Complete the argument of `help`."""
     group = _group(context)
     return offering(lambda: group.list_commands(context))(context, parameter, typed)
 
@@ -198,7 +197,7 @@ def _group(context: click.Context) -> click.Group:
 @click.argument("command", required=False, metavar="[COMMAND]", shell_complete=_commands)
 @click.pass_context
 def help_command(context: click.Context, command: str | None) -> None:
-    """Show what a command does and takes, or all commands: as --help does."""
+    """Show the help of a command, or list all commands."""
     group, above = _group(context), context.parent
     assert above is not None
     if command is None:
@@ -219,7 +218,7 @@ def _with_hint(what: str, word: str, known: list[str]) -> str:
 
 @contextmanager
 def usage_errors() -> Iterator[None]:
-    """What click raises, as one error on stderr that shows the usage, too, and an exit code."""
+    """Report click's errors as one error with the usage on stderr, and exit with their code."""
     try:
         yield
     except click.ClickException as error:
@@ -230,7 +229,7 @@ def usage_errors() -> Iterator[None]:
 
 
 def _usage(error: click.ClickException) -> str:
-    """A program is told what is wrong, a person how the command is used as well."""
+    """Return the message, with the usage except for programs."""
     if messages.is_json():
         return error.format_message()
     shown = StringIO()

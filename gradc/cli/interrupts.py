@@ -1,4 +1,4 @@
-"""How a command ends that Ctrl-C ends."""
+"""Exit of an interrupted command."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ EXIT_INTERRUPTED = 130
 
 
 def interrupted() -> int:
-    """The exit code, after the end of the line in which a terminal shows ^C."""
+    """End the terminal line that shows ^C, and return the exit code."""
     if sys.stderr is not None:
         print(file=sys.stderr)
     return EXIT_INTERRUPTED

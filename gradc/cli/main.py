@@ -1,6 +1,6 @@
-"""The `gradc` command. Each command imports what it needs when it runs, so that help is quick.
+"""The `gradc` command. Each command imports its implementation when it runs, so that help is quick.
 
-Exit codes: 0 ok, 1 a check failed, 2 usage, 3 unsupported, 4 bad input, 70 our fault.
+Exit codes: 0 ok, 1 a check failed, 2 usage, 3 unsupported, 4 bad input, 70 internal error.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """The console script; always ends in SystemExit."""
+    """Run the command line; always ends in SystemExit."""
     streams.prepare()
     if (code := completion.answer(cli, os.environ)) is not None:
         sys.exit(code)
@@ -78,7 +78,8 @@ def main(args: Sequence[str] | None = None) -> None:
 @click.group(cls=Group, context_settings=CONTEXT)
 @click.version_option(__version__, "-V", "--version", prog_name="gradc")
 def cli() -> None:
-    """Compile gradient op graphs (oneDNN Graph JSON, MLIR text) and ONNX models to plain ONNX."""
+    """gradc turns an ONNX model or an op graph into a plain ONNX model of its gradient, or of the graph
+    itself: verified, and runnable on stock onnxruntime."""
 
 
 @cli.command(
@@ -133,7 +134,7 @@ def run(
     if output:
         commands.write_arrays(output, results)
     if inputs is None and not as_json:
-        messages.mention(f"on random inputs, --seed {seed}; --inputs takes others from a file")
+        messages.mention(f"ran on random inputs, --seed {seed}; --inputs reads them from a file")
 
 
 @cli.command(
@@ -143,11 +144,11 @@ def run(
 @gradient_arguments
 @RTOL
 @AS_JSON
-@click.option("--report", is_flag=True, help="Errors against float64 of every output and op, in ulps, too.")
+@click.option("--report", is_flag=True, help="Also show errors against float64: per output and op, in ulps.")
 @click.option(
     "--within",
     is_flag=True,
-    help="Of a model: name the first value that is not identical, also where all outputs are right.",
+    help="Find the first value that differs, even if all outputs are right; models only.",
 )
 @SIZES
 @source_options_beside_ep
@@ -169,21 +170,19 @@ def verify(
     constants: str | tuple[str, ...] | None,
     **given: Any,
 ) -> None:
-    """Compile and run the graph IN, and hold it against the numpy reference; an .onnx against itself.
+    """Compile and run the graph IN, and compare it with the numpy reference; an .onnx with itself.
 
-    An .onnx whose dims are open is run at several sizes, unless some are said; where it differs, the node
-    is named that differs first.
+    An .onnx with dynamic dims runs at several sizes, unless given; the first differing node is named.
 
-    Prints the errors of each output over its largest magnitude: the worst one, the typical one (the root
-    of their mean square), and the bound, up to which roundings explain the worst; in graphs of several
-    ops also which op is off. Exit code 1 where a bound is exceeded.
+    Prints the errors of each output over its largest magnitude: worst, typical (root mean square), and
+    the bound that rounding explains; also which op is wrong. Exit code 1 if a bound is exceeded.
     """
     from gradc.cli import commands
 
     if source.is_model and source.names and not report:
-        raise click.UsageError(f"--rename: {source} is held against itself, under its own names.")
+        raise click.UsageError(f"--rename: {source} is compared with itself, under its own names.")
     if within and (report or not source.is_model):
-        raise click.UsageError("--within is about a model (.onnx) beside itself, without --report.")
+        raise click.UsageError("--within needs a model (.onnx), and no --report.")
     _refuse_several_models(source)
     fed = inputs_of(inputs, seed, shapes, sizes)
     compiled = _compiled(source, given, constants, ep, threads)
@@ -204,11 +203,9 @@ def verify(
 @source_arguments
 @AS_JSON
 @AUTO_PAD_RULE
-@click.option(
-    "--target", type=Word(["cpu", "cuda", "portable"]), help="List what this target does not have of a model."
-)
-@click.option("--opset", type=int, metavar="N", help="Of what the target is to run.  [default: the model's]")
-@click.option("--values", "of_values", is_flag=True, help="Only list what `gradc grad` can be told by name.")
+@click.option("--target", type=Word(["cpu", "cuda", "portable"]), help="List ops that this target lacks.")
+@click.option("--opset", type=int, metavar="N", help="Opset for --target.  [default: the model's]")
+@click.option("--values", "of_values", is_flag=True, help="Only list the values that gradc grad takes.")
 @QUIET
 @LIMITS
 def inspect(
@@ -219,12 +216,12 @@ def inspect(
     opset: int | None,
     of_values: bool,
 ) -> None:
-    """Show the ops of the graph IN: shapes, dtypes, attributes after defaults, what is supported.
+    """Show the ops of the graph IN: shapes, dtypes, attributes with defaults, support.
 
-    Of an .onnx its opsets, open dims, weights and arithmetic, too.
+    For an .onnx also its opsets, dynamic dims, weights and amount of arithmetic.
     """
     if of_values and target is not None:
-        raise click.UsageError("--values lists names; --target is about kernels.")
+        raise click.UsageError("--values and --target exclude each other.")
     if of_values:
         _print_values(source, as_json, auto_pad_rule)
         return
@@ -267,7 +264,7 @@ def explain(
     constants: str | tuple[str, ...] | None,
     **given: Any,
 ) -> None:
-    """Show how each gradient of the graph IN can be written, what that costs, and what is chosen."""
+    """Show the strategies for each gradient of the graph IN, their costs, and the choice."""
     from gradc.cli import commands
     from gradc.insight import explain as explaining
 
@@ -285,7 +282,7 @@ def explain(
 @cli.command(example="gradc doctor")
 @AS_JSON
 def doctor(as_json: bool) -> None:
-    """Show versions and execution providers, what is missing and how to get it."""
+    """Show versions and execution providers, and how to install what is missing."""
     from gradc.insight import doctor as clinic
 
     found = clinic.examine()
@@ -295,7 +292,7 @@ def doctor(as_json: bool) -> None:
 @cli.command(name="completion", example='eval "$(gradc completion bash)"')
 @click.argument("shell", type=Word(completion.SHELLS))
 def completion_command(shell: str) -> None:
-    """Print what makes SHELL complete the commands, options and names of gradc and gradc-opt."""
+    """Print the script that completes gradc and gradc-opt in SHELL."""
     _print(completion.script(shell, cli))
 
 
@@ -309,17 +306,17 @@ cli.add_command(weights)
 
 
 def _print(text: str) -> None:
-    """On stdout. click takes colours out in a pipe, unless it is told that they are wanted."""
+    """Print to stdout, with colors even in a pipe if they are forced."""
     click.echo(text, color=has_style(sys.stdout) or None)
 
 
 def _without_remarks_if_quiet(found: Any) -> Any:
-    """Of an Inspection or an Explanation. JSON has them all the same: a program leaves out what it likes."""
+    """Drop the remarks of an Inspection or Explanation for people; JSON keeps them."""
     return replace(found, remarks=[]) if messages.is_quiet() else found
 
 
 def _refuse_source_options(source: Source) -> None:
-    """A compiled model has been compiled: an option that says how would be ignored."""
+    """Raise UsageError for compile options with a compiled model, which would be ignored."""
     context = click.get_current_context()
     for parameter in source_options(RENAME(lambda: None)).__click_params__:
         if context.get_parameter_source(parameter.name) is not click.core.ParameterSource.DEFAULT:
@@ -327,7 +324,7 @@ def _refuse_source_options(source: Source) -> None:
 
 
 def _refuse_several_models(source: Source) -> None:
-    """Raise UsageError for a second file beside a model, which is compared with itself only."""
+    """Raise UsageError for a second file with a model, which is only compared with itself."""
     if len(source.files) > 1 and any(map(is_onnx, source.files)):
         compared = "verify compares one model with what gradc compiles of it, not two models"
         raise click.UsageError(f"{compared}: given {source}; several files are the parts of one oneDNN dump.")

@@ -4,9 +4,8 @@
     gradc-opt graph.json -p 'lower{target=cuda opset=20}'
     gradc-opt --replay gradc-crash-0123456789ab.mlir
 
-A user's mistake is one line on stderr, `file:line:col: error: ...`, and the line that it quotes. Exit
-codes: 0, 2 usage, 3 unsupported, 4 bad input; with `--verify-diagnostics` the line goes to stdout and the
-code is 0.
+An input error is one line on stderr, `file:line:col: error: ...`, and the quoted source line. Exit codes: 0,
+2 usage, 3 unsupported, 4 bad input; with `--verify-diagnostics` the error goes to stdout and the code is 0.
 """
 
 from __future__ import annotations
@@ -54,33 +53,33 @@ STDIN = "-"
 
 HELP = {
     "input_file": "file to read; - for stdin, the default",
-    "--frontend": "how to read the input; the default is by the end of its name, else mlir",
-    "--disable-verify": "verify neither MLIR text that is read nor the module between passes",
-    "--allow-unregistered-dialect": "read ops of unknown dialects, in their generic form",
-    "--no-implicit-module": "refuse MLIR text that is not in a builtin.module",
-    "--target": "what to print: mlir; elided: without the elements of large constants, for people",
+    "--frontend": "input format; default: by the file suffix, else mlir",
+    "--disable-verify": "do not verify MLIR input, nor the module between passes",
+    "--allow-unregistered-dialect": "accept ops of unknown dialects, in generic form",
+    "--no-implicit-module": "reject MLIR text without a builtin.module",
+    "--target": "output format: mlir; elided: without the elements of large constants",
     "--output-file": "file to write; - for stdout, the default",
-    "--passes": "passes with commas between, in their order; --list-passes lists them",
-    "--print-between-passes": "print the IR between each two passes, to stdout",
-    "--time-passes": "print the time of each pass, to stdout",
-    "--verify-diagnostics": "print what is wrong with the input to stdout, and end with exit code 0",
-    "--parsing-diagnostics": "the same as --verify-diagnostics",
-    "--split-input-file": "read, transform and print the parts between lines of // ----- one by one",
-    "--print-op-generic": "print ops in their generic form",
-    "--print-no-properties": "print properties among the attributes, with --print-op-generic",
-    "--print-debuginfo": "print the places of ops",
-    "--syntax-highlight": "print with colours",
-    "--version": "show the versions of gradc and xDSL, and stop",
+    "--passes": "comma-separated passes; --list-passes lists them",
+    "--print-between-passes": "print the IR between passes to stdout",
+    "--time-passes": "print the time of each pass to stdout",
+    "--verify-diagnostics": "print errors in the input to stdout, and exit with code 0",
+    "--parsing-diagnostics": "same as --verify-diagnostics",
+    "--split-input-file": "process the parts between // ----- lines separately",
+    "--print-op-generic": "print ops in generic form",
+    "--print-no-properties": "with --print-op-generic, print properties as attributes",
+    "--print-debuginfo": "print the source locations of ops",
+    "--syntax-highlight": "print with colors",
+    "--version": "show the versions of gradc and xDSL, and exit",
 }
-"""What xDSL's own options do here. It has one more, of which the check of arguments says why not."""
+"""Help of xDSL's own options, except the one that is not supported."""
 
 OF_MLIR = ("print_op_generic", "print_no_properties", "print_debuginfo", "syntax_highlight")
-"""Options on how `-t mlir` prints."""
+"""Options of `-t mlir`."""
 
 
 @dataclass(frozen=True)
 class ElidedTarget(OutputTarget):
-    """`-t elided`: MLIR without the elements of large constants, for people."""
+    """Output of `-t elided`: MLIR without the elements of large constants."""
 
     name = "elided"
 
@@ -89,7 +88,7 @@ class ElidedTarget(OutputTarget):
 
 
 class GradcOpt(xDSLOptMain):
-    """Raises GradcError for a user's mistake, on construction and in `run`."""
+    """The command. Raises GradcError for input errors, on construction and in `run`."""
 
     version_format = f"gradc-opt, version {__version__}, on xDSL {{xdsl_version}}"
 
@@ -120,7 +119,7 @@ class GradcOpt(xDSLOptMain):
         arg_parser.add_argument(
             "--replay",
             action="store_true",
-            help="repeat what a crash reproducer holds; exit code 70 if it fails",
+            help="run a crash reproducer; exit code 70 if it fails",
         )
         arg_parser.add_argument(
             limits.OPTION,
@@ -133,27 +132,27 @@ class GradcOpt(xDSLOptMain):
             messages.OPTION,
             choices=messages.FORMS,
             default=messages.TEXT,
-            help="what stderr holds: text, or JSON",
+            help="format of stderr: text, or JSON",
         )
+        arg_parser.add_argument("-q", "--quiet", action="store_true", help="print only errors and results")
         arg_parser.add_argument(
-            "-q", "--quiet", action="store_true", help="only errors and what was asked for on stderr"
+            "--list-passes", action="store_true", help="list passes, pipelines and strategies, and exit"
         )
-        arg_parser.add_argument("--list-passes", action="store_true", help="list what -p takes, and stop")
-        arg_parser.add_argument("--json", action="store_true", help="with --list-passes: as JSON")
-        arg_parser.epilog = f"-p takes the named pipelines {', '.join(PIPELINES)} as well"
-        # one line; argparse would print the whole usage
+        arg_parser.add_argument("--json", action="store_true", help="with --list-passes, print JSON")
+        arg_parser.epilog = f"-p also takes the pipelines {', '.join(PIPELINES)}"
+        # one line; argparse prints the whole usage
         arg_parser.error = lambda message: usage(message + _nearest(arg_parser, message))
-        # argparse would be silent about a stdout that cannot be written
+        # argparse ignores a stdout that cannot be written
         arg_parser.print_help = lambda file=None: print(arg_parser.format_help(), end="", file=file)
 
     def _check_arguments(self) -> None:
-        """Refuse what would otherwise be ignored."""
+        """Raise UsageError for options that would be ignored."""
         if self.args.shrink:
-            usage("--shrink: no pass raises what it waits for; gradc reduce makes failing graphs small")
+            usage("--shrink is not supported; gradc reduce shrinks failing graphs")
         if self.args.json and not self.args.list_passes:
-            usage("--json: it is about --list-passes")
+            usage("--json needs --list-passes")
         if self.args.target == ElidedTarget.name and (said := [n for n in OF_MLIR if getattr(self.args, n)]):
-            usage(f"--{said[0].replace('_', '-')}: it is about -t mlir, and -t elided is given")
+            usage(f"--{said[0].replace('_', '-')} applies to -t mlir, not to -t elided")
 
     def setup_pipeline(self) -> None:
         passes = parse_passes(self.args.passes, self.available_passes)
@@ -187,7 +186,7 @@ class GradcOpt(xDSLOptMain):
         write_output(self.args.output_file or STDOUT, text.encode(), "MLIR")
 
     def _text(self, stream: IO[bytes], extension: str, offset: int) -> str:
-        """What a chunk of the input becomes; its diagnostic where that was asked for."""
+        """Return the output of one chunk, or its diagnostic with --verify-diagnostics."""
         try:
             module = self.parse_chunk(stream, extension, offset)
             assert module is not None
@@ -199,7 +198,7 @@ class GradcOpt(xDSLOptMain):
         return self.output_resulting_program(module)
 
     def parse_chunk(self, chunk: IO[bytes], file_extension: str, start_offset: int = 0) -> ModuleOp | None:
-        """A chunk from further down is read below as many empty lines, so that its places are right."""
+        """Parse a chunk behind as many empty lines as precede it, so that its positions are right."""
         return super().parse_chunk(BytesIO(b"\n" * start_offset + chunk.read()), file_extension)
 
     def _parse_mlir(self, stream: IO[bytes]) -> ModuleOp:
@@ -218,7 +217,7 @@ class GradcOpt(xDSLOptMain):
 
 
 def _nearest(parser: argparse.ArgumentParser, message: str) -> str:
-    """A hint for the unknown option, or the word that is none of a few, that a message of argparse names."""
+    """Return a suggestion for the unknown option or choice that a message of argparse names."""
     option = re.search(r"unrecognized arguments: .*?(--[\w-]+)", message)
     choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
     hint = ""
@@ -230,7 +229,7 @@ def _nearest(parser: argparse.ArgumentParser, message: str) -> str:
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """The exit code."""
+    """Run the command and return its exit code."""
     streams.prepare()
     form = messages.form_of(sys.argv[1:] if args is None else args)
     with messages.speaking(form), spelling.using(spelling.Place.PASSES):
@@ -244,7 +243,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _flushed(code: int) -> int:
-    """What cannot be written to stdout is an error as long as there is somebody to tell."""
+    """Flush stdout, while a write error can still be reported."""
     if sys.stdout is not None:
         sys.stdout.flush()
     return code
@@ -276,7 +275,7 @@ def _replay(path: str | None) -> int:
     from gradc.reduction.replay import replay
 
     if path in (None, STDIN):
-        raise UsageError(Diagnostic("error", "--replay: name the file"))
+        raise UsageError(Diagnostic("error", "--replay needs a file"))
     return replay(path, messages.note)
 
 

@@ -1,4 +1,4 @@
-"""`gradc-opt --list-passes`: what `-p` takes, for people and as JSON."""
+"""`gradc-opt --list-passes`: the values of `-p`, as text and JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Listed:
-    """`kind` is pipeline, pass or strategy; `summary` its first sentence."""
+    """A pipeline, pass or strategy (`kind`); `summary` is its first sentence."""
 
     name: str
     kind: str
@@ -44,7 +44,7 @@ def _listed(cls: Any, kind: str) -> Listed:
 
 
 def _summary(cls: Any) -> str:
-    """Of the class, else of its file; a dataclass without a docstring has its signature there."""
+    """Return the first line of the class, else (without a real docstring) of its module."""
     own = cls.__doc__ or ""
     text = (sys.modules[cls.__module__].__doc__ or "") if own.startswith(f"{cls.__name__}(") else own
     return text.partition("\n")[0].removeprefix(f"{cls.name}: ").removeprefix(f"`{cls.name}`: ")

@@ -1,4 +1,4 @@
-"""Options that several commands of the command line share, and what their values mean."""
+"""Options that several commands share, and the conversion of their values."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def _new_names(_: click.Context, __: click.Parameter, given: Sequence[str]) -> d
         if not old or not new:
             raise click.BadParameter(f"{text!r} is not of the form OLD=NEW.")
     if len({old for old, _equals, _new in pairs}) < len(pairs):
-        raise click.BadParameter("one name is given several new ones.")
+        raise click.BadParameter("one name is given twice.")
     return {old: new for old, _equals, new in pairs}
 
 
 def one_or_several(
     _: click.Context, __: click.Parameter, given: tuple[str, ...]
 ) -> str | tuple[str, ...] | None:
-    """The files of an option that may be given several times; None for none."""
+    """Return the files of a repeatable option; None for none."""
     return given if len(given) > 1 else next(iter(given), None)
 
 
@@ -55,7 +55,7 @@ def _factors(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dic
         if not name or not math.isfinite(factor):
             raise click.BadParameter(f"{text!r} is not of the form NAME=NUMBER.")
         if name in found:
-            raise click.BadParameter(f"{name} is given several numbers.")
+            raise click.BadParameter(f"{name} is given twice.")
         found[name] = factor
     return found
 
@@ -65,7 +65,7 @@ SCALE = click.option(
     multiple=True,
     metavar="NAME=NUMBER",
     callback=_factors,
-    help="Multiply a result, by its final name, by a number: forces=-1; may be given several times.",
+    help="Multiply a result by a number: forces=-1, by its final name; repeatable.",
 )
 
 FILES = click.argument("files", metavar="IN..", nargs=-1, required=True, shell_complete=a_file)
@@ -74,12 +74,12 @@ RENAME = click.option(
     multiple=True,
     metavar="OLD=NEW",
     callback=_new_names,
-    help="Call an input or output otherwise (those of JSON are t<ID>); may be given several times.",
+    help="Rename an input or output (t<ID> in JSON); repeatable.",
 )
 
 
 def source_arguments(command: Any) -> Any:
-    """The graph of a command, or what stands for one, as its `source`."""
+    """Pass a command its graph, or its replacement on stdin, as `source`."""
 
     @functools.wraps(command)
     def with_source(files: Sequence[str], rename: dict[str, str], **given: Any) -> Any:
@@ -95,26 +95,25 @@ WRT = click.option(
     "--wrt",
     multiple=True,
     metavar="NAME",
-    help="Input, weight or value within, or a pattern such as '*.weight'; may be given several times.  "
-    "[default: every float input]",
+    help="Differentiate with respect to this: an input, weight or value, or a pattern ('*.weight'); "
+    "repeatable.  [default: every float input]",
 )
 OF = click.option(
     "--of",
     multiple=True,
     metavar="NAME",
-    help="What is differentiated; also an element, 'logits[0,281]'; may be given several times.  "
-    "[default: the float output]",
+    help="Value to differentiate, or one element: 'logits[0,281]'; repeatable.  [default: the float output]",
 )
 STRAIGHT_THROUGH = click.option(
     "--straight-through",
     is_flag=True,
-    help="Pass what is quantised and dequantised as if nothing were rounded.",
+    help="Differentiate through quantization as if it did not round.",
 )
 
 
 def gradient_arguments(command: Any) -> Any:
-    """`source_arguments` of a command that takes the gradient of the graph, too, where --wrt or --of is
-    given: that which `gradc grad --cotangents` writes."""
+    """Like `source_arguments`, with the gradient that `gradc grad --cotangents` writes if --wrt or --of is
+    given."""
 
     @functools.wraps(command)
     def with_gradient(
@@ -124,7 +123,7 @@ def gradient_arguments(command: Any) -> Any:
 
         if not (wrt or of):
             if straight_through:
-                raise click.UsageError("--straight-through is of a gradient: --wrt or --of asks for one.")
+                raise click.UsageError("--straight-through needs --wrt or --of.")
             return command(source=source, **given)
         asked = GradientRequest(
             wrt or None, of or None, cotangents=True, straight_through=straight_through, rename=source.names
@@ -139,12 +138,12 @@ AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 AUTO_PAD_RULE = click.option(
     "--auto-pad-rule",
     type=Word(["documented", "library"]),
-    help="How same_* pads are computed, for every op.",
+    help="Rule for same_* padding, for every op.",
 )
 
 
 def _set_limits(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> None:
-    """The limits of a command, for as long as it runs; a shell that completes it runs nothing."""
+    """Set the limits while a command runs, but not for completion."""
     if context.resilient_parsing:
         return
     from dialects.support import limits
@@ -159,14 +158,14 @@ LIMITS = click.option(
     expose_value=False,
     callback=_set_limits,
     shell_complete=a_limit,
-    help="Raise or lower a limit: ops=1M, file-bytes=2G; docs/limits.md lists them.",
+    help="Set a limit: ops=1M, file-bytes=2G; docs/limits.md lists them.",
 )
 
 
 EXTERNAL_DATA = click.option(
     "--external-data",
     is_flag=True,
-    help="Weights in a file beside the model, as they are beyond 2 GB.",
+    help="Write weights to a separate file; automatic beyond 2 GB.",
 )
 
 QUIET = click.option(
@@ -180,23 +179,23 @@ QUIET = click.option(
 
 
 def _threads(purpose: str) -> Any:
-    help = f"Threads within an op, {purpose}.  [default: the cores]"
+    help = f"Threads within an op, {purpose}.  [default: number of cores]"
     return click.option("--threads", type=click.IntRange(1), metavar="N", help=help)
 
 
-THREADS = _threads("to optimise for and to run with")
-COMPILED_THREADS = _threads("to optimise for")
-"""The same where nothing is run."""
+THREADS = _threads("to optimize for and to run with")
+COMPILED_THREADS = _threads("to optimize for")
+"""The option for commands that run nothing."""
 
 
 def source_options(command: Any) -> Any:
-    """The options of every command that compiles its input and runs nothing."""
+    """Add the options of commands that compile their input and run nothing."""
     return _source_options(command, "cpu")
 
 
 def source_options_beside_ep(command: Any) -> Any:
-    """The same for a command that has --ep as well."""
-    return _source_options(command, "cpu, or what --ep says")
+    """Add the options of commands that compile their input and have --ep."""
+    return _source_options(command, "cpu, or that of --ep")
 
 
 def _source_options(command: Any, default_target: str) -> Any:
@@ -205,14 +204,14 @@ def _source_options(command: Any, default_target: str) -> Any:
             click.option(
                 "--target",
                 type=Word(["cpu", "cuda", "portable"]),
-                help="Execution provider that the model is for; portable: other runtimes as well as the CPU."
+                help="Execution provider of the model; portable: the CPU and other runtimes."
                 f"  [default: {default_target}]",
             ),
             click.option(
                 "--opset",
                 type=int,
                 metavar="N",
-                help="ONNX opset, 13 and newer.  [default: 18, or what a model or dtypes need]",
+                help="ONNX opset, 13 or newer.  [default: 18, or what the model or its dtypes need]",
             ),
             click.option(
                 "--constants",
@@ -220,8 +219,7 @@ def _source_options(command: Any, default_target: str) -> Any:
                 multiple=True,
                 callback=one_or_several,
                 shell_complete=a_file,
-                help="Values of inputs that are constants, by name (t<ID> for JSON), .npz or .safetensors; "
-                "may be given several times.",
+                help="Values of constant inputs: .npz or .safetensors, by name (t<ID> for JSON); repeatable.",
             ),
             click.option(
                 "--strategy",
@@ -232,11 +230,11 @@ def _source_options(command: Any, default_target: str) -> Any:
                 help="Force one lowering by name.",
             ),
             AUTO_PAD_RULE,
-            click.option("--strict", is_flag=True, help="Contradictions are errors, not remarks."),
+            click.option("--strict", is_flag=True, help="Treat contradictions as errors, not remarks."),
             click.option(
                 "--strict-ieee",
                 is_flag=True,
-                help="Only lowerings that make no NaN of an inf through a zero of their own; slower.",
+                help="Avoid lowerings that can turn inf into NaN (0 * inf); slower.",
             ),
         )
     ):
@@ -250,7 +248,7 @@ def _shapes(purpose: str) -> Any:
         "shapes",
         multiple=True,
         metavar="NAME=2x4x8x8",
-        help=f"Shape of an input with unknown dims, {purpose}.",
+        help=f"Shape of an input with dynamic dims, {purpose}.",
     )
 
 
@@ -258,7 +256,7 @@ def _batch(_: click.Context, __: click.Parameter, given: str | None) -> int | st
     if given is None or not given.isdecimal():
         return given
     if not int(given):
-        raise click.BadParameter("0 is no size of a batch.")
+        raise click.BadParameter("0 is not a batch size.")
     return int(given)
 
 
@@ -266,11 +264,11 @@ REBATCH = click.option(
     "--rebatch",
     metavar="N|NAME",
     callback=_batch,
-    help="Another batch for a model that fixes it: a size, or a name for one of run time.",
+    help="New batch size of a model with a fixed one: a number, or a name for a dynamic size.",
 )
 
 RECORD_PIPELINE = click.option(
-    "--record-pipeline", is_flag=True, help="Write the passes that made the model into its metadata."
+    "--record-pipeline", is_flag=True, help="Write the pass pipeline into the model's metadata."
 )
 
 STATIC_SHAPE = "--static-shape"
@@ -280,7 +278,7 @@ STATIC_SHAPES = click.option(
     "static_shapes",
     multiple=True,
     metavar="NAME=2x4x8x8",
-    help="Shape of an input whose sizes would be known at run time only; may be given several times.",
+    help="Fix the shape of an input with dynamic dims; repeatable.",
 )
 
 
@@ -298,7 +296,7 @@ SIZES = click.option(
     multiple=True,
     metavar="NAME=4",
     callback=_open_dims,
-    help="Size of all dims of a name; may be given several times.",
+    help="Size of all dims with this name; repeatable.",
 )
 
 SEED = click.option(
@@ -319,21 +317,21 @@ EP = click.option(
 RTOL = click.option(
     "--rtol",
     type=float,
-    help="Bound on the worst error, over the largest magnitude of an output.  [default: by dtype and depth]",
+    help="Bound on the worst error, relative to an output's largest value.  [default: by dtype and depth]",
 )
 
 MEASURE_PEAK = click.option(
-    "--measure-peak", is_flag=True, help="Measure what this machine can do, if that is not known (a second)."
+    "--measure-peak", is_flag=True, help="Measure this machine's peak speed, unless known (takes a second)."
 )
 
 
 def input_options(command: Any) -> Any:
-    """The options of every command that runs a model, and measures nothing."""
+    """Add the options of commands that run a model and measure nothing."""
     return _input_options(command, "to run with")
 
 
 def measured_input_options(command: Any) -> Any:
-    """The same for a command that also has `measuring_options`."""
+    """Add the options of commands that run a model and have `measuring_options`."""
     return _input_options(command, "to run with and to measure at")
 
 
@@ -344,8 +342,7 @@ def _input_options(command: Any, shapes_are: str) -> Any:
         multiple=True,
         callback=one_or_several,
         shell_complete=a_file,
-        help="Inputs by name (t<ID> for JSON), in place of random ones, .npz or .safetensors; may be given "
-        "several times.",
+        help="Inputs instead of random ones: .npz or .safetensors, by name (t<ID> for JSON); repeatable.",
     )
     for option in reversed((inputs, SEED, _shapes(shapes_are), EP, THREADS)):
         command = option(command)
@@ -353,12 +350,12 @@ def _input_options(command: Any, shapes_are: str) -> Any:
 
 
 def tuning_options(command: Any) -> Any:
-    """The options of the commands that choose strategies by measurement, and run nothing else."""
+    """Add the options of commands that only measure strategies."""
     return measuring_options(_shapes("to measure at")(command))
 
 
 def measuring_options(command: Any) -> Any:
-    """How strategies are chosen by measurement, as the `tuning` of a command."""
+    """Add the options of strategy measurement, passed as `tuning`."""
 
     @functools.wraps(command)
     def with_tuning(
@@ -374,7 +371,7 @@ def measuring_options(command: Any) -> Any:
                 "--tuning-file",
                 metavar="JSON",
                 shell_complete=a_file,
-                help="Use the measurements of this file; with --tune, keep them there.",
+                help="Use the measurements in this file; with --tune, add to them.",
             ),
             click.option(
                 "--tune-budget",
@@ -382,7 +379,7 @@ def measuring_options(command: Any) -> Any:
                 default=60.0,
                 show_default=True,
                 metavar="SECONDS",
-                help="Stop measuring after so long.",
+                help="Stop measuring after this time.",
             ),
         )
     ):
@@ -392,7 +389,7 @@ def measuring_options(command: Any) -> Any:
 
 @dataclass(frozen=True)
 class Tuning:
-    """The values of `tuning_options`."""
+    """Values of `tuning_options`."""
 
     tune: bool
     file: str | None
@@ -410,7 +407,7 @@ class Tuning:
 
     @contextlib.contextmanager
     def tuner(self, options: Options) -> Iterator[Tuner | None]:
-        """The tuner, with a bar on the terminal for as long as the context lasts."""
+        """Yield the tuner, with a progress bar on the terminal."""
         from gradc.terminal import messages, progress
 
         before = self._written()
@@ -420,7 +417,7 @@ class Tuning:
             messages.wrote(self.file, "measurements")
 
     def _written(self) -> int | None:
-        """When the tuning file was last written; None without one."""
+        """Return the modification time of the tuning file; None without one."""
         with contextlib.suppress(OSError):
             return None if self.file is None else os.stat(self.file).st_mtime_ns
         return None
@@ -432,7 +429,7 @@ def inputs_of(
     shapes: tuple[str, ...],
     sizes: Mapping[str, int] | None = None,
 ) -> Inputs:
-    """The values of `input_options` that say what a model is fed."""
+    """Return the inputs that the values of `input_options` describe."""
     from gradc.cli.commands import Inputs
 
     named = files if files is None or isinstance(files, str) else " --inputs ".join(files)
@@ -453,7 +450,7 @@ def options_of(given: dict[str, Any], ep: str | None = None) -> Options:
 
 
 def shapes_of(given: tuple[str, ...], option: str = SHAPE) -> dict[str, tuple[int, ...]]:
-    """Sizes by name, of an option that has the form NAME=2x4x8x8 or NAME=2,4,8,8."""
+    """Parse sizes by name from an option of the form NAME=2x4x8x8 or NAME=2,4,8,8."""
     found = {}
     for entry in given:
         name, _, sizes = entry.rpartition("=")

@@ -1,4 +1,4 @@
-"""A model of ONNX on stdin as a file for the time of a command."""
+"""Temporary file for an ONNX model on stdin."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STDIN = "-"
 
 @contextlib.contextmanager
 def piped_model(files: Sequence[str]) -> Iterator[Sequence[str]]:
-    """The files of a command, with a temporary one in place of stdin where that holds a model."""
+    """Yield the files of a command, with a temporary file for a model on stdin."""
     from gradc.files.kinds import HEAD, is_onnx_content
     from gradc.terminal import streams
 

@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     "--pipeline",
     metavar="PASSES",
     shell_complete=a_pipeline,
-    help="Passes that fail, as for gradc-opt.",
+    help="Failing passes, as for gradc-opt.",
 )
 @click.option(
-    "--interesting", metavar="COMMAND", help="Keep what this ends with exit code 0 for; {} is the file."
+    "--interesting", metavar="COMMAND", help="Keep graphs for which this exits with 0; {} is the file."
 )
 @click.option(
     "--seconds",
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     metavar="N",
     default=60.0,
     show_default=True,
-    help="For each call of COMMAND; one that takes longer does not count.",
+    help="Time limit of each COMMAND; beyond it, a graph is not kept.",
 )
 @click.option(
     "--tests",
@@ -63,11 +63,11 @@ if TYPE_CHECKING:
     metavar="N",
     default=2000,
     show_default=True,
-    help="Try at most so many graphs.",
+    help="Maximum number of graphs to try.",
 )
 @SEED
 @EP
-@click.option("--json", "as_json", is_flag=True, help="Print what was found, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @source_options_beside_ep
 @THREADS
 @LIMITS
@@ -87,12 +87,12 @@ def reduce(
     """Shrink IN, a graph or a crash reproducer, to a small graph that still fails in the same way.
 
     It fails if compiling it or loading the model is an internal error, or if gradc verify finds wrong
-    numbers; with -p, if a pass of these fails; with --interesting, if COMMAND ends with exit code 0.
+    numbers; with -p, if one of these passes fails; with --interesting, if COMMAND exits with 0.
     """
     from gradc.cli import reduce_command as command
 
     if as_json and output == "-":
-        raise click.UsageError("--json prints to stdout: say where the graph goes with -o FILE.")
+        raise click.UsageError("--json prints to stdout: write the graph with -o FILE.")
     check_ending(output, IR)
     named = {"seed": seed or None, "ep": ep, **given, "strategy": _unless(given["strategy"], "auto")}
     again = [word for name, value in named.items() if value for word in _option(name, value)]
@@ -110,6 +110,6 @@ def _unless(value: Any, default: Any) -> Any:
 
 
 def _option(name: str, value: Any) -> list[str]:
-    """An option as it is written on the command line."""
+    """Return an option as written on the command line."""
     option = "--" + name.replace("_", "-")
     return [option] if value is True else [option, str(value)]

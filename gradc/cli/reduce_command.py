@@ -1,4 +1,4 @@
-"""What `gradc reduce` does, free of how its options are spelled."""
+"""Implementation of `gradc reduce`."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be reduced: a source, or a crash reproducer, which needs no more than itself.
+    """The graph to reduce, and the test of a failure.
 
-    `pipeline` are passes that fail, `interesting` a command; without both the graph is compiled and
-    verified. `again` are the options of that, as they were given.
+    `pipeline` are passes that fail, `interesting` is a command; without both, the graph is compiled and
+    verified. `again` are the options of that, as given. A crash reproducer needs none of these.
     """
 
     source: Source
@@ -50,9 +50,9 @@ class Request:
 
 
 def reduce(request: Request, output: str, say: Say) -> dict[str, Any]:
-    """Write the smallest failing graph that is found, and tell with `say` what it shows; for programs, too.
+    """Write the smallest failing graph, report it with `say`, and return a summary for `--json`.
 
-    Raises GradcError where the graph does not fail.
+    Raises GradcError if the graph does not fail.
     """
     module, failure = _failing(request)
     say(f"{shown(str(request.source))}: {failure}")
@@ -81,7 +81,7 @@ def reduce(request: Request, output: str, say: Say) -> dict[str, Any]:
 
 
 def _sizes(module: ModuleOp) -> dict[str, int]:
-    """Ops, and elements of inputs: what people see of it."""
+    """Return the numbers of ops and of input elements."""
     return {"ops": len(graphs.operations(module)), "elements": graphs.size(module)}
 
 
@@ -106,8 +106,8 @@ def _failing(request: Request) -> tuple[ModuleOp, Failure]:
 
 def _of_reproducer(request: Request, recipe: Recipe, body: str) -> tuple[ModuleOp, Failure]:
     if recipe.stage == IMPORT and request.interesting is None:
-        hint = "a reducer of texts can take its place, with gradc-opt --replay as the test"
-        raise violation(f"the fault of {request.source} is in the importer: there is no graph", hint=hint)
+        hint = "use a text reducer with gradc-opt --replay as the test"
+        raise violation(f"{request.source} fails in the importer: there is no graph", hint=hint)
     module = module_of(body, str(request.source))
     if request.interesting is not None:
         return module, _held(module, Command(request.interesting, request.seconds), str(request.source))
@@ -115,7 +115,7 @@ def _of_reproducer(request: Request, recipe: Recipe, body: str) -> tuple[ModuleO
 
 
 def _of_compilation(module: ModuleOp, request: Request) -> Failure:
-    """How a compilation, loading the model, or its results go wrong."""
+    """Return the failure of the compilation, of loading the model, or of its results."""
     options = asdict(request.options)
     model = Recipe(MODEL, "the exporter", pipeline=request.options.pipeline, options=options)
     if (crash := _crash(module, model)) is not None:
@@ -136,7 +136,7 @@ def _of_compilation(module: ModuleOp, request: Request) -> Failure:
 
 
 def _crash(module: ModuleOp, recipe: Recipe) -> Crash | None:
-    """The internal error that a recipe leads to; GradcError where the module is refused."""
+    """Return the internal error of a recipe, None without one; raise GradcError for an invalid module."""
     found = fault_of(module.clone(), recipe)
     if found is None:
         return None
@@ -151,5 +151,5 @@ def _held(module: ModuleOp, failure: Command, source: str) -> Command:
 
 
 def _no_failure(request: Request, what: str) -> Any:
-    hint = "--interesting 'COMMAND {}' says what else counts"
-    raise violation(f"{request.source} does not fail with {what}: there is nothing to keep", hint=hint)
+    hint = "--interesting 'COMMAND {}' sets another test"
+    raise violation(f"{request.source} does not fail with {what}: nothing to reduce", hint=hint)

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     "--output",
     metavar="HTML",
     shell_complete=a_file,
-    help="Page to write; - for stdout.  [required, but for --json]",
+    help="Page to write; - for stdout.  [required without --json]",
 )
 @gradient_arguments
-@click.option("--json", "as_json", is_flag=True, help="Print what the page shows, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the page's data as JSON.")
 @click.option("--no-run", is_flag=True, help="Do not run and verify the model.")
 @RTOL
 @MEASURE_PEAK
@@ -62,11 +62,11 @@ def report(
     constants: str | tuple[str, ...] | None,
     **given: Any,
 ) -> None:
-    """Show all that gradc does with the graph IN on one page.
+    """Show the compilation of the graph IN on one HTML page.
 
-    The graph before and after, the IR after each pass, the strategies with their times, remarks, the
-    error against the reference, and gradients as images. The page is one file and asks for nothing from
-    any network. A graph that does not compile has a page as well; the exit code is that of compile.
+    The graph before and after, the IR after each pass, the strategies with their times, remarks, the error
+    against the reference, and gradients as images. The page is one file and loads nothing from a network. A
+    graph that does not compile has a page as well; the exit code is that of compile.
     """
     if output is None and not as_json:
         raise click.UsageError("Missing option '-o' / '--output': where the page goes ('-' for stdout).")

@@ -1,4 +1,4 @@
-"""What `gradc report` does, free of how it is spelled."""
+"""Implementation of `gradc report`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from gradc.terminal.streams import write_stdout
 
 
 def report(request: Request, output: str | None, wants_json: bool) -> Report:
-    """Collect, and write the page to `output` (`-`: stdout) and the data to stdout, as is wanted.
+    """Collect the report, write the page to `output` (`-`: stdout), and on request the data to stdout.
 
-    What it takes to make a page is looked for first: collecting may take long.
+    Requirements of the page are checked first, as collecting may take long.
     """
     if output is not None:
         page.check_available()

@@ -1,4 +1,4 @@
-"""The console scripts. Ctrl-C ends them without a traceback, also while what they need is being imported."""
+"""The console scripts. Ctrl-C ends them without a traceback, even during imports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def gradc_opt() -> int:
 
 
 def _ended(home: str) -> int:
-    """The exit code of the command whose `main` has its home there; may end in SystemExit."""
+    """Return the exit code of a module's `main`; may end in SystemExit."""
     try:
         return import_module(home).main()
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""`gradc weights`: the weights of a model, as a list, as a file, and put back."""
+"""`gradc weights`: list, extract or replace the weights of a model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gradc.terminal.tables import look
     "--output",
     metavar="OUT",
     shell_complete=a_file,
-    help="Write the values to this .safetensors or .npz file; with --set the model to write.",
+    help="Write the values to this .safetensors or .npz file; with --set, the model.",
 )
 @click.option(
     "--set",
@@ -29,25 +29,25 @@ from gradc.terminal.tables import look
     multiple=True,
     callback=one_or_several,
     shell_complete=a_file,
-    help="Put the values of this .safetensors or .npz file into the model; may be given several times.",
+    help="Put the values of this .safetensors or .npz file into the model; repeatable.",
 )
 @AS_JSON
 @QUIET
 @LIMITS
 def weights(files: str, output: str | None, values: str | tuple[str, ...] | None, as_json: bool) -> None:
-    """List the weights of the ONNX file MODEL, extract their values, or put values back into it.
+    """List the weights of the ONNX file MODEL, extract their values, or replace them.
 
-    A role is constant, default (an input that has a value in the model) or required (an input of a gradient
-    that has none). With --set a part of the weights is enough; all else of the model stays as it is.
+    The role is constant, default (an input with a value in the model) or required (an input of a gradient
+    without one). --set may replace only some of the weights; the rest of the model is unchanged.
     """
     from gradc.cli import weights_command as command
 
     if values is not None and output is None:
-        raise click.UsageError("--set: say where the model goes with -o OUT.")
+        raise click.UsageError("--set needs -o OUT for the model.")
     if output == "-":
-        raise click.UsageError("-o - is a list's place: say where the file goes with -o FILE.")
+        raise click.UsageError("-o -: values are written to a file, -o FILE.")
     if as_json and output is not None:
-        raise click.UsageError("--json is of the list, -o writes a file: one of both.")
+        raise click.UsageError("--json prints a list, -o writes a file: use one of them.")
     if values is not None and output is not None:
         command.set_to(files, values, output)
     elif output is not None:

@@ -1,4 +1,4 @@
-"""What `gradc weights` does."""
+"""Implementation of `gradc weights`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def set_to(model: str, values: str | tuple[str, ...], output: str) -> None:
 
 
 def _is_npz(output: str) -> bool:
-    """Raises UsageError for another suffix than those of the two formats."""
+    """Return whether a file is .npz, not .safetensors. Raises UsageError for another suffix."""
     if safetensors.is_safetensors(output):
         return False
     if output.lower().endswith(".npz"):

@@ -354,7 +354,7 @@ class TestRun:
         result = run_gradc("run", conv, "-o", "-")
         described, told = result.err.splitlines()
         assert described.startswith("t2: float32 1x2x5x5")
-        assert told.startswith("on random inputs, --seed 0")
+        assert told.startswith("ran on random inputs, --seed 0")
         with np.load(io.BytesIO(result.data)) as archive:
             assert archive["t2"].shape == (1, 2, 5, 5)
 
@@ -495,7 +495,7 @@ class TestExitCodes:
         before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
         result = run_gradc(*words)
         assert result.code == 2
-        assert f"-o {words[-1]}: the command reads that file" in result.err
+        assert f"-o {words[-1]}: this file is an input" in result.err
         assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
     @pytest.mark.parametrize(

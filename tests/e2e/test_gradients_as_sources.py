@@ -78,4 +78,4 @@ def test_what_cannot_be_differentiated_is_refused(model: Path):
 def test_straight_through_is_of_a_gradient(model: Path):
     found = run_gradc("verify", model, "--straight-through")
     assert found.code == 2
-    assert "--wrt or --of asks for one" in found.err
+    assert "--straight-through needs --wrt or --of" in found.err

@@ -78,7 +78,7 @@ def test_other_endings_are_taken(model: Path, tmp_path: Path, name: str):
 def test_an_output_of_no_name(model: Path, command: str):
     done = run_gradc(command, model, "-o", "")
     assert done.code == 2
-    assert "-o '': expected the name of a file, or - for stdout." in done.err
+    assert "-o '': expected a file name, or - for stdout." in done.err
 
 
 @pytest.mark.parametrize("option", ["--wrt", "--of", "--keep-outputs"])

@@ -102,10 +102,10 @@ class TestCommand:
             (["--peers", "onnxslin"], "onnxslin, expected one of .*; did you mean onnxslim"),
             (["--strategy", "all"], "--strategy all: models are compiled with auto"),
             (["--suite", "quick"], "--suite quick: its cases are problems, not models"),
-            (["--plot", "x.svg"], "--plot x.svg: races of models have no picture; use --json"),
+            (["--plot", "x.svg"], "--plot x.svg: models have no chart; use --json"),
             (
                 ["conv_backward_data,f32"],
-                "is no model: problems and models are measured in runs of their own",
+                "is not a model: measure problems and models in separate runs",
             ),
         ],
     )
@@ -116,7 +116,7 @@ class TestCommand:
 
     def test_options_of_models_without_one(self):
         done = run_gradc("bench", "--wrt", "x", "--suite", "none")
-        assert (done.code, "--wrt is for ONNX models" in done.err) == (2, True)
+        assert (done.code, "--wrt needs an ONNX model" in done.err) == (2, True)
 
     def test_a_model_that_is_missing_is_a_failure_of_its_own(self, path: str, tmp_path: Path):
         done = run_gradc("bench", path, str(tmp_path / "none.onnx"), "--peers", "none", "--threads", "1")

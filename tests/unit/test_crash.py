@@ -372,7 +372,7 @@ class TestReplay:
         assert "form of the recipe: given yaml, expected one of json, mlir" in result.line
 
     def test_a_file_is_needed(self, tmp_path):
-        assert "--replay: name the file" in run_opt("--replay").line
+        assert "--replay needs a file" in run_opt("--replay").line
         result = run_opt("--replay", tmp_path / "none")
         assert (result.code, result.line) == (
             4,

@@ -290,9 +290,9 @@ class TestCommands:
         (["--interesting", "/no/such/command {}"], 2, "cannot run /no/such/command {}: No such file"),
         (["--interesting", command("False")], 4, "is not interesting: exit code of"),
         (["--interesting", "sleep 10 {}", "--seconds", "0.1"], 4, "is not interesting"),
-        (["-p", "infer-types"], 4, "does not fail with -p infer-types: there is nothing to keep"),
+        (["-p", "infer-types"], 4, "does not fail with -p infer-types: nothing to reduce"),
         (["-p", "no-such-pass"], 2, "no pass no-such-pass"),
-        ([], 4, "does not fail with gradc verify: there is nothing to keep; --interesting 'COMMAND {}'"),
+        ([], 4, "does not fail with gradc verify: nothing to reduce; --interesting 'COMMAND {}'"),
         (["--strategy", "resize-to-matmul", "--opset", "3"], 2, "--opset: given 3"),
     )
 
@@ -312,7 +312,7 @@ class TestCommands:
         (file,) = crashes.iterdir()
         result = run_gradc("reduce", file)
         assert result.code == 4
-        assert "is in the importer: there is no graph" in result.line
+        assert "fails in the importer: there is no graph" in result.line
 
     def test_missing_file(self):
         result = run_gradc("reduce", "none.mlir")

@@ -249,7 +249,7 @@ def test_external_data_on_request(command: tuple[str, ...], tmp_path: Path):
     saved(tmp_path / "m.onnx", graph)
     ended = run_gradc(*command, tmp_path / "m.onnx", "-o", tmp_path / "out.onnx", "--external-data")
     assert ended.code == 0, ended.err
-    assert "as with --external-data" not in ended.err
+    assert "written as external data" not in ended.err
     (data,) = tmp_path.glob("out.onnx.*.data")
     assert data.read_bytes() == VALUES.tobytes()
     (result,) = Session(tmp_path / "out.onnx").run({"x": np.ones(SIZE, np.float32)}).values()
@@ -261,7 +261,7 @@ def test_weights_beyond_one_file_are_external_data_and_a_remark(tmp_path: Path, 
     monkeypatch.setattr(saving.save_model, "__defaults__", (1000, None))
     ended = run_gradc("compile", tmp_path / "m.onnx", "-o", tmp_path / "out.onnx")
     (data,) = tmp_path.glob("out.onnx.*.data")
-    assert f"as with --external-data, in {data.name} beside the model" in ended.err
+    assert f"written as external data (--external-data) to {data.name}" in ended.err
     ended = run_gradc("compile", tmp_path / "m.onnx", "-o", "-", "--external-data")
     assert (ended.code, ended.out) == (4, "")
     ended = run_gradc("compile", tmp_path / "m.onnx", "--emit", "mlir", "--external-data")
