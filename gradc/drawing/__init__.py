@@ -1,1 +1,1 @@
-"""Pictures of graphs, and what notebooks show."""
+"""Pictures of graphs, and their display in notebooks."""

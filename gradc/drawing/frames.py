@@ -1,4 +1,4 @@
-"""Reports and pictures in a notebook, each in a frame of its own, so that no style leaks either way."""
+"""Notebook frames for reports and pictures, which isolate their styles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STYLES = ("tokens.css", "viewer.css")
 
 
 def framed(page: Callable[[], str], title: str) -> str:
-    """A page; without what it takes to make one, what to install."""
+    """Return a page in a frame, or the installation hint if its requirements are missing."""
     try:
         return _frame(page(), title, "46rem")
     except GradcError as error:
@@ -22,7 +22,7 @@ def framed(page: Callable[[], str], title: str) -> str:
 
 
 def drawn(module: ModuleOp, name: str) -> str:
-    """The graph of a module as a picture; '' where it cannot be drawn."""
+    """Return the picture of a module's graph; '' if it cannot be drawn."""
     from gradc.drawing.picture import picture
 
     try:

@@ -1,7 +1,6 @@
-"""Where the boxes and lines of a picture go: Graphviz's dot, asked for places alone.
+"""Positions of boxes and lines by Graphviz's dot.
 
-Boxes come with their sizes and without text, so no font of this machine has a say in the answer: the same
-boxes get the same places wherever the same Graphviz runs.
+Boxes have fixed sizes and no text, so the layout does not depend on fonts, only on the Graphviz version.
 """
 
 from __future__ import annotations
@@ -19,21 +18,21 @@ from gradc.base.extras import install
 
 MOST_NODES = 2_000
 MOST_CROSSINGS = 6_000
-"""Rows that all lines together pass. dot puts a node wherever a line passes a row, and takes time that
-grows faster than their number: some ten seconds for this many."""
+"""Maximum total number of ranks that lines cross. dot adds a node for each, and its time grows faster than
+their number: about ten seconds at this limit."""
 
 EFFORTS: tuple[tuple[int, dict[str, str]], ...] = (
     (300, {}),
     (2_500, {"nslimit": "1", "nslimit1": "1", "mclimit": "0.2"}),
     (MOST_NODES + MOST_CROSSINGS, {"nslimit": "0.05", "nslimit1": "0.5", "mclimit": "0.05"}),
 )
-"""How long dot may look for better places, by the nodes and crossings that there are at most."""
+"""dot's effort limits by the maximum number of nodes and crossings."""
 
 POINTS = 72.0
-"""Points to an inch, in which dot takes sizes."""
+"""Points per inch; dot takes inches."""
 
 STRAIGHT = "6"
-"""The weight of a line between ops, against 1 of one from an input: dot draws a heavy one straighter."""
+"""Weight of an edge between ops (1 for one from an input): dot draws heavy edges straighter."""
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -43,7 +42,7 @@ Edge = tuple[int, int]
 
 @dataclass(frozen=True)
 class Line:
-    """From a box to another one: the path, and the corners of its arrow head, both as SVG writes them."""
+    """A drawn edge between two boxes: its path and arrow head in SVG syntax."""
 
     source: int
     target: int
@@ -53,7 +52,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Layout:
-    """In points, y downwards. `corners` are the upper left corners of the boxes."""
+    """A layout in points, y downwards. `corners` are the upper left corners of the boxes."""
 
     width: float
     height: float
@@ -62,23 +61,23 @@ class Layout:
 
 
 def layout(sizes: Sequence[Point], edges: Sequence[Edge]) -> Layout:
-    """Places for boxes of these widths and heights, joined by edges that make no circle.
+    """Place boxes of the given widths and heights, joined by acyclic edges.
 
-    Raises UsageError without Graphviz, UnsupportedError for what would take minutes.
+    Raises UsageError without Graphviz, UnsupportedError for a graph that would take minutes.
     """
     check_size(len(sizes), crossings(len(sizes), edges))
     graph = _graph(sizes, edges)
-    with contextlib.redirect_stderr(io.StringIO()):  # pygraphviz warns of more than 1000 nodes
+    with contextlib.redirect_stderr(io.StringIO()):  # pygraphviz warns about more than 1000 nodes
         drawn = graph.draw(format="svg", prog="dot")
     return _read(ElementTree.fromstring(drawn), sizes, edges)
 
 
 def check_size(nodes: int, passed: int = 0) -> None:
-    """Raises UnsupportedError for more nodes, or more rows that lines pass, than are drawn."""
+    """Raise UnsupportedError for too many nodes or crossed ranks."""
     if nodes > MOST_NODES:
         raise _too_large(f"{nodes:,} nodes", f"at most {MOST_NODES:,}")
     if passed > MOST_CROSSINGS:
-        raise _too_large(f"lines that pass {passed:,} rows of nodes", f"at most {MOST_CROSSINGS:,}")
+        raise _too_large(f"lines across {passed:,} ranks of nodes", f"at most {MOST_CROSSINGS:,}")
 
 
 def _too_large(given: str, expected: str) -> UnsupportedError:
@@ -86,12 +85,12 @@ def _too_large(given: str, expected: str) -> UnsupportedError:
 
 
 def crossings(nodes: int, edges: Sequence[Edge]) -> int:
-    """How many rows the lines pass together."""
+    """Return the total number of ranks that the lines cross."""
     return sum(spans(nodes, edges))
 
 
 def spans(nodes: int, edges: Sequence[Edge]) -> list[int]:
-    """How many rows each line passes, each node being as low as what reads it admits."""
+    """Return the ranks that each line crosses, with each node as low as its readers permit."""
     reads: list[list[int]] = [[] for _ in range(nodes)]
     readers = [0] * nodes
     for source, target in edges:
@@ -142,7 +141,7 @@ def _effort(nodes: int, edges: Sequence[Edge]) -> dict[str, str]:
 
 
 def _read(svg: ElementTree.Element, sizes: Sequence[Point], edges: Sequence[Edge]) -> Layout:
-    """Graphviz draws below and left of an origin of its own; here it is the upper left corner."""
+    """Read dot's SVG, with the origin moved to the upper left corner."""
     left, top, width, height = map(float, svg.attrib["viewBox"].split())
     graph = svg.find(f"{SVG}g")
     assert graph is not None
@@ -154,13 +153,13 @@ def _read(svg: ElementTree.Element, sizes: Sequence[Point], edges: Sequence[Edge
 
 
 def _translation(transform: str) -> Point:
-    """The numbers of `scale(1 1) rotate(0) translate(4 129.25)`."""
+    """Return the translation of `scale(1 1) rotate(0) translate(4 129.25)`."""
     x, y = transform.rpartition("translate(")[2].rstrip(")").replace(",", " ").split()
     return float(x), float(y)
 
 
 def _corner(group: ElementTree.Element, size: Point, dx: float, dy: float) -> Point:
-    """From the middle of the box, so that dot's rounding of its size does not matter."""
+    """Return the corner of a box, computed from its center because dot rounds sizes."""
     polygon = group.find(f"{SVG}polygon")
     assert polygon is not None
     corners = _points(polygon.attrib["points"])

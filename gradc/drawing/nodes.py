@@ -1,4 +1,4 @@
-"""What a picture of a graph shows: a node for each op, input and output, in words."""
+"""Nodes of a picture: the text of each op, input and output."""
 
 from __future__ import annotations
 
@@ -28,42 +28,42 @@ from gradc.graph.printing import ELIDED_ABOVE
 from passes.emit.captured import uses_by
 
 LONGEST = 36
-"""Characters of a line in a box."""
+"""Maximum characters of a line in a box."""
 
 LONGEST_TITLE = 26
 
 LONGEST_TOOLTIP = 300
-"""Characters of a line of a tooltip."""
+"""Maximum characters of a line of a tooltip."""
 
 MOST_LINES = 4
-"""Lines of attributes and constants in a box."""
+"""Maximum lines of attributes and constants in a box."""
 
 LAYOUT_OPS = traits.VIEWS | traits.MOVES
-"""ONNX ops that move values and change none."""
+"""ONNX ops that only move values."""
 
 TRIVIAL: Mapping[str, Any] = {
     "auto_pad": "none", "dilations": 1, "group": 1, "groups": 1, "output_padding": 0,
     "pads": 0, "pads_begin": 0, "pads_end": 0, "strides": 1,
 }  # fmt: skip
-"""Values that go without saying, in a list in each place."""
+"""Default values that are not shown, for each list element."""
 
 LEFT_OUT = frozenset({
     "auto_pad_rule", "dst_shape", "inputSize", "input_sizes", "layout", "outputSize",
     "scales", "sizes", "step_denominators", "step_numerators",
 })  # fmt: skip
-"""Attributes that types tell, or that say little: only tooltips have them."""
+"""Attributes shown in tooltips only: types imply them, or they are of little interest."""
 
 SIZES = frozenset({"dilations", "strides"})
-"""Lists that are written as sizes are."""
+"""Lists that are formatted as sizes."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """`kind` is a class of CSS, `family` another one; `number` is the op's index in the function's body.
+    """A node of a picture.
 
-    `source` is the op of the source that it comes from, `result` the type of what it makes, `inputs` are
-    the nodes that it reads, `tooltip` says everything. `of` is the node that a reference stands for. A
-    `culprit` is why the graph does not compile.
+    `kind` and `family` are CSS classes, `number` in the id is the op's index in the function's body. `source`
+    names the source op, `result` is the result type, `inputs` are the nodes read, `tooltip` has all details.
+    `of` is the node that a reference refers to. A `culprit` prevents compilation.
     """
 
     id: str
@@ -81,13 +81,13 @@ class Node:
 
 
 def source_of(op: Operation) -> str:
-    """The source op that an op comes from: its name, else its place (`file:line:column`), else ''."""
+    """Return the source op of an op: its name, else its position (`file:line:column`), else ''."""
     place = position_of(op)
     return cut(printable(name_of(op) or (str(place) if place else "")), LONGEST_TOOLTIP)
 
 
 def nodes(module: ModuleOp, name: str, culprits: Collection[Operation] = ()) -> list[Node]:
-    """The nodes in the order of the text, inputs first. A constant is told by each op that reads it."""
+    """Return the nodes in textual order, inputs first. A constant is shown within the ops that read it."""
     return list(_Nodes(module, name, culprits).all())
 
 
@@ -141,7 +141,7 @@ class _Nodes:
 
 
 def _unread(node: Node) -> Node:
-    """An input of which at most the shape matters, and was known."""
+    """Mark an input whose values are unused; its shape may matter."""
     tooltip = f"{node.tooltip}\nnot read: its values change nothing"
     return replace(node, kind="unread", lines=(*node.lines, "not read"), tooltip=tooltip)
 
@@ -165,13 +165,13 @@ def _family(op: Operation) -> str:
 
 
 def _makes_integers(op: Operation) -> bool:
-    """Arithmetic on sizes and indices rather than on data."""
+    """Return whether an op computes sizes or indices rather than data."""
     types = [type_.element_type for type_ in op.result_types if isinstance(type_, TensorType)]
     return bool(types) and all(dtypes.name_of(type_) in ("s64", "s32", "boolean") for type_ in types)
 
 
 def type_text(value: SSAValue) -> str:
-    """`1×64×?×N f32`."""
+    """Format a type: `1×64×?×N f32`."""
     if not isinstance(value.type, TensorType):
         return printable(str(value.type))
     dims = "×".join("?" if dim is None else str(dim) for dim in shapes.shape_of(value))
@@ -190,7 +190,7 @@ def _lines(op: Operation) -> list[str]:
 
 
 def _packed(parts: Sequence[str]) -> list[str]:
-    """The parts, several to a line where they fit."""
+    """Join the parts to lines."""
     lines: list[str] = []
     for part in parts:
         joined = f"{lines[-1]} · {part}" if lines else part
@@ -202,7 +202,7 @@ def _packed(parts: Sequence[str]) -> list[str]:
 
 
 def _attributes(op: Operation) -> Iterator[tuple[str, Any]]:
-    """The given attributes as Python values; those of a constant is its value, told otherwise."""
+    """Yield the given attributes as Python values; a constant has none, its value is shown elsewhere."""
     if _is_constant(op):
         return
     if isinstance(op, OnnxOp):
@@ -224,7 +224,7 @@ def _is_telling(name: str, value: Any) -> bool:
 
 
 def _brief(name: str, value: Any) -> str:
-    """An attribute in a box: a word, such as a mode or a layout, needs no name."""
+    """Format an attribute in a box; words such as modes and layouts need no name."""
     if isinstance(value, str) and not value.isdigit():
         return value
     return f"{name} {'×'.join(map(str, value)) if name in SIZES else shown(value)}"
@@ -243,7 +243,7 @@ def shown(value: Any) -> str:
 
 
 def _kernel(op: Operation) -> str:
-    """The spatial sizes of the weights of a convolution or its gradient."""
+    """Return the spatial sizes of the weights of a convolution or its gradient."""
     if not op.name.startswith(("onnx.Conv", "onednn.conv", "grad.conv")):
         return ""
     shape = shapes.shape_of(op.operands[1])
@@ -269,7 +269,7 @@ def _numbers(array: Any) -> str:
 
 
 def _operands(op: Operation) -> Iterator[tuple[str, SSAValue]]:
-    """The operands by their documented names."""
+    """Yield the operands with their documented names."""
     if isinstance(op, DocumentedOp):
         yield from ((op.port(index), value) for index, value in enumerate(op.operands))
         return

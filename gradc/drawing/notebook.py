@@ -1,6 +1,6 @@
-"""What Jupyter shows of a graph and of a compiled one: plain tables in the notebook's own colours.
+"""Jupyter's display of graphs and compiled graphs: plain tables in the notebook's colors.
 
-Needs nothing beyond gradc itself; with the extra `report`, a small graph is also drawn.
+It needs only gradc itself; with the extra `report`, a small graph is also drawn.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gradc.graph.tensors import TensorInfo, shown, tensor_info
 from passes.kernels.target import Target
 
 DRAWN = 60
-"""Nodes up to which a compiled graph is drawn: more are for a report."""
+"""Maximum nodes of a compiled graph that is drawn; larger ones need a report."""
 
 STRATEGY = "gradc.strategy"
 
@@ -41,7 +41,7 @@ def compiled_html(
     target: Target,
     remarks: Iterable[Diagnostic],
 ) -> str:
-    """Of a compiled graph its edge, its nodes by kind, the strategies, what should be known, a picture."""
+    """Return the tables and the picture of a compiled graph."""
     from gradc.drawing.frames import drawn
 
     nodes = [op for op in module.walk() if isinstance(op, OnnxOp) and not isinstance(op, ConstantOp)]
@@ -60,7 +60,7 @@ def compiled_html(
 def graph_html(
     inputs: Mapping[str, SSAValue], outputs: Mapping[str, SSAValue], ops: Iterable[Operation]
 ) -> str:
-    """What has been built of a graph so far."""
+    """Return the tables of a graph under construction."""
     infos = [[tensor_info(name, value) for name, value in edge.items()] for edge in (inputs, outputs)]
     rows = [
         (getattr(op, "KIND", op.name), name_of(op), ", ".join(_type(value) for value in op.results))
@@ -84,7 +84,7 @@ def _edge(inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> str:
 
 
 def _strategies(nodes: Sequence[OnnxOp]) -> Iterator[tuple[str, str, str]]:
-    """A row for each gradient and each strategy that wrote nodes for it."""
+    """Yield a row for each gradient and each strategy that wrote nodes for it."""
     found: dict[tuple[str, str], Counter[str]] = {}
     for op in nodes:
         strategy = op.attributes.get(STRATEGY)

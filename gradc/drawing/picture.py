@@ -1,4 +1,4 @@
-"""A graph as a picture: SVG whose colours are the page's, boxes and lines placed by Graphviz."""
+"""SVG picture of a graph; colors come from the page, positions from Graphviz."""
 
 from __future__ import annotations
 
@@ -15,37 +15,35 @@ from gradc.drawing.references import edges_of, with_references
 
 PADDING = 10
 TITLE = 24
-"""Height of a box that has nothing but a title, in points as all sizes here."""
+"""Height of a box with only a title, in points as all sizes here."""
 
 LINE = 15
 TRUNK = 18
-"""Length of the line below a box, beside which the type of its result stands."""
+"""Length of the line below a box, next to its result type."""
 
 TITLE_ADVANCE = 8.6
-"""Width of a character of a title: 13 points, semibold, in the widest of the usual fonts."""
+"""Width of a title character: 13 points, semibold, in the widest of the usual fonts."""
 
 TEXT_ADVANCE = 6.65
 """Width of a character of a fixed-width font of 11 points."""
 
 BORDER = ("input", "output", "reference")
-"""Families of what is no op: rounded, and centred."""
+"""Families of nodes that are not ops; they are rounded and centered."""
 
 NARROWEST = 72
 HUES = 8
-"""Source ops have one of this many colours of their own, in order."""
+"""Number of distinct colors of source ops, used in turn."""
 
 
 def picture(module: ModuleOp, name: str, culprits: Collection[Operation] = ()) -> str:
-    """An `<svg>` of the graph in a module's entry function.
+    """Return an `<svg>` of the graph in a module's entry function.
 
-    Each op is a `<g class="node KIND FAMILY" id="NAME-NUMBER" data-source="...">`: NUMBER is its index in
-    the function's body, `data-source` what `nodes.source_of` gives. Inputs and outputs are
-    NAME-input-INDEX and NAME-output-INDEX. Where a line would be too long, a reference with the id of the
-    node in `data-of` stands for it. The culprits, why a graph does not compile, have the class `culprit`.
-    All colours and fonts come from classes (viewer.css).
+    Each op is a `<g class="node KIND FAMILY" id="NAME-NUMBER" data-source="...">`: NUMBER is its index in the
+    function's body, `data-source` the value of `nodes.source_of`. Inputs and outputs are NAME-input-INDEX and
+    NAME-output-INDEX. A reference with the node's id in `data-of` replaces a line that would be too long. Ops
+    that prevent compilation have the class `culprit`. Colors and fonts come from classes (viewer.css).
 
-    Raises UsageError without pygraphviz, and UnsupportedError with the reason for a graph that is too
-    large to be drawn.
+    Raises UsageError without pygraphviz, UnsupportedError for a graph that is too large.
     """
     shown = nodes(module, name, culprits)
     check_size(len(shown))
@@ -114,7 +112,7 @@ def _texts(group: Element, node: Node, x: float, y: float, width: float) -> None
 
 
 def _result(group: Element, node: Node, x: float, y: float) -> None:
-    """The line that all edges leave by, and the type of what goes along it."""
+    """Draw the common start of all outgoing edges, and the result type next to it."""
     SubElement(group, "path", {"class": "trunk", "d": f"M{x:g},{y:g}V{y + TRUNK:g}"})
     _text(group, "type", f"{x + 5:g}", y + 12.5, node.result)
 
@@ -135,7 +133,7 @@ def _trunk(node: Node) -> float:
 
 
 def _size(node: Node) -> Point:
-    """Of the box and what hangs below it. The type stands on the right of the middle."""
+    """Return the size of the box with the line below; the type is right of the center."""
     lines = _lines(node)
     widest = max([cells(node.title) * TITLE_ADVANCE, *(cells(line) * TEXT_ADVANCE for line in lines)])
     result = 2 * (cells(node.result) * TEXT_ADVANCE + 5)
@@ -144,5 +142,5 @@ def _size(node: Node) -> Point:
 
 
 def cells(text: str) -> int:
-    """The width of a text in characters of a fixed-width font, of which a wide one takes two."""
+    """Return the width of a text in fixed-width characters; wide characters count twice."""
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)

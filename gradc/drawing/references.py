@@ -1,4 +1,4 @@
-"""Lines that would cross the whole picture are cut: a reference beside the reader stands for the far node."""
+"""References in a picture, which replace lines that would cross all of it by a label of the far node."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from gradc.drawing.layout import MOST_CROSSINGS, Edge, spans
 from gradc.drawing.nodes import LONGEST_TITLE, Node, cut
 
 FAR = (40, 20, 10, 5, 2)
-"""Rows that a line may pass: the first of these with which dot has not too much to do."""
+"""Maximum ranks that a line may cross: the first value that keeps dot's work within limits is used."""
 
 
 NEAR = 5
-"""Rows that the other lines of a node may pass that has too long ones."""
+"""Maximum ranks for the other lines of a node that has a too long one."""
 
 
 def edges_of(shown: Sequence[Node]) -> list[Edge]:
@@ -21,7 +21,7 @@ def edges_of(shown: Sequence[Node]) -> list[Edge]:
 
 
 def with_references(shown: Sequence[Node]) -> list[Node]:
-    """The nodes, after them a reference for each line that is cut, which its reader reads instead."""
+    """Return the nodes followed by a reference for each cut line, which replaces its input."""
     found = list(shown)
     for far in FAR:
         _cut(found, _long(found, far))

@@ -1,1 +1,1 @@
-"""`gradc report`: all that gradc does with one graph, collected, and shown on one page."""
+"""`gradc report`: collects everything about the compilation of one graph and shows it on one page."""

@@ -1,4 +1,4 @@
-"""The table of strategies: times as bars, what does not apply apart."""
+"""The strategy table of a report: times as bars, inapplicable strategies listed separately."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gradc.reporting.data import Missing
 from gradc.terminal.numbers import amount, time
 
 LONGEST = 8.0
-"""A bar is cut where it is as many times as long as that of the best: one slow strategy would make
-all others look alike. The best is the best measured one where there is any."""
+"""Maximum length of a bar relative to the best (measured, if any) one: a single slow strategy would hide the
+differences among the others."""
 
 
 def gradients(found: Explanation | Missing) -> dict[str, Any]:
-    """What the template of the strategies takes."""
+    """Return the variables of the strategies template."""
     if isinstance(found, Missing):
         return {"gradients": None, "measured": False}
     rows = [row for gradient in found.gradients for row in gradient.strategies]
@@ -44,7 +44,7 @@ def _gradient(gradient: GradientReport) -> dict[str, Any]:
 
 
 def _called(op: Source) -> str:
-    """Its name, else its line: a position without the folders."""
+    """Return the op's name, else its position without folders."""
     return op.name or re.split(r"[\\/]", op.position)[-1] or "unnamed"
 
 
@@ -56,7 +56,7 @@ def _facts(gradient: GradientReport) -> Iterator[str]:
 
 
 def _scale(rows: list[StrategyReport]) -> float:
-    """Seconds of a bar of full length."""
+    """Return the seconds of a bar of full length."""
     measured = [row.measured for row in rows if row.measured]
     predicted = [row.predicted for row in rows if row.predicted]
     times = measured + predicted

@@ -1,7 +1,7 @@
-"""What a pass changed: the lines of the module after it, and of the module before it where they went.
+"""Line differences between the module before and after a pass.
 
-Lines are aligned by what they say without the names of values, since passes rename these. A line whose
-operands come from elsewhere than before is a change nevertheless.
+Lines are aligned without value names, as passes rename values. A line whose operands come from elsewhere
+counts as changed.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Mark = Literal["same", "added", "removed"]
 Pair = tuple[int, int]
 
 MOST_COMPARED = 250_000
-"""Lines times lines, or words times words, up to which every one is held against every other one."""
+"""Maximum product of line (or word) counts for a full comparison."""
 
 ALIKE = 0.5
-"""The part of their words that two lines must share for the others to be marked."""
+"""Fraction of words that two lines must share to have their differences marked."""
 
 LEAST_FOLDED = 4
 
@@ -35,7 +35,7 @@ WORD = re.compile(r"%?[\w$.-]+|\s+|.", re.DOTALL)
 
 @dataclass(frozen=True)
 class Part:
-    """A stretch of a line; `changed` tells the words that differ from those of a line like this one."""
+    """Part of a line; `changed` if its words differ from those of the aligned line."""
 
     text: str
     changed: bool
@@ -53,19 +53,19 @@ class Line:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Lines in a row; `folded` are those far from any change."""
+    """Consecutive lines; `folded` if they are far from any change."""
 
     lines: tuple[Line, ...]
     folded: bool
 
 
 def changes(before: ModuleOp | None, after: ModuleOp) -> tuple[Line, ...]:
-    """The lines of both modules, large constants elided; all of them the same without a `before`."""
+    """Return the lines of both modules, without large constants; all unchanged without a `before`."""
     return text_changes(None if before is None else elided(before), elided(after))
 
 
 def text_changes(before: str | None, after: str) -> tuple[Line, ...]:
-    """`changes` for the texts of modules, as `gradc.graph.printing.elided` gives them."""
+    """Compare the texts of modules that `gradc.graph.printing.elided` returns, as `changes` does."""
     new = after.strip().splitlines()
     if before is None:
         return tuple(_plain("same", line) for line in new)
@@ -76,7 +76,7 @@ def text_changes(before: str | None, after: str) -> tuple[Line, ...]:
 
 
 def folded(lines: Sequence[Line], context: int = 3) -> tuple[Stretch, ...]:
-    """The lines in stretches: those further than `context` lines from a change are folded."""
+    """Group the lines; those more than `context` lines from a change are folded."""
     near = [False] * len(lines)
     for index, line in enumerate(lines):
         if line.mark != "same":
@@ -106,15 +106,15 @@ def _plain(mark: Mark, text: str) -> Line:
 
 
 def _kept(old: Sequence[str], new: Sequence[str]) -> list[Pair]:
-    """The lines that are the same in both, in order."""
+    """Return the unchanged lines of both texts, in order."""
     bare_old, bare_new = ([VALUE.sub("%", line) for line in lines] for lines in (old, new))
     pairs = _aligned(bare_old, bare_new)
     return [pair for pair, moved in zip(pairs, _rewired(old, new, pairs), strict=True) if not moved]
 
 
 def _aligned(a: Sequence[str], b: Sequence[str]) -> list[Pair]:
-    """Equal lines, in order: of each stretch those at both ends, then those that occur once in it, between
-    which are stretches again."""
+    """Align equal lines in order (patience diff): those at both ends of each stretch, then those that occur
+    once, recursively between them."""
     found: list[Pair] = []
     stretches = [(0, len(a), 0, len(b))]
     while stretches:
@@ -136,7 +136,7 @@ def _aligned(a: Sequence[str], b: Sequence[str]) -> list[Pair]:
 
 
 def _matched(a: Sequence[str], b: Sequence[str], i: int, i_end: int, j: int, j_end: int) -> Iterator[Pair]:
-    """Equal lines of a stretch in which none occurs once; none if it is too long to be compared."""
+    """Yield equal lines of a stretch without unique lines, unless it is too long."""
     if (i_end - i) * (j_end - j) > MOST_COMPARED:
         return
     for block in SequenceMatcher(None, a[i:i_end], b[j:j_end], autojunk=False).get_matching_blocks():
@@ -144,7 +144,7 @@ def _matched(a: Sequence[str], b: Sequence[str], i: int, i_end: int, j: int, j_e
 
 
 def _anchors(a: Sequence[str], b: Sequence[str], i: int, i_end: int, j: int, j_end: int) -> list[Pair]:
-    """Of the lines that occur once on each side, the most that are in order on both."""
+    """Return the longest increasing sequence of the lines that occur once on each side."""
     once_a, once_b = Counter(a[i:i_end]), Counter(b[j:j_end])
     where = {b[k]: k for k in range(j, j_end) if once_b[b[k]] == 1}
     pairs = [(k, where[a[k]]) for k in range(i, i_end) if once_a[a[k]] == 1 and a[k] in where]
@@ -152,7 +152,7 @@ def _anchors(a: Sequence[str], b: Sequence[str], i: int, i_end: int, j: int, j_e
 
 
 def _increasing(pairs: Sequence[Pair]) -> list[Pair]:
-    """A longest run of pairs whose second numbers increase as the first ones do."""
+    """Return a longest subsequence of pairs that increases in both numbers."""
     tops: list[int] = []
     ends: list[int] = []
     previous: list[int] = []
@@ -172,9 +172,9 @@ def _increasing(pairs: Sequence[Pair]) -> list[Pair]:
 
 
 def _rewired(old: Sequence[str], new: Sequence[str], pairs: Sequence[Pair]) -> Iterator[bool]:
-    """For each pair of lines, whether they read values that are not each other's.
+    """Yield for each pair of lines whether they read different values.
 
-    A value that no line of the other module makes is nobody's: then the line that makes it tells.
+    A value that no line of the other module defines does not count; the line that defines it does.
     """
     forth, back = _renamings(old, new, pairs)
     for i, j in pairs:
@@ -187,7 +187,7 @@ def _rewired(old: Sequence[str], new: Sequence[str], pairs: Sequence[Pair]) -> I
 def _renamings(
     old: Sequence[str], new: Sequence[str], pairs: Sequence[Pair]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The names after of the values that pairs of lines make, and the names before."""
+    """Return the new names of the values that aligned lines define, and the inverse map."""
     forth: dict[str, str] = {}
     for i, j in pairs:
         count = _made(old[i])
@@ -196,7 +196,7 @@ def _renamings(
 
 
 def _made(line: str) -> int:
-    """How many of the values in a line, from the first on, the line makes rather than reads."""
+    """Return how many of the leading values of a line it defines."""
     if line.lstrip().startswith("func.func"):
         return len(VALUE.findall(line))
     makes, equals, _ = line.partition(" = ")
@@ -224,7 +224,7 @@ def _replaced(removed: Sequence[str], added: Sequence[str], renamed: Mapping[str
 
 
 def _same_ops(removed: Sequence[str], added: Sequence[str]) -> Iterator[Pair]:
-    """Each removed line with the next added one that is like it, if there is one."""
+    """Yield each removed line with the next similar added one."""
     by_op: dict[str, list[int]] = {}
     for j, line in enumerate(added):
         by_op.setdefault(_op(line), []).append(j)
@@ -247,7 +247,7 @@ def _op(line: str) -> str:
 
 
 def _marked(old: str, new: str, renamed: Mapping[str, str]) -> tuple[Line, Line]:
-    """Both lines with the words that differ; another name of the same value is no difference."""
+    """Return both lines with differing words marked; a renamed value is not a difference."""
     one, other = WORD.findall(old), WORD.findall(new)
     names = dict(renamed)
     if (count := _made(old)) == _made(new):

@@ -1,4 +1,4 @@
-"""Everything that gradc can say of one graph: compiled under watch, explained, run and verified."""
+"""Collection of a report: the graph compiled with an observer, explained, run and verified."""
 
 from __future__ import annotations
 
@@ -71,20 +71,19 @@ def report(
     of: Names = None,
     straight_through: bool = False,
 ) -> Report:
-    """What gradc does with a graph: `report(graph).save("report.html")`, or as it is in a notebook.
+    """Report on a graph: `report(graph).save("report.html")`, or displayed in a notebook.
 
-    The arguments are those of `gradc.compile`; `shapes` are also those that unknown sizes are run with.
+    The arguments are those of `gradc.compile`; `shapes` also fixes dynamic sizes of the run.
 
-    inputs: name -> array, or the path of an .npz or .safetensors, or several; random ones of the seed
-    otherwise.
+    inputs: name -> array, or one or several paths of .npz or .safetensors files; else random by the seed.
     ep: where it runs, `cpu` or `cuda`. rtol: replaces the bound of every output. run: False runs nothing.
-    measure_peak: measure what this machine can do, if that is not known.
-    wrt: where it or `of` is given, the graph is the gradient that `gradc.vjp` makes of these.
+    measure_peak: measure the peak speed of this machine, unless known.
+    wrt: with this or `of`, the graph is the gradient that `gradc.vjp` returns for them.
     of: as for `gradc.vjp`.
     straight_through: as for `gradc.vjp`.
 
-    A graph that does not compile has a report, too: `failure` says why. Raises GradcError for a source
-    that cannot be read, and UsageError for an argument that makes no sense.
+    A graph that does not compile has a report as well: `failure` is the reason. Raises GradcError for an
+    unreadable source, and UsageError for an invalid argument.
     """
     tuning = TuningRequest(tune, tuning_file, tune_budget, {} if shapes is None else shapes)
     threads = tuning.threads(threads)
@@ -96,7 +95,7 @@ def report(
 
 
 def collect(request: Request, progress: Progress = no_progress) -> Report:
-    """The report of a request; what cannot be had is missing from it, with the reason."""
+    """Return the report of a request; unavailable parts are `Missing` with the reason."""
     tuner = request.tuning.tuner(request.options.resolved(), progress)
     try:
         module = _loaded(request)
@@ -121,7 +120,7 @@ def collect(request: Request, progress: Progress = no_progress) -> Report:
 
 
 def _loaded(request: Request) -> ModuleOp:
-    """The source with its constants. A file of inputs that cannot be read is told before anything is made."""
+    """Return the source with its constants. Unreadable files of inputs raise first."""
     _ = request.arrays
     options = request.options
     module = load_gradient(request.source, request.gradient, options.auto_pad_rule, options.target)
@@ -131,7 +130,7 @@ def _loaded(request: Request) -> ModuleOp:
 
 
 def _without_measuring(tuner: Tuner | None) -> Tuner | None:
-    """For the second look at a graph, of which the first has measured what there is time for."""
+    """Return the tuner without measuring, as the compilation has used up the budget."""
     return None if tuner is None else replace(tuner, measure=None)
 
 
@@ -181,7 +180,7 @@ def _whole(request: Request, compiled: Compiled, watch: Watch, explanation: Expl
 
 
 def _work(explanation: Explanation | Missing) -> int:
-    """The flops of the gradients as far as they are known."""
+    """Return the flops of the gradients, as far as known."""
     if isinstance(explanation, Missing):
         return 0
     return sum(len(gradient.ops) * (gradient.flops or 0) for gradient in explanation.gradients)
@@ -206,7 +205,7 @@ def _kinds(module: ModuleOp) -> Mapping[str, int]:
 
 
 def nodes_by_kind(module: ModuleOp) -> Mapping[str, int]:
-    """The ONNX nodes of a module without its constants, the most frequent first."""
+    """Count the ONNX nodes of a module except constants, the most frequent first."""
     ops = [op for op in module.walk() if isinstance(op, OnnxOp) and not isinstance(op, ConstantOp)]
     return dict(Counter(op.onnx_name() for op in ops).most_common())
 

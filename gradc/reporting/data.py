@@ -1,4 +1,4 @@
-"""What a report knows, free of how it is shown."""
+"""Data of a report, independent of its presentation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Missing:
-    """A part that could not be had, and why."""
+    """An unavailable part, and the reason."""
 
     why: str
 
@@ -39,7 +39,7 @@ NOT_COMPILED = Missing("the graph does not compile")
 
 @dataclass(frozen=True)
 class Remark:
-    """A diagnostic, and the quoted line of the source at which it points, '' where that is not known."""
+    """A diagnostic, and the quoted source line, '' if unknown."""
 
     diagnostic: Diagnostic
     quote: str = ""
@@ -47,7 +47,7 @@ class Remark:
 
 @dataclass(frozen=True)
 class Settings:
-    """What the graph was compiled for, and with; `versions` by package, `machine` in words."""
+    """The target and environment of the compilation; `versions` by package."""
 
     target: str
     opset: int
@@ -59,7 +59,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Model:
-    """The compiled model: its edge, its nodes by kind, bytes of it as a file and of its weights."""
+    """The compiled model: inputs, outputs, node counts, and bytes of the file and its weights."""
 
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
@@ -70,7 +70,7 @@ class Model:
 
 @dataclass(frozen=True)
 class PassRecord:
-    """What a pass took, verification included, and made of the IR; `lines` of one that changed it."""
+    """Result of a pass: seconds including verification, and `lines` if it changed the IR."""
 
     name: str
     seconds: float
@@ -82,7 +82,7 @@ class PassRecord:
 class Array:
     """A tensor of the run that may be an image; `layout` is NCX or NXC.
 
-    `expected` is the reference's, for an output where it is known.
+    `expected` is the reference value of an output, if known.
     """
 
     name: str
@@ -94,7 +94,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Run:
-    """A run and what it is off by. `errors` are those against float64, by output and by op."""
+    """A run and its errors; `errors` are those against float64, per output and op."""
 
     inputs: str
     rows: tuple[OutputError, ...]
@@ -132,7 +132,7 @@ class GradientCheck:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Contents:
-    """What a report says of a graph, however it is shown."""
+    """The contents of a report, independent of its presentation."""
 
     title: str
     repeat: tuple[str, ...]
@@ -145,35 +145,35 @@ class Contents:
     explanation: Explanation | Missing
     run: Run | Missing
     exit_code: int = 0
-    """What `gradc report` ends with: 1 where a check failed, else that of `gradc compile`."""
+    """Exit code of `gradc report`: 1 if a check failed, else that of `gradc compile`."""
 
     source: ModuleOp | None = field(default=None, repr=False)
     result: ModuleOp | None = field(default=None, repr=False)
     also: tuple[Remark, ...] = ()
-    """What else is wrong with a graph that does not compile, besides `failure`."""
+    """Further errors of a graph that does not compile, after `failure`."""
 
     compiled: Compiled | None = field(default=None, repr=False)
     check: GradientCheck | Missing | None = None
-    """The check of a gradient; None for a graph that is no gradient."""
+    """The gradient check; None for a graph that is not a gradient."""
 
     @property
     def ok(self) -> bool:
-        """It compiled, and what was verified is right."""
+        """True if the graph compiled and verification found no error."""
         return self.failure is None and not self.is_wrong
 
     @property
     def is_wrong(self) -> bool:
-        """Whether verification or the check of the gradient failed."""
+        """True if verification or the gradient check failed."""
         return any(isinstance(part, Run | GradientCheck) and not part.ok for part in (self.run, self.check))
 
     @property
     def failures(self) -> tuple[Remark, ...]:
-        """All that is wrong with a graph that does not compile."""
+        """All errors of a graph that does not compile."""
         return () if self.failure is None else (self.failure, *self.also)
 
     @property
     def verdict(self) -> str:
-        """In a few words: whether it compiled, was run, and is right."""
+        """Summary: whether the graph compiled, ran, and is correct."""
         if self.failure is not None:
             return "does not compile"
         if isinstance(self.run, Missing):
@@ -195,7 +195,7 @@ def _counted(count: int, word: str) -> str:
 
 
 def as_json(report: Contents) -> str:
-    """All but the modules and the values of tensors; a part that is missing is `{"missing": why}`."""
+    """Return everything except modules and tensor values; a missing part is `{"missing": why}`."""
     found = {
         "title": report.title,
         "ok": report.ok,

@@ -1,4 +1,4 @@
-"""The pictures of a report: graphs before and after, and gradients as images."""
+"""Pictures of a report: graphs before and after, and gradients as images."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_ARRAYS = 12
 
 
 def pictures(report: Contents) -> list[dict[str, Any]]:
-    """The source and the model; `svg`, or `why` there is none."""
+    """Return the pictures of source and model, each with `svg`, or `why` there is none."""
     sides = (("before", "Source", report.source), ("after", "Model", report.result))
     wrong = [failure.diagnostic for failure in report.failures]
     return [{"id": name, "title": title} | _picture(module, name, wrong) for name, title, module in sides]
@@ -42,7 +42,7 @@ def _picture(module: ModuleOp | None, name: str, wrong: Sequence[Diagnostic]) ->
 
 
 def _is_culprit(op: Operation, wrong: Sequence[Diagnostic]) -> bool:
-    """Whether an op was not understood, or is one that an error is about."""
+    """Return whether an op is unknown or the subject of an error."""
     if is_opaque(op):
         return True
     place, subject = position_of(op), subject_of(op)
@@ -50,7 +50,7 @@ def _is_culprit(op: Operation, wrong: Sequence[Diagnostic]) -> bool:
 
 
 def images(report: Contents) -> tuple[list[dict[str, Any]], str]:
-    """The gradients that are images, and what outputs are off by; and why others are none."""
+    """Return heat maps of the image-like gradients and their errors, and the reasons for missing ones."""
     if isinstance(report.run, Missing):
         return [], report.run.why
     try:
@@ -67,7 +67,7 @@ def images(report: Contents) -> tuple[list[dict[str, Any]], str]:
 
 
 def _maps(array: Array) -> Iterator[tuple[str, str, HeatMap | NoMap]]:
-    """What is shown, of which tensor, and how."""
+    """Yield the role, name and heat map of an array and of its error."""
     yield array.role, array.name, heat_map(array.values, array.layout)
     if array.expected is not None:
         yield "error of", array.name, error_map(array.values, array.expected, array.layout)

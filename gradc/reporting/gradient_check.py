@@ -1,4 +1,4 @@
-"""The check of the gradient that a report is of."""
+"""Gradient check of a report."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from gradc.reporting.request import Request
 
 
 def gradient_check(request: Request) -> GradientCheck | Missing | None:
-    """Return the outcome that `gradc grad` has of the same request; None for a graph that is no gradient."""
+    """Return the outcome of `gradc grad` for the same request; None for a graph that is not a gradient."""
     source, asked = request.source, request.gradient
     if isinstance(source, Source) and source.gradient is not None:
         source, asked = replace(source, gradient=None), source.gradient
     if asked is None:
         return None
     if not request.run:
-        return Missing("nothing was run, as was asked for")
+        return Missing("nothing was run, as requested")
     try:
         module = load(source, request.options.auto_pad_rule, for_gradients=())
         return GradientCheck(gradient_of(module, asked, request.options, request.constants).proof)

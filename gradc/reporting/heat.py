@@ -1,7 +1,7 @@
-"""A gradient as a heat map: where on the image it is large.
+"""Heat maps of gradients.
 
-One channel is shown with its signs, several by the largest magnitude among them. Colours end at the
-percentile `PERCENTILE` of the magnitudes, so that a few outliers do not make all the rest dark.
+One channel is shown with signs, several by their largest magnitude. Colors end at the percentile `PERCENTILE`
+of the magnitudes, so that a few outliers do not darken the rest.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from gradc.base.extras import install
 
 PERCENTILE = 99.5
 SMALLEST = 4
-"""Values along an axis that make an image."""
+"""Minimum values along an axis of an image."""
 
 LARGEST = 512
-"""Pixels along an axis; of a larger image, each pixel is the largest of several values."""
+"""Maximum pixels along an axis; a pixel of a larger image is the largest of several values."""
 
 MOST_ROWS = 64
-"""Channels of a signal that are shown as a row each."""
+"""Channels of a signal that are shown as one row each."""
 
 MAGNITUDES = "#440154 #472d7b #3b528b #2c728e #21918c #28ae80 #5ec962 #addc30 #fde725"
 ERRORS = "#000004 #210c4a #57106e #8a226a #bc3754 #e45a31 #f98e09 #f9cb35 #fcffa4"
 SIGNED = "#053061 #2166ac #4393c3 #92c5de #f7f7f7 #f4a582 #d6604d #b2182b #67001f"
 NOT_FINITE = "#ff00ff"
 LEVELS = 255
-"""Colours of a map; the 256th is NOT_FINITE."""
+"""Colors of a map; the 256th is NOT_FINITE."""
 
 
 @dataclass(frozen=True)
 class HeatMap:
-    """`image` is a PNG as a data URI of width x height pixels, to be scaled without smoothing.
+    """`image` is a PNG data URI of width x height pixels, to be scaled without smoothing.
 
-    Colours go from `low` to `high`, as the CSS gradient `colours` does; `largest` is the largest finite
-    magnitude. `caption` says what of the array is shown, `note` what is wrong with it, or nothing.
+    Colors range from `low` to `high`, as the CSS gradient `colours`; `largest` is the largest finite
+    magnitude. `caption` describes the shown part of the array, `note` its defects, if any.
     """
 
     image: str
@@ -57,26 +57,26 @@ class HeatMap:
 
 @dataclass(frozen=True)
 class NoMap:
-    """Why an array has no heat map."""
+    """Reason why an array has no heat map."""
 
     reason: str
 
 
 def check_available() -> None:
-    """Raises UsageError without Pillow."""
+    """Raise UsageError without Pillow."""
     _pillow()
 
 
 def heat_map(array: np.ndarray, layout: str = "NCX") -> HeatMap | NoMap:
-    """The map of a gradient of `layout` NCX or NXC with 1 to 3 spatial axes, of any float dtype.
+    """Return the heat map of a float gradient in `layout` NCX or NXC with 1 to 3 spatial axes.
 
-    Of the first item of the batch; of a volume, the slice in the middle of its first spatial axis.
+    It shows the first batch item; of a volume, the middle slice of the first spatial axis.
     """
     return _map(array, layout, None)
 
 
 def error_map(got: np.ndarray, reference: np.ndarray, layout: str = "NCX") -> HeatMap | NoMap:
-    """The map of |got - reference|, two arrays of one shape. Where both are inf or NaN alike, it is 0."""
+    """Return the heat map of |got - reference|, 0 where both are the same inf or both NaN."""
     if got.shape != reference.shape:
         return NoMap(f"the shapes differ: {_sizes(got.shape)} and {_sizes(reference.shape)}")
     one, other = (array.astype(np.float64) for array in (got, reference))
@@ -88,7 +88,7 @@ def error_map(got: np.ndarray, reference: np.ndarray, layout: str = "NCX") -> He
 
 @dataclass(frozen=True)
 class _Plane:
-    """Rows and columns of values, with their signs or without, and what they are in words."""
+    """Values by row and column, whether they are signed, and their description."""
 
     values: np.ndarray
     signed: bool
@@ -155,12 +155,12 @@ def _plane(array: np.ndarray, layout: str) -> _Plane:
 
 
 def _height(length: int) -> int:
-    """The rows, all the same, in which a signal can be seen."""
+    """Return the number of equal rows in which a signal is visible."""
     return max(1, min(length, LARGEST) // 16)
 
 
 def _pooled(plane: _Plane) -> _Plane:
-    """Not larger than LARGEST: of each block of values the one of largest magnitude."""
+    """Reduce to at most LARGEST rows and columns: the value of largest magnitude per block."""
     rows, columns = plane.values.shape
     down, across = -(-rows // LARGEST), -(-columns // LARGEST)
     if down == across == 1:
@@ -175,7 +175,7 @@ def _pooled(plane: _Plane) -> _Plane:
 
 
 def _bound(magnitudes: np.ndarray) -> float:
-    """Where the colours end: the percentile, or the largest value where that is nothing."""
+    """Return the end of the color scale: the percentile, or the maximum if that is 0."""
     if not magnitudes.size:
         return 0.0
     return float(np.percentile(magnitudes, PERCENTILE, method="higher")) or float(magnitudes.max())
@@ -195,7 +195,7 @@ def _png(values: np.ndarray, low: float, high: float, stops: Sequence[str]) -> s
 
 
 def _indices(values: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Which colour of the palette each value has."""
+    """Return the palette index of each value."""
     finite = np.isfinite(values)
     clipped = np.clip(np.where(finite, values, low), low, high)
     scaled = (clipped - low) / (high - low) if high > low else np.zeros_like(clipped)

@@ -1,4 +1,4 @@
-"""A report as a page: one HTML file with its styles, scripts and pictures in it."""
+"""A report as one HTML file with embedded styles, scripts and pictures."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SECTIONS = (
 
 
 def page(report: Contents) -> str:
-    """The HTML. Raises UnsupportedError where the packages of the extra `report` are not installed."""
+    """Return the HTML. Raises UnsupportedError without the packages of the extra `report`."""
     environment = _environment()
     style = _asset(DRAWING, "tokens.css") + _asset(PACKAGE, "page.css") + _asset(DRAWING, "viewer.css")
     script = _asset(DRAWING, "viewer.js") + _asset(PACKAGE, "page.js")
@@ -67,7 +67,7 @@ def page(report: Contents) -> str:
 
 
 def _says_something(report: Contents, section: str) -> bool:
-    """A graph that does not compile has fewer sections; where nothing ran there is one reason, not two."""
+    """Return whether a section has content, and no other section has the same reason for missing it."""
     match section:
         case "remarks":
             return report.failure is None
@@ -86,7 +86,7 @@ def _says_something(report: Contents, section: str) -> bool:
 
 
 def check_available() -> None:
-    """Raise UnsupportedError, with the remedy, unless pages can be made."""
+    """Raise UnsupportedError with the remedy if pages cannot be made."""
     _environment()
 
 
@@ -108,7 +108,7 @@ def _environment() -> Any:
 
 
 def _visible(value: Any) -> Any:
-    """Names from files with what does not show, or turns the text around, made visible."""
+    """Escape invisible and bidirectional characters in names from files."""
     if type(value) is not str:
         return value
     return "\n".join(map(printable, value.split("\n")))
@@ -119,7 +119,7 @@ def _asset(package: str, name: str) -> str:
 
 
 def _policy(script: str) -> str:
-    """What the page may do: run its own script, and show pictures that are in it."""
+    """Return the content security policy: the page's own script, and embedded pictures only."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
 
@@ -138,7 +138,7 @@ def _lede(report: Contents) -> str:
 
 @dataclass(frozen=True)
 class Tile:
-    """A number at the head of the page; `mood` is good, bad or ''."""
+    """A number at the top of the page; `mood` is good, bad or ''."""
 
     name: str
     value: str
@@ -168,9 +168,9 @@ def _tiles(report: Contents) -> Iterator[Tile]:
 
 
 def _time(report: Contents) -> Iterator[Tile]:
-    """The sum over the gradients of what the chosen strategies take, measured where all were.
+    """Yield the total time of the chosen strategies, measured if all of them were.
 
-    The nodes between them and what the runtime takes for a call are not in it.
+    It excludes the nodes between gradients and the overhead of a call.
     """
     assert not isinstance(report.explanation, Missing)
     chosen = [
@@ -228,7 +228,7 @@ def _pass(record: PassRecord) -> dict[str, Any]:
 
 
 def _stretches(lines: Sequence[Line]) -> Sequence[Stretch]:
-    """The source is shown whole: there is nothing before it that it could be like."""
+    """Fold the lines of a pass; the source is shown in full, as nothing precedes it."""
     if all(line.mark == "same" for line in lines):
         return [Stretch(tuple(lines), folded=False)] if lines else []
     return folded(lines)

@@ -1,4 +1,4 @@
-"""The lines of the source at which diagnostics point."""
+"""Source lines of diagnostics."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ STDIN = "<stdin>"
 
 
 def pointed(request: Request, diagnostic: Diagnostic) -> Remark:
-    """The diagnostic with its line.
+    """Return the diagnostic with its source line.
 
-    Only of a file that the request names, or of the code that built a graph: a text may claim to come
-    from any file, and a report is for showing around.
+    Only files that the request names, or code that built the graph, are quoted: a text may claim to come from
+    any file, and reports are shared.
     """
     position = diagnostic.position
     ours = [STDIN if file == "-" else file for file in request.files]

@@ -1,4 +1,4 @@
-"""A report that can be shown."""
+"""A report with its page."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from gradc.reporting.data import Contents
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report(Contents):
-    """What gradc did with a graph; each part that could not be had says why.
+    """Report on the compilation of a graph; missing parts have a reason.
 
-    `failure` is why the graph does not compile. `source` and `result` are the modules before and after
-    the pipeline, `compiled` what can be saved and run.
+    `failure` is the error of a graph that does not compile. `source` and `result` are the modules before and
+    after the pipeline, `compiled` the model to save and run.
     """
 
     def save(self, path: StrPath) -> None:
-        """Write the page, whole or not at all. UnsupportedError without the `report` extra."""
+        """Write the page atomically. Raises UnsupportedError without the `report` extra."""
         write_whole(arguments.path("path", path), self.html().encode())
 
     def html(self) -> str:
-        """The page: one file that needs no other."""
+        """Return the page, one self-contained HTML file."""
         from gradc.reporting.page import page
 
         return page(self)

@@ -1,4 +1,4 @@
-"""What a report is asked for, and how it is spelled on a command line."""
+"""Request of a report, and the commands that reproduce it."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from gradc.runtime.session import checked_ep
 from gradc.tuning.request import BUDGET, TuningRequest
 
 FLAGS = ("target", "opset", "strategy", "auto_pad_rule", "strict", "threads", "strict_ieee")
-"""The options of a compilation that every command takes."""
+"""Compile options that every command takes."""
 
 NOT_OF_GRADIENTS = ("strategy", "auto_pad_rule", "strict")
-"""Those of them that `gradc.vjp` does not take."""
+"""Compile options that `gradc.vjp` does not take."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A source, what it is compiled with, and what it is run on: `inputs`, else random ones of a seed.
+    """A source, how to compile it, and its `inputs`, by default random ones of a seed.
 
-    `constants` and `inputs` are mappings from names to arrays, or paths of files of arrays. Without `run`
-    nothing is run; `measure_peak` measures what this machine can do, if that is not known. With `gradient`
-    it is of that gradient of the source.
+    `constants` and `inputs` map names to arrays, or are paths of files of arrays. Without `run` nothing is
+    run; `measure_peak` measures the peak speed of this machine, unless known. With `gradient` the report is
+    about that gradient of the source.
     """
 
     source: Any
@@ -48,7 +48,7 @@ class Request:
     gradient: GradientRequest | None = None
 
     def __post_init__(self) -> None:
-        """Raises UsageError for values that make no sense."""
+        """Raise UsageError for invalid values."""
         checked = {
             "seed": arguments.whole("seed", self.seed),
             "ep": None if self.ep is None else checked_ep(self.ep),
@@ -63,7 +63,7 @@ class Request:
 
     @cached_property
     def arrays(self) -> Mapping[str, np.ndarray] | None:
-        """The inputs, read once; None for random ones. Raises GradcError for a file that is no good."""
+        """The inputs, read once; None for random ones. Raises GradcError for an invalid file."""
         if self.inputs is None or isinstance(self.inputs, Mapping):
             return self.inputs
         return read_files(self.inputs)
@@ -74,7 +74,7 @@ class Request:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """What is read; nothing of a graph that is there."""
+        """The files that are read; none for a graph in memory."""
         given = self.source.files if isinstance(self.source, Source) else self.source
         if isinstance(given, str | os.PathLike):
             return (os.fspath(given),)
@@ -87,7 +87,7 @@ class Request:
         return ", ".join("stdin" if file == "-" else os.path.basename(file) for file in self.files)
 
     def commands(self) -> tuple[str, ...]:
-        """What to type to see it again: shell commands for a file, Python for anything else."""
+        """Return what reproduces the report: shell commands for a file, else Python."""
         return self._shell(self.files) if self.files else self._python()
 
     def _shell(self, files: Sequence[str]) -> tuple[str, ...]:
@@ -149,7 +149,7 @@ class Request:
 
     @property
     def _tuning(self) -> dict[str, Any]:
-        """Nothing where no measurement is asked for: a budget is then for nothing."""
+        """Options of tuning; none without measurements, as a budget alone has no effect."""
         asked = self.tuning
         if not asked.tune and asked.file is None:
             return {}
@@ -178,7 +178,7 @@ def _call(given: Mapping[str, Any]) -> str:
 
 
 def _file(given: Any) -> Any:
-    """A path, or a name for arrays that have none."""
+    """Return a path, or a placeholder name for arrays in memory."""
     if isinstance(given, list | tuple):
         return [_file(path) for path in given]
     return os.fspath(given) if isinstance(given, str | os.PathLike) else "arrays.npz"

@@ -1,4 +1,4 @@
-"""The part of a report that runs the model: what is off by how much, and what may be an image."""
+"""Run of the model for a report: errors, and tensors that may be images."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from gradc.terminal.numbers import amount, size
 MOST_OPS = 60
 MOST_FLOPS = 5 * 10**9
 MOST_WEIGHTS = 2**26
-"""Gradients of a graph, their work, and bytes of weights, up to which each is also held against float64 by
-itself: that takes the numpy reference several times as long as the outputs alone, and twice the memory."""
+"""Limits up to which each gradient is also compared with float64: gradients, their flops, bytes of weights.
+That takes several times as long as the outputs alone, and twice the memory."""
 
 GRADIENTS = ("diff_dst", "grads", "grad_out")
-"""What ops call the gradient that they are given."""
+"""Port names of incoming gradients."""
 
 LAYOUTS = {"NCX": "NCX", "NCHW": "NCX", "NXC": "NXC", "NHWC": "NXC"}
 
 
 def run(compiled: Compiled, request: Request, work: int) -> Run | Missing:
-    """The run; what the machine or the graph lacks is the reason why there is none.
+    """Run and verify the model; a limit of the machine or the graph gives `Missing` with the reason.
 
-    `work` is the flops of the graph as far as they are known.
+    `work` is the flops of the graph, as far as known.
     """
     if not request.run:
-        return Missing("nothing was run, as was asked for")
+        return Missing("nothing was run, as requested")
     try:
         return _run(compiled, request, work)
     except GradcError as error:
@@ -63,18 +63,18 @@ def _run(compiled: Compiled, request: Request, work: int) -> Run:
 
 
 def _too_much(compiled: Compiled, work: int) -> str:
-    """Why each op is not held against float64; '' if it is."""
+    """Return the reason not to compare each op with float64; '' to compare."""
     count = sum(isinstance(op, DocumentedOp) for op in compiled.source.walk())
     if count > MOST_OPS:
-        return f"{count} gradients, more than the {MOST_OPS} up to which each is held against float64"
+        return f"{count} gradients, more than the {MOST_OPS} up to which each is compared with float64"
     if (weights := compiled.parts.weight_bytes) > MOST_WEIGHTS:
         given, most = (" ".join(size(count)) for count in (weights, MOST_WEIGHTS))
-        known = f"weights of {given}, more than the {most} up to which all is held against float64"
+        known = f"weights of {given}, more than the {most} up to which all is compared with float64"
         return f"{known}; gradc verify --report does that"
     if work > MOST_FLOPS:
         flops = f"{amount(work)}flop, more than the {amount(MOST_FLOPS)}flop"
         return (
-            f"gradients of {flops} up to which each is held against float64; gradc verify --report does that"
+            f"gradients of {flops} up to which each is compared with float64; gradc verify --report does that"
         )
     return ""
 
@@ -92,7 +92,7 @@ def _inputs(compiled: Compiled, request: Request) -> Mapping[str, np.ndarray]:
 
 
 def _given(compiled: Compiled, fed: Mapping[str, Any]) -> Iterator[Array]:
-    """The inputs that are gradients; weights are no images, and of images only the sizes matter."""
+    """Yield the inputs that are gradients; weights are not images, and forward inputs matter only by size."""
     function = entry.entry_function(compiled.source)
     arrays = in_order(compiled.source, compiled.inputs, fed)
     for name, argument, array in zip(entry.input_names(function), function.args, arrays, strict=True):

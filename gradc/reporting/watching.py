@@ -1,4 +1,4 @@
-"""What each pass made of the IR, written down while the pipeline runs."""
+"""Observer that records the effect of each pass on the IR."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gradc.reporting.changes import changes
 from gradc.reporting.data import Missing, PassRecord
 
 LARGEST = 2500
-"""Ops of a module up to which its text goes into a report."""
+"""Maximum ops of a module whose text is shown in a report."""
 
 
 @dataclass
 class Watch:
-    """An observer. `records` has the source first, as a pass that is called READ and took no time."""
+    """An observer. The first of its `records` is the source, as a pass READ that took no time."""
 
     records: list[PassRecord] = field(default_factory=list)
     before: ModuleOp | None = None

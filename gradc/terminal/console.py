@@ -1,4 +1,4 @@
-"""What a stream is: a person's terminal, with a width and colours, or a pipe. Each stream by itself."""
+"""Properties of a stream: a terminal with width and colors, or a pipe; each stream has its own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 WIDTH = 280
-"""Columns of a pipe: nothing is wrapped or cut below that."""
+"""Columns of a pipe; shorter lines are neither wrapped nor cut."""
 
 
 def is_terminal(stream: TextIO | None) -> bool:
@@ -20,12 +20,12 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def has_style(stream: TextIO | None) -> bool:
-    """Whether colours may be asked for; rich goes by NO_COLOR and TERM then."""
+    """Return whether a stream takes colors; rich then obeys NO_COLOR and TERM."""
     return stream is not None and (is_terminal(stream) or bool(os.environ.get("FORCE_COLOR")))
 
 
 def console(stream: TextIO | None) -> Console:
-    """What writes to a stream: as wide as the terminal, or WIDTH; text is taken as it is."""
+    """Return a rich console as wide as the terminal, or WIDTH; text is not interpreted as markup."""
     from rich.console import Console
 
     width = None if is_terminal(stream) else WIDTH
@@ -33,5 +33,5 @@ def console(stream: TextIO | None) -> Console:
 
 
 def width_of(stream: TextIO | None) -> int:
-    """Columns."""
+    """Return the number of columns."""
     return console(stream).width if is_terminal(stream) else WIDTH

@@ -1,7 +1,7 @@
-"""What gradc says on stderr: errors, remarks and notes, as text for people or as JSON for programs.
+"""Messages on stderr: errors, remarks and notes, as text for people or JSON for programs.
 
-Text is the diagnostic's line and the quoted line of the source below it, with colours on a terminal.
-JSON (`--diagnostics json`) is one object a line, always with the same keys.
+Text is the diagnostic's line and the quoted source line below it, in color on a terminal. JSON
+(`--diagnostics json`) is one object per line, always with the same keys.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 
 
 def form_of(arguments: Sequence[str]) -> str:
-    """The form that a command line asks for. It is looked for before options are read: those may be wrong."""
+    """Return the format that a command line requests, before other options are parsed or rejected."""
     asked = f"{OPTION}={JSON}" in arguments or (OPTION, JSON) in pairwise(arguments)
     return JSON if asked else TEXT
 
 
 @contextmanager
 def speaking(form: str) -> Iterator[None]:
-    """All that is said in this context has that form."""
+    """Use a format for the messages of this context."""
     with during(_form, form):
         yield
 
 
 @contextmanager
 def keeping_quiet() -> Iterator[None]:
-    """In this context only errors are said, and what was asked for."""
+    """Print only errors and requested results in this context."""
     token = _quiet.set(True)
     try:
         yield
@@ -72,7 +72,7 @@ def is_json() -> bool:
 
 
 def note(text: str) -> None:
-    """What is no diagnostic, and was asked for: measurements, checks, what was done."""
+    """Print a requested text that is not a diagnostic: measurements, checks, results."""
     if is_json():
         _write(_object("note", text))
     else:
@@ -80,31 +80,31 @@ def note(text: str) -> None:
 
 
 def mention(text: str) -> None:
-    """What is no diagnostic, and nobody asked for."""
+    """Print a text that is neither a diagnostic nor requested, unless `--quiet` is given."""
     if not is_quiet():
         note(text)
 
 
 def wrote(path: str | os.PathLike[str], about: str) -> None:
-    """Report a file that a command has written: one line, in a pipe as well."""
+    """Report a file that a command has written, in one line."""
     from dialects.support.diagnostics import printable
 
     mention(f"wrote {printable(os.fspath(path))}: {about}")
 
 
 def reports() -> bool:
-    """Whether somebody watches who is to be told what was done."""
+    """Return whether a person watches a terminal and wants to see progress."""
     return is_terminal(sys.stderr) and not is_json() and not is_quiet()
 
 
 def report(text: str) -> None:
-    """What was done, for a person who watches: nothing in a pipe."""
+    """Print a summary for a person at a terminal; nothing in a pipe."""
     if reports():
         _write(text)
 
 
 def tell(*diagnostics: Diagnostic) -> None:
-    """Remarks and warnings. Those in a row on one place share the quoted line."""
+    """Print remarks and warnings. Consecutive ones with one position share the quoted line."""
     if is_quiet():
         return
     for said, following in pairwise((*diagnostics, None)):
@@ -117,7 +117,7 @@ def tell(*diagnostics: Diagnostic) -> None:
 
 
 def fail(error: BaseException, exit_code: int) -> None:
-    """The error that ends the command; `Diagnostic`s have a place, other errors are their text."""
+    """Print the error that ends the command; only `Diagnostic`s have positions."""
     diagnostics: Sequence[Diagnostic] = getattr(error, "diagnostics", ())
     if not diagnostics:
         fail_with(str(error), exit_code)
@@ -129,7 +129,7 @@ def fail(error: BaseException, exit_code: int) -> None:
 
 
 def fail_with(text: str, exit_code: int) -> None:
-    """`text` as a line of its own that begins with the severity."""
+    """Print `text`, a line that begins with its severity, as the error that ends the command."""
     if is_json():
         _write(_object("error", text.removeprefix("error: "), exit_code))
     else:
@@ -149,7 +149,7 @@ def _of_diagnostic(diagnostic: Diagnostic, exit_code: int | None) -> str:
 
 
 def _object(severity: str, message: str, exit_code: int | None = None) -> str:
-    """The same keys for what is no Diagnostic; there may be none of its class, which takes time to load."""
+    """Return the JSON of a message without importing Diagnostic, which takes time to load."""
     unknown = dict.fromkeys(("subject", "file", "line", "column"))
     return json.dumps({"severity": severity, "message": message, **unknown, "exit_code": exit_code})
 
@@ -195,7 +195,7 @@ def _write(text: str) -> None:
 
 
 def _before_writing() -> None:
-    """A bar that is shown would be written across."""
+    """Hide the progress bar, which the message would overwrite."""
     from gradc.terminal.progress import hide
 
     hide()

@@ -1,4 +1,4 @@
-"""The quoted line of a source as a note on the error that is about it, for tracebacks and notebooks."""
+"""Quoted source lines as notes on errors, for tracebacks and notebooks."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ WIDTH = 100
 
 @contextmanager
 def quoting_errors() -> Iterator[None]:
-    """A GradcError from within has the line that it is about as its note, where that can be read.
+    """Add the source lines of a GradcError raised within as its note, if they can be read.
 
-    Its text stays the diagnostic alone.
+    The error's text remains the diagnostic.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Human-readable numbers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from math import isfinite
 
 
 def number(value: float) -> str:
-    """Three digits; a power of ten for what is very small or large."""
+    """Format three digits, very small or large numbers with a power of ten."""
     if not isfinite(value):
         return str(value).replace("inf", "∞")
     text = f"{value:.3g}"
@@ -18,7 +18,7 @@ def number(value: float) -> str:
 
 
 def time(seconds: float) -> str:
-    """In the unit that leaves one to three digits before the point."""
+    """Format seconds in the unit that leaves one to three digits before the point."""
     for unit, factor in (("s", 1.0), ("ms", 1e-3)):
         if seconds >= factor:
             return f"{seconds / factor:.3g} {unit}"
@@ -26,7 +26,7 @@ def time(seconds: float) -> str:
 
 
 def size(count: int) -> tuple[str, str]:
-    """Bytes, as a number and its unit."""
+    """Return a number of bytes in a suitable unit, and that unit."""
     for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if count >= factor:
             return f"{count / factor:.3g}", unit
@@ -34,12 +34,12 @@ def size(count: int) -> tuple[str, str]:
 
 
 def in_words(count: int) -> str:
-    """Bytes with their unit: `13.4 MB`."""
+    """Format a number of bytes with its unit: `13.4 MB`."""
     return " ".join(size(count))
 
 
 def amount(count: float) -> str:
-    """With the prefix that leaves one to three digits before the point: `1.23 G`."""
+    """Format a number with a prefix: `1.23 G`."""
     for prefix, unit in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if count >= unit:
             return f"{count / unit:.3g} {prefix}"

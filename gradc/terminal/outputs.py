@@ -11,7 +11,7 @@ STDOUT = "-"
 
 
 def write_output(path: str, content: bytes, kind: str) -> None:
-    """Write `content` to a file, whole or not at all, and report it; to stdout for `-`."""
+    """Write `content` to a file atomically and report it, or to stdout for `-`."""
     if path == STDOUT:
         write_stdout(content)
         return

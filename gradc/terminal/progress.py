@@ -1,12 +1,11 @@
-"""A bar on stderr for what takes long, for people only: on a terminal, after a second, gone at the end.
+"""Progress bar on stderr: on terminals only, after a second, erased at the end.
 
     with progress.bar():
         ...
             progress.show(3, 20, "what is being done")
 
-Whoever does the work calls `show`, wherever it is; without a bar that is nothing. The bar is drawn in
-those calls, and once when the second is over: a thread that keeps drawing would take time from what is
-measured.
+Workers call `show` at any depth; without a bar it does nothing. The bar is drawn in those calls, and once
+when the second is over: a drawing thread would disturb measurements.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 Show = Callable[[int, int, str], None]
-"""Called with how much is done, of how much, and what comes next."""
+"""Callback with the steps done, their total, and the next step."""
 
 PATIENCE = 1.0
-"""Seconds before a bar appears: what is done by then needs none."""
+"""Seconds before a bar appears."""
 
 INTERVAL = 0.1
-"""Seconds between drawings, at least."""
+"""Minimum seconds between drawings."""
 
 
 class Bar:
-    """Drawn when `show` is called, not more often than people can see."""
+    """A progress bar, drawn when `show` is called, at a limited rate."""
 
     def __init__(self, stream: TextIO, patience: float = PATIENCE):
         self._stream = stream
@@ -56,7 +55,7 @@ class Bar:
 
     def _draw(self) -> None:
         with self._lock:
-            # read in here: what was told before `close` must not be drawn after it
+            # read under the lock: nothing may be drawn after `close`
             done, total, what = self._told
             if total <= 0:
                 return
@@ -71,14 +70,14 @@ class Bar:
             self._drawn.refresh()
 
     def hide(self) -> None:
-        """Erase it; the next `show` draws it again."""
+        """Erase the bar; the next `show` draws it again."""
         with self._lock:
             if self._drawn is not None:
                 self._drawn.stop()
                 self._drawn = None
 
     def close(self) -> None:
-        """Erase it for good."""
+        """Erase the bar for good."""
         self._timer.cancel()
         self._told = (0, 0, "")
         self.hide()
@@ -97,7 +96,7 @@ def _drawing(stream: TextIO) -> Progress:
         transient=True,
         auto_refresh=False,
         expand=True,
-        # what else is written to the terminal calls `hide` first
+        # other writers to the terminal call `hide` first
         redirect_stdout=False,
         redirect_stderr=False,
     )
@@ -108,9 +107,9 @@ _bar: ContextVar[Bar | None] = ContextVar("bar", default=None)
 
 @contextmanager
 def bar(patience: float = PATIENCE) -> Iterator[Show]:
-    """Show progress on stderr while the context lasts, and leave nothing behind; silent in a pipe.
+    """Show progress on stderr within the context; silent in a pipe.
 
-    It yields `show`, for those who take a callback. Within another bar it is that one.
+    Yields `show`. Within another bar, that bar is used.
     """
     if _bar.get() is not None or sys.stderr is None or not is_terminal(sys.stderr):
         yield show
@@ -120,14 +119,14 @@ def bar(patience: float = PATIENCE) -> Iterator[Show]:
 
 
 def show(done: int, total: int, what: str) -> None:
-    """Tell the bar, if there is one, how much is done of `total`, and what comes next."""
+    """Report progress to the bar, if there is one."""
     current = _bar.get()
     if current is not None:
         current.show(done, total, what)
 
 
 def hide() -> None:
-    """Erase the bar, if there is one, before something else is written to the terminal."""
+    """Erase the bar, if there is one, before other output on the terminal."""
     current = _bar.get()
     if current is not None:
         current.hide()

@@ -1,4 +1,4 @@
-"""The line that a diagnostic is about, as compilers show it: its number, the text, a caret below.
+"""Quotation of the source line of a diagnostic: number, text, and a caret below.
 
 13 |     "auto_pad": {"type": "string", "value": "same"},
    |                                             ^~~~~~
@@ -18,10 +18,10 @@ from dialects.support.diagnostics import Diagnostic, Position, printable
 from gradc.files.reading import KEPT, PATHS, QUOTABLE
 
 FOLLOWING = 3
-"""Lines shown after one that ends with the bracket that is meant: what it opens is meant as well."""
+"""Lines shown after one that ends with the marked bracket, whose content is meant as well."""
 
 GUTTER = 8
-"""Columns before the text for numbers of up to five digits."""
+"""Columns before the text, for line numbers of up to five digits."""
 
 TAB = "    "
 CUT = "..."
@@ -31,9 +31,9 @@ _BRACKET = re.compile(r"[\[{(]\s*")
 
 
 def quote(diagnostic: Diagnostic, width: int) -> str:
-    """The quoted line and the caret, each in up to `width` columns; '' where the line cannot be had.
+    """Return the quoted line and the caret, each in up to `width` columns; '' if the line is unavailable.
 
-    After a line that ends with the bracket that is meant come the next few.
+    If the line ends with the marked bracket, the next few lines follow.
     """
     place = diagnostic.position
     lines = _lines(place) if place else ()
@@ -53,7 +53,7 @@ def _row(number: int | None, text: str) -> str:
 
 
 def _marked(line: str, place: Position, room: int) -> tuple[str, str]:
-    """The part of a line that fits around a place in it, and the caret under that."""
+    """Return the part of a line around a position that fits, and the caret below it."""
     start, end = _extent(line, place)
     first, last = _window(line, start, room)
     before = (CUT if first else "") + _escaped(line[first:start])
@@ -63,7 +63,7 @@ def _marked(line: str, place: Position, room: int) -> tuple[str, str]:
 
 
 def _extent(line: str, place: Position) -> tuple[int, int]:
-    """Where what is meant begins and ends; a place in Python is the whole line."""
+    """Return the start and end of the marked token, or of the whole line for Python sources."""
     if _is_python(place.file):
         return len(line) - len(line.lstrip()), len(line.rstrip())
     start = min(place.column - 1, len(line))
@@ -72,7 +72,7 @@ def _extent(line: str, place: Position) -> tuple[int, int]:
 
 
 def _window(line: str, start: int, room: int) -> tuple[int, int]:
-    """The characters of a line that are shown: all if they fit, else some on both sides of one."""
+    """Return the range of characters to show: all if they fit, else some on both sides of `start`."""
     if len(line) <= room and cell_len(_escaped(line)) <= room:
         return 0, len(line)
     room -= 2 * len(CUT)
@@ -82,7 +82,7 @@ def _window(line: str, start: int, room: int) -> tuple[int, int]:
 
 
 def _reach(line: str, start: int, step: int, room: int) -> int:
-    """How far from a character one can go, in one direction, in so many columns."""
+    """Return the index that `room` columns reach from a character in one direction."""
     place, least = start, max(0, start - room)
     most = min(len(line), start + room)
     while least < place if step < 0 else place < most:
@@ -107,7 +107,7 @@ def _is_python(file: str) -> bool:
 
 
 def _lines(place: Position) -> tuple[str, ...]:
-    """The lines of a source as far as it can be read again: not if it is gone, a device or huge."""
+    """Return the lines of a source, none if it is gone, a device or too large."""
     if place.file in KEPT:
         return _split(KEPT[place.file])
     if place.file in linecache.cache or place.file.endswith(".py"):
@@ -133,5 +133,5 @@ def _file_lines(path: str, modified: int) -> tuple[str, ...]:
 
 @functools.lru_cache(1)
 def _split(data: bytes) -> tuple[str, ...]:
-    """As the importers count lines: by newlines alone, and without a byte order mark."""
+    """Split into lines as the importers do: at newlines only, without a byte order mark."""
     return tuple(line.removesuffix("\r") for line in data.decode("utf-8-sig", "replace").split("\n"))

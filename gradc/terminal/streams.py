@@ -1,4 +1,4 @@
-"""stdin, stdout and stderr, any of which may be closed, full, or have nobody at the other end."""
+"""stdin, stdout and stderr, which may be closed, full, or without a reader."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ STDIN_NAME = "<stdin>"
 
 
 def prepare() -> None:
-    """For a command that begins: no file that it opens becomes a standard stream that was closed, and text
-    that the encoding of a stream lacks is written with escapes."""
+    """Prepare the streams of a command: closed ones are replaced, so that no file takes their number, and
+    unencodable text is escaped."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -30,7 +30,7 @@ def prepare() -> None:
 
 
 def read_stdin() -> bytes:
-    """Up to the limit on files. Raises GradcError where stdin is closed, and OSError."""
+    """Read stdin up to the limit on files. Raises GradcError if it is closed, and OSError."""
     from gradc.files.reading import read_stream
 
     if sys.stdin is None:
@@ -48,12 +48,12 @@ _before: ContextVar[bytes] = ContextVar("before", default=b"")
 
 
 def read_before(head: bytes) -> AbstractContextManager[None]:
-    """In this context stdin begins with bytes that were read from it already."""
+    """Prepend bytes that were already read from stdin, within this context."""
     return during(_before, head)
 
 
 class _Joined(io.BytesIO):
-    """Bytes, then those of a stream."""
+    """Bytes followed by those of a stream."""
 
     def __init__(self, head: bytes, rest: BinaryIO):
         super().__init__(head)
@@ -66,14 +66,14 @@ class _Joined(io.BytesIO):
 
 
 def write_stdout(data: bytes) -> None:
-    """What was asked for on stdout. Raises GradcError where that is closed, and OSError."""
+    """Write requested output to stdout. Raises GradcError if it is closed, and OSError."""
     if sys.stdout is None:
         from dialects.support.diagnostics import violation
 
         raise violation("cannot write to stdout: it is closed")
     sys.stdout.flush()
     buffer = getattr(sys.stdout, "buffer", None)
-    if buffer is None:  # what a caller put in the place of stdout takes text
+    if buffer is None:  # a caller's replacement of stdout takes text
         sys.stdout.write(data.decode())
         return
     buffer.write(data)
@@ -81,7 +81,7 @@ def write_stdout(data: bytes) -> None:
 
 @contextlib.contextmanager
 def heard_or_not(stream: TextIO) -> Iterator[None]:
-    """What is said to a stream that takes nothing is lost: there is nobody to tell."""
+    """Ignore errors of writing messages to a broken stream, which cannot be reported."""
     try:
         yield
     except (OSError, ValueError):
@@ -89,8 +89,7 @@ def heard_or_not(stream: TextIO) -> Iterator[None]:
 
 
 def silence(stream: TextIO | None) -> None:
-    """What is left in the buffer of a stream that takes nothing goes nowhere, instead of being an error when
-    the process ends."""
+    """Redirect a broken stream to the null device, so that flushing its buffer at exit does not fail."""
     if stream is not None:
         with contextlib.suppress(OSError, ValueError, AttributeError):
             _replace(stream.fileno())

@@ -1,4 +1,4 @@
-"""Tables: plain in a pipe, with rules and a little colour on a terminal and as wide as that is."""
+"""Tables: plain in a pipe, with rules and colors on a terminal, fitted to its width."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 GOOD, POOR, BAD = "green", "yellow", "red"
-"""Styles of rows: what was chosen or holds, what is below what was wanted, what is wrong."""
+"""Styles of rows: chosen or correct, below expectation, wrong."""
 
 REMARK = "cyan"
 
 LEAST = 16
-"""Columns of the terminal to which a column of long cells may shrink."""
+"""Columns to which a column of long cells may shrink on a terminal."""
 
 GAP = 2
-"""Between columns."""
+"""Spaces between columns."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """How text for a stream is drawn; with `colours`, rich's name of what the stream can show, in colours
-    and with rules. `plain_style` leaves bold and the like (NO_COLOR)."""
+    """Drawing style of text for a stream. `colours` is rich's color system (None: plain, without rules);
+    `plain_style` keeps bold and the like without colors (NO_COLOR)."""
 
     width: int = WIDTH
     colours: Any = None
@@ -48,7 +48,7 @@ class Look:
         )
 
     def styled(self, text: str, style: str) -> str:
-        """The text with its colour, where there are any."""
+        """Return the text in a style, if there are colors."""
         if self.colours is None:
             return text
         stream = StringIO()
@@ -60,7 +60,7 @@ PLAIN = Look()
 
 
 def look(stream: TextIO | None) -> Look:
-    """That of a stream: plain in a pipe, as wide as it is on a terminal."""
+    """Return the style of a stream: plain in a pipe, as wide as a terminal."""
     if not has_style(stream):
         return PLAIN
     seen = console(stream)
@@ -74,10 +74,10 @@ def table(
     look: Look = PLAIN,
     styles: Mapping[int, str] | None = None,
 ) -> str:
-    """Columns aligned, those listed in `numbers` right. `styles` are those of rows, by index.
+    """Format a table; the columns in `numbers` are right-aligned. `styles` are those of rows, by index.
 
-    With colours the header has a rule, and long cells are wrapped so far as that leaves words to read; a
-    terminal that is narrower yet wraps the lines. Without, what is wider than the look is cut.
+    With colors the header has a rule, and long cells are wrapped as far as that leaves words readable.
+    Without colors, lines wider than the look are cut.
     """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table

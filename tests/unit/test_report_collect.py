@@ -201,7 +201,7 @@ class TestMissing:
 
     def test_nothing_is_run(self):
         found = gradc.report(CONV_MLIR, run=False)
-        assert why(found.run) == "nothing was run, as was asked for"
+        assert why(found.run) == "nothing was run, as requested"
         assert found.ok
         assert isinstance(found.model, Model)
 
@@ -231,7 +231,7 @@ class TestMissing:
     def test_too_many_ops_to_run_each(self, monkeypatch):
         monkeypatch.setattr(running, "MOST_OPS", 2)
         run = ran(gradc.report(chain(3)))
-        assert why(run.errors) == "3 gradients, more than the 2 up to which each is held against float64"
+        assert why(run.errors) == "3 gradients, more than the 2 up to which each is compared with float64"
         assert run.ok
         assert all(array.expected is None for array in run.arrays)
 
@@ -413,7 +413,7 @@ class TestOfGradients:
 
     def test_no_check(self):
         found = gradc.report(onnx.parser.parse_model(SCALED), wrt="x", of="z", run=False)
-        assert why(found.check) == "nothing was run, as was asked for"
+        assert why(found.check) == "nothing was run, as requested"
         plain = gradc.report(onnx.parser.parse_model(SCALED), run=False)
         assert plain.check is None
         assert json.loads(as_json(plain))["check"] is None

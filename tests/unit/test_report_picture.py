@@ -272,7 +272,7 @@ def test_what_is_too_large_is_refused():
         layout.check_size(layout.MOST_NODES + 1)
     chain = [(i, i + 1) for i in range(199)]
     jumps = [(i, j) for i in range(0, 200, 3) for j in range(i + 2, 200, 3)]
-    with pytest.raises(UnsupportedError, match=r"too large to draw: given lines that pass [\d,]+ rows"):
+    with pytest.raises(UnsupportedError, match=r"too large to draw: given lines across [\d,]+ ranks"):
         layout.layout([(100.0, 40.0)] * 200, chain + jumps)
 
 
