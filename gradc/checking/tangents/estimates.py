@@ -1,4 +1,4 @@
-"""Estimates of a derivative from values on both sides of a point, with what tells them from wrong ones."""
+"""Finite-difference estimates of a derivative from both sides of a point, with error estimates."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from gradc.checking.tangents.tangent import Array
 
 ROUNDING = 8 * float(np.finfo(np.float64).eps)
-"""Relative error of the difference of two values of a kernel."""
+"""Relative rounding error of the difference of two values."""
 
 KINK = 1e-4
-"""Relative disagreement of the steps or sides of an element from which on it is undecided."""
+"""An element is undecided if its steps or sides disagree by more than this relative difference."""
 
 
 @dataclass(frozen=True)
 class Sides:
-    """Values of a function at a point and at a step to both sides, with the signed widths of the steps."""
+    """Values of a function at a point and at a step to both sides, with the signed step widths."""
 
     value: Array
     ahead: Array
@@ -35,23 +35,23 @@ class Sides:
         return (first + second) * 0.5
 
     def apart(self) -> Array:
-        """The difference of the one-sided slopes."""
+        """Return the difference of the one-sided slopes."""
         return np.abs(np.subtract(*self.slopes))
 
     def rounding(self) -> Array:
-        """A bound of what roundings of the values make of a slope."""
+        """Return a bound on the rounding error of a slope."""
         return ROUNDING * np.abs(self.value / self.right)
 
     def stays(self) -> Array:
-        """The elements whose finite value is the same on both sides, at infinite operands, too."""
+        """Return the mask of elements with the same finite value on both sides, also at infinite operands."""
         same = (self.ahead == self.value) & (self.behind == self.value) & np.isfinite(self.value)
         return same & (np.asarray(self.right) != 0)
 
 
 @dataclass
 class Estimate:
-    """A derivative with two parts of its error: by roundings, and by what the steps disagree in. `slope` is
-    a one-sided derivative, whose size is a scale for the errors even where the derivative is near 0."""
+    """A derivative and its error: `rounding` plus the `disagreement` of the steps. `slope` is a one-sided
+    derivative, a scale for the errors even where the derivative is near 0."""
 
     found: Array
     rounding: Array
@@ -62,7 +62,7 @@ class Estimate:
         return self.rounding + self.disagreement
 
     def weighted(self, weight: Array) -> Estimate:
-        """The estimate times a factor; 0 times infinity is 0."""
+        """Return the estimate times a factor; 0 * inf is 0."""
         size = np.abs(weight)
         parts = (self.found * weight, self.rounding * size, self.disagreement * size, self.slope * weight)
         if not np.isfinite(np.sum(parts[2])):
@@ -74,7 +74,7 @@ class Estimate:
         return Estimate(*(part[chosen] for part in parts))
 
     def improve(self, other: Estimate, chosen: Array) -> None:
-        """Take those elements of another estimate, of the elements `chosen` alone, whose error is smaller."""
+        """Replace those of the `chosen` elements for which another estimate has a smaller error."""
         better = ~(self.error()[chosen] <= other.error()) & np.isfinite(other.found)
         at = chosen[better]
         self.found[at], self.rounding[at] = other.found[better], other.rounding[better]
@@ -86,20 +86,22 @@ class Estimate:
 
 
 def straight(near: Sides) -> Estimate:
-    """The slope of a function of straight pieces, which holds where both sides have it."""
+    """Estimate the slope of a piecewise linear function, valid if both sides agree."""
     return _finite(Estimate(near.central(), near.rounding(), near.apart(), near.slopes[0]), near)
 
 
 def stepwise(near: Sides) -> Estimate:
-    """The slope of a function that is constant between jumps, one of which may be at the point."""
+    """Estimate the slope of a step function, which may jump at the point."""
     zeros = np.zeros(near.value.shape)
     return Estimate(zeros, zeros, np.where(near.stays(), 0.0, np.inf), zeros)
 
 
 def smooth(far: Sides, near: Sides, ratio: float) -> Estimate:
-    """The slope by Richardson's extrapolation. The error is the change between the two steps as if it were of
-    first order in the step, as where the second derivative jumps. The difference of the sides shrinks with
-    the step where the function is smooth; at a kink, or by roundings, it does not."""
+    """Estimate the slope of a smooth function by Richardson extrapolation.
+
+    The error is the change between the two steps, assumed of first order in the step, as at a jump of the
+    second derivative, plus a difference of the sides that does not shrink with the step, as at a kink.
+    """
     fine, rounding = near.central(), near.rounding()
     change = fine - far.central()
     kink = near.apart() - (2 / ratio) * far.apart()
@@ -109,7 +111,7 @@ def smooth(far: Sides, near: Sides, ratio: float) -> Estimate:
 
 
 def _finite(estimate: Estimate, near: Sides) -> Estimate:
-    """With 0 for what does not change, and an infinite error for what is no number."""
+    """Replace non-finite estimates: 0 for elements that do not change, else an infinite error."""
     if np.isfinite(np.sum(estimate.disagreement)) and np.isfinite(np.sum(estimate.rounding)):
         return estimate
     stays, parts = near.stays(), (estimate.found, estimate.rounding, estimate.disagreement, estimate.slope)
@@ -120,7 +122,7 @@ def _finite(estimate: Estimate, near: Sides) -> Estimate:
 
 
 def one_sided(near: Sides, nearer: Sides) -> tuple[Array, Array]:
-    """The smaller and the larger one-sided derivative; infinite where the two steps disagree in one."""
+    """Return the smaller and the larger one-sided derivative, infinite if the two steps disagree."""
     bound, known = near.rounding() + nearer.rounding(), np.ones(near.value.shape, bool)
     for first, second in zip(near.slopes, nearer.slopes, strict=True):
         known &= np.abs(first - second) <= KINK * np.maximum(np.abs(first), np.abs(second)) + bound

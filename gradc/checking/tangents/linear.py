@@ -1,4 +1,4 @@
-"""Directional derivatives of ops by operands in which they are linear: the kernel itself, run on tangents."""
+"""Exact directional derivatives in linear operands, by running the kernel on tangents."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from gradc.checking.tangents.tangent import Run, Tangent, exact, is_float
 
 @dataclass(frozen=True)
 class Linear:
-    """Operands, by their positions in the schema, in which an op is jointly linear, the others fixed.
+    """Operands, as schema indices, in which an op is jointly linear if the others are fixed.
 
-    `results` are the results that depend on them; `affine` says that a constant is added.
+    `results` are the results that depend on them; `affine` if a constant is added.
     """
 
     operands: Collection[int]
@@ -25,7 +25,7 @@ class Linear:
 
 Attributes = Mapping[str, Any]
 Rule = Callable[[Attributes, int], Sequence[Linear]]
-"""The groups of an op with these attributes and so many operands."""
+"""(attributes, number of operands) -> groups of linear operands."""
 
 
 def _groups(*groups: Collection[int], results: Collection[int] | None = None, affine: bool = False) -> Rule:
@@ -72,7 +72,7 @@ def _roi_align(attributes: Attributes, count: int) -> Sequence[Linear]:
 
 
 def _rotary_embedding(attributes: Attributes, count: int) -> Sequence[Linear]:
-    """A part of the data that is not turned is a constant as regards the angles."""
+    """Return the groups of RotaryEmbedding, affine in the angles: a part of the data is not rotated."""
     return [Linear((0,)), Linear((1, 2), affine=True)]
 
 
@@ -126,7 +126,7 @@ RULES: Mapping[str, Rule] = {
     "STFT": _groups((0,), (2,)),
     "Where": _groups((1, 2)),
 }
-"""Op -> the groups of operands in which it is linear."""
+"""Op -> its groups of linear operands."""
 
 
 def groups_of(name: str, attributes: Attributes, count: int) -> Sequence[Linear]:
@@ -137,7 +137,7 @@ def groups_of(name: str, attributes: Attributes, count: int) -> Sequence[Linear]
 def along(
     run: Run, operands: Sequence[Any], tangents: Sequence[Any], chosen: Collection[int], group: Linear
 ) -> list[Any]:
-    """The directional derivative by the operands at the indices `chosen`; `group` is by index, too."""
+    """Return the directional derivative with respect to the operands `chosen` of a group, all by index."""
     moved = list(operands)
     for index in group.operands:
         moved[index] = _filled(tangents[index] if index in chosen else None, operands[index])
@@ -159,7 +159,7 @@ def _exact(found: Any, depends: bool) -> Any:
 
 
 def _filled(tangent: Any, operand: Any) -> Any:
-    """A tangent with zeros for what does not move; what has no floats stays as it is."""
+    """Return the tangent, zeros for a missing one; an operand without floats is returned itself."""
     if isinstance(operand, list):
         parts = [None] * len(operand) if tangent is None else tangent
         return [_filled(*each) for each in zip(parts, operand, strict=True)]

@@ -1,4 +1,4 @@
-"""Directional derivatives of pointwise ops: differences with a step of its own for each element."""
+"""Directional derivatives of pointwise ops by finite differences with a separate step for each element."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from gradc.checking.tangents.search import Search
 from gradc.checking.tangents.tangent import Array, Run, Tangent
 
 RATIO = 4.0
-"""Of the two steps of a smooth op."""
+"""Ratio of the two steps for a smooth op."""
 
 STRAIGHT = frozenset((
     "Abs", "Clip", "HardSigmoid", "LeakyRelu", "Max", "Min", "Mod", "PRelu", "Relu", "Shrink",
     "ThresholdedRelu",
 ))  # fmt: skip
-"""Ops of straight pieces. A step relative to the operand never crosses a kink at 0."""
+"""Piecewise linear ops. A step relative to the operand never crosses a kink at 0."""
 
 STEPWISE = frozenset(("Ceil", "Floor", "Round", "Sign"))
 """Ops that are constant between jumps."""
 
 SINGULAR = frozenset(("Div", "Log", "Pow", "Reciprocal", "Sqrt"))
-"""Ops that change on the scale of the operand itself; the others change on a scale of 1."""
+"""Ops that change on the scale of the operand; the others change on a scale of 1."""
 
 RELATIVE, ABSOLUTE = True, False
 
@@ -47,8 +47,8 @@ def steps_of(name: str) -> tuple[tuple[bool, float], ...]:
 
 @dataclass(frozen=True)
 class _Part:
-    """Some elements of the operands and of the result, as vectors; an operand that does not move may be one
-    number. The tangents are `directions`, of magnitudes of at most 1, times `weight`."""
+    """Elements of the operands and of the result, as vectors; an operand without a tangent may be a scalar.
+    The tangents are `directions`, of magnitude at most 1, times `weight`."""
 
     run: Run
     operands: Sequence[Any]
@@ -91,7 +91,7 @@ class _Part:
         return Sides(self.value, ahead, behind, right, -left)
 
     def _at(self, step: Any) -> tuple[Array, Any]:
-        """The value at a step, and the length of that step after roundings."""
+        """Return the value at a step, and the step's width after rounding."""
         moved, width = list(self.operands), step
         for index, direction in enumerate(self.directions):
             if direction is UNIT:
@@ -103,11 +103,11 @@ class _Part:
 
 
 UNIT = np.array(1.0)
-"""The direction of a single operand that moves."""
+"""The direction of the only operand with a tangent."""
 
 
 def pointwise(name: str, operands: Sequence[Any], tangents: Sequence[Any], run: Run, value: Array) -> Tangent:
-    """`value` is the result at the operands."""
+    """Return the tangent of the result; `value` is the result at the operands."""
     weight, directions = _directions(tangents, value.shape)
     flat = [
         np.reshape(x, ()) if t is None and np.size(x) == 1 else _flat(x, value.shape)
@@ -122,7 +122,7 @@ def pointwise(name: str, operands: Sequence[Any], tangents: Sequence[Any], run: 
 
 
 def _directions(tangents: Sequence[Any], shape: tuple[int, ...]) -> tuple[Array, list[Any]]:
-    """The largest magnitude of the tangents of each element of the result, and what of it each has."""
+    """Return the largest magnitude of the tangents per element, and the tangents divided by it."""
     moved = [_flat(t, shape) for t in tangents if t is not None]
     if len(moved) == 1:
         return moved[0], [None if t is None else UNIT for t in tangents]

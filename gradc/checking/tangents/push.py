@@ -1,4 +1,4 @@
-"""The directional derivative of one op at its operands: which way each op takes."""
+"""Directional derivative of one op at its operands, with the method for each op."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ SIZES: Mapping[str, frozenset[int]] = {
     "Range": frozenset((1,)),
     "Resize": frozenset((1, 2)),
 }
-"""Op -> positions of operands of floats that are sizes, scales or depths: they have no derivative."""
+"""Op -> schema indices of float operands that are sizes, scales or depths, which have no derivative."""
 
 CHANGE = 1e-6
-"""Relative change of a result from which on it is another one."""
+"""Largest relative change of a result that counts as rounding."""
 
 
 def push(
@@ -85,7 +85,7 @@ def _moves(tangent: Any) -> bool:
 
 
 def _positions(op: Operation) -> Sequence[int]:
-    """The position in the schema of each operand."""
+    """Return the schema index of each operand."""
     if not isinstance(op, OnnxOp) or len(op.operands) == 1:
         return range(len(op.operands))
     return [position for position, value in enumerate(op.onnx_inputs()) if value is not None]
@@ -119,8 +119,8 @@ def _by_differences(
 def _without_large_masks(
     name: str, operands: Sequence[Any], index: int, moved: Mapping[int, Any], run: Run, values: Sequence[Any]
 ) -> list[Any]:
-    """Of an Attention with the largest of each row of its mask taken off, which changes no result but for
-    digits that a mask took: elements that do change are open."""
+    """Differentiate an Attention with the largest element of each mask row subtracted, which preserves the
+    results; elements that change nevertheless, since the mask cost digits, are open."""
     given = shifts.without_large_masks(operands, index)
     shifted = values if given[index] is operands[index] else run(given)
     found = whole(name, given, moved, run, shifted)
@@ -133,11 +133,11 @@ def _without_large_masks(
 
 
 def _of_rows(name: str, operands: Sequence[Any], tangent: Any, axis: int, run: Run) -> list[Any]:
-    """Of an op whose results do not change if a number is added to a row of its first operand."""
+    """Differentiate an op that is invariant under adding a number to a row of its first operand."""
     data, place = shifts.shifted(operands[0], axis)
     unit, size = shifts.normalized(tangent, place, axis)
     given = [data, *operands[1:]]
-    if name in shifts.LOSSES:  # rows are added up
+    if name in shifts.LOSSES:  # sums over rows
         return whole(name, given, {0: unit * size}, run, run(given), 1 / max(float(size.max()), 1e-300))
     (found,) = whole(name, given, {0: unit}, run, run(given), 1.0)
     assert found is not None
@@ -147,7 +147,7 @@ def _of_rows(name: str, operands: Sequence[Any], tangent: Any, axis: int, run: R
 
 
 def _of_differences(found: Tangent, tangent: Any, place: Any, axis: int) -> Tangent:
-    """Of results that are the operand less one number for each row, as that of the largest element has it."""
+    """Improve the tangent of `operand - row constant` with that of the row's largest element."""
     noise = np.broadcast_to(found.noise, found.found.shape)
     known = np.take_along_axis(found.found, place, axis) + tangent
     less = np.take_along_axis(noise, place, axis) * np.ones_like(known)
@@ -174,7 +174,7 @@ def _scaled(tangent: Tangent, size: Any) -> Tangent:
 
 
 def _of_range(positions: Sequence[int], moved: Mapping[int, Any], value: Any) -> Tangent:
-    """Of start + i delta, while the limit leaves the number of elements as it is."""
+    """Differentiate start + i * delta for a constant number of elements."""
     by_position = {positions[index]: np.reshape(tangent, ()) for index, tangent in moved.items()}
     return Tangent(
         by_position.get(0, 0.0) + by_position.get(2, 0.0) * np.arange(value.size, dtype=np.float64)
@@ -184,7 +184,7 @@ def _of_range(positions: Sequence[int], moved: Mapping[int, Any], value: Any) ->
 def _of_sizes(
     operands: Sequence[Any], moved: Mapping[int, Any], run: Run, values: Sequence[Any]
 ) -> list[Any]:
-    """Open wherever a small change of a size changes anything."""
+    """Return a tangent that is open at elements that change with a small change of a size."""
     step, found = 1e-3 * step_size(operands, moved), []
     ends = [_near(operands, moved, sign * step, run) for sign in (1, -1)]
     for index, value in enumerate(values):
@@ -211,7 +211,7 @@ def _near(operands: Sequence[Any], moved: Mapping[int, Any], step: float, run: R
 
 
 def _zero_where_still(name: str, found: list[Any], tangents: Sequence[Any]) -> list[Any]:
-    """A product of 0 and inf is no derivative of what does not move."""
+    """Close open elements of Mul and Div where no operand moves; they are 0 * inf."""
     one = found[0] if len(found) == 1 else None
     if name not in ("Div", "Mul") or not isinstance(one, Tangent) or one.open is None:
         return found

@@ -1,4 +1,4 @@
-"""The search for steps at which the differences of each element of a result agree."""
+"""Search for a step at which the finite differences of each element of a result agree."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from gradc.checking.tangents.estimates import Estimate
 from gradc.checking.tangents.tangent import Array, Tangent, bounded
 
 PART = 2**15
-"""Elements that are computed with at once: their arrays fit a cache."""
+"""Elements per block, which fits in cache."""
 
 TARGET = 1e-7
 """Relative error at which an element needs no further steps."""
 
 FLOOR = 3e-8
-"""Error of an element, over the mean magnitude of all, at which it needs no further steps."""
+"""Error of an element, relative to the mean magnitude of all, at which it needs no further steps."""
 
 Estimator = Callable[[Any], Estimate]
-"""Gives the estimates of the elements at a slice, or at a vector of indices."""
+"""Returns the estimates of the elements at a slice or at a vector of indices."""
 
 
 class Search:
-    """The derivatives of the elements of one result, as a vector, by one estimator after the other. The first
-    one estimates all elements, each further one those that no estimator before it has decided."""
+    """Derivatives of the elements of one result, as a vector. The first estimator estimates all elements,
+    each further one those that are still undecided."""
 
     def __init__(self, count: int):
         self._count, self._floor, self._left = count, 0.0, np.empty(0, np.intp)
@@ -72,7 +72,7 @@ class Search:
             self._best = Estimate(*(np.concatenate([getattr(p, name) for p in parts]) for name in names))
 
     def _finish(self) -> None:
-        """All elements that were left are decided."""
+        """Store the estimates of the remaining elements."""
         self._found[self._left], self._noise[self._left] = self._best_left.found, self._best_left.error()
         self._left = self._left[:0]
 
@@ -82,8 +82,8 @@ class Search:
         one_sided: Callable[[Array], tuple[Array, Array]],
         lost: Array | None = None,
     ) -> Tangent:
-        """The result of the search; `one_sided` gives bounds of the derivatives at undecided elements. `lost`
-        are elements of which no derivative is known."""
+        """Return the result; `one_sided` returns bounds of the derivatives at undecided elements, `lost` are
+        elements without a known derivative."""
         at = self._left
         if at.size:
             undecided = self._best_left.is_undecided(self._floor)
@@ -103,7 +103,7 @@ class Search:
 
 
 def _shows(estimate: Estimate, floor: float) -> Array:
-    """The elements whose error is too large; also those that are not finite."""
+    """Return the mask of elements that are not finite or whose error is too large."""
     return ~(estimate.error() <= TARGET * np.abs(estimate.found) + floor)
 
 

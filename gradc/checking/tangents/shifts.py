@@ -1,5 +1,5 @@
-"""Operands of Softmax and its kind rewritten so that masks take no digits: its results do not change if the
-same number is added to all of a row, and neither does its derivative if one is added to a row's tangent."""
+"""Shifts of the rows of Softmax-like operands that avoid a loss of digits by masks. Results do not change if
+a number is added to a row, nor derivatives if one is added to a row's tangent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from gradc.checking.tangents.tangent import Array
 
 AXES: Mapping[str, int] = {"LogSoftmax": -1, "Softmax": -1}
-"""Op -> the default of its axis."""
+"""Op -> the default of its `axis`."""
 
 LOSSES = frozenset(("SoftmaxCrossEntropyLoss",))
 MASK = 3
@@ -19,21 +19,22 @@ MASK = 3
 
 
 def shifted(data: Array, axis: int) -> tuple[Array, Array]:
-    """The data less the largest of each row, and where that is; unchanged where it is not finite."""
+    """Return the data less the largest of each row, if that is finite, and the index of the largest."""
     place = np.expand_dims(np.argmax(data, axis), axis)
     largest = np.take_along_axis(data, place, axis)
     return data - np.where(np.isfinite(largest), largest, 0.0), place
 
 
 def normalized(tangent: Array, place: Array, axis: int) -> tuple[Array, Array]:
-    """The tangent less that of the largest element of each row, over its own largest magnitude, and that."""
+    """Return the tangent less that at `place`, divided by each row's largest magnitude, and that
+    magnitude."""
     tangent = tangent - np.take_along_axis(tangent, place, axis)
     size = np.max(np.abs(tangent), axis=axis, keepdims=True)
     return tangent / np.where(size > 0, size, 1.0), size
 
 
 def without_large_masks(operands: Sequence[Any], index: int) -> list[Any]:
-    """The operands of an Attention with a mask of floats whose rows have 0 for their largest."""
+    """Return the operands of an Attention with a float mask shifted so that each row's largest is 0."""
     found = list(operands)
     if found[index].dtype == np.float64 and found[index].size and found[index].max(-1).any():
         found[index] = shifted(found[index], -1)[0]

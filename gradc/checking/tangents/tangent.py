@@ -1,4 +1,4 @@
-"""The directional derivative of one result of an op, with bounds of what is uncertain about it."""
+"""Directional derivative of one result of an op, with error bounds."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Tangent:
 
 
 def is_float(value: Any) -> bool:
-    """Whether a value is a tensor of floats, or a sequence that may hold some."""
+    """Return whether a value is a float tensor, or a sequence that may contain some."""
     return isinstance(value, list) or getattr(value, "dtype", None) == np.float64
 
 
 def exact(found: Array) -> Tangent:
-    """A tangent without noise; elements that are not finite are open."""
+    """Return a tangent without noise; non-finite elements are open."""
     if math.isfinite(float(np.sum(found))):
         return Tangent(found)
     unknown = ~np.isfinite(found)
@@ -49,7 +49,7 @@ def exact(found: Array) -> Tangent:
 def bounded(
     found: Array, noise: Array | float, unknown: Array, low: Array | None = None, high: Array | None = None
 ) -> Tangent:
-    """A tangent with open elements, whose one-sided derivatives are unknown unless given."""
+    """Return a tangent with open elements, whose one-sided derivatives are unknown unless given."""
     found = np.where(np.isfinite(found), found, 0.0)
     low = np.where(unknown, -np.inf if low is None else low, found)
     high = np.where(unknown, np.inf if high is None else high, found)
@@ -58,7 +58,7 @@ def bounded(
 
 
 def total(first: Any, second: Any) -> Any:
-    """The sum of two tangents of one result."""
+    """Return the sum of two tangents of one result."""
     if first is None or second is None:
         return second if first is None else first
     if isinstance(first, list):

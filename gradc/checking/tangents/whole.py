@@ -1,4 +1,4 @@
-"""Directional derivatives of ops that mix elements: differences of the whole op along one direction."""
+"""Directional derivatives of ops that mix elements, by finite differences along one direction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STRAIGHT = frozenset((
     "Clip", "DynamicQuantizeLinear", "GlobalMaxPool", "Hardmax", "MaxPool", "ReduceL1", "ReduceMax",
     "ReduceMin", "TopK", "Unique",
 ))  # fmt: skip
-"""Ops of straight pieces."""
+"""Piecewise linear ops."""
 
 _STRAIGHT_STEPS = (2.0**-22, 2.0**-26, 2.0**-16, 2.0**-32)
 _STEPS = (2.0**-10, 2.0**-14, 2.0**-18, 2.0**-22, 2.0**-26, 2.0**-30)
@@ -26,8 +26,7 @@ _SIDE_STEPS = (2.0**-18, 2.0**-21)
 
 SAMPLE = 4096
 LOST, SHOWS = 1e-4, 1e-7
-"""Digits of a step are lost where roundings of an operand take this part of it, and this part of a typical
-step."""
+"""Digits of a step are lost if the operand's rounding exceeds these fractions of it and of a typical step."""
 
 Moved = Mapping[int, Array]
 
@@ -41,7 +40,7 @@ class _Line:
         self.values: list[Array] = [value for value in values if is_float(value)]
 
     def sides(self, step: float) -> list[Sides] | None:
-        """The values on both sides, as vectors; None where the op has none, or of other shapes."""
+        """Return the values on both sides, as vectors; None if the op fails or has other shapes there."""
         width = step * self._size
         ahead, behind = self._at(width), self._at(-width)
         if ahead is None or behind is None:
@@ -68,7 +67,8 @@ class _Line:
         return found if same else None
 
     def depends_on_lost(self) -> list[Array | None]:
-        """For each result the elements that depend on elements of operands in which steps are lost."""
+        """Return, for each result, the mask of elements that depend on operand elements that lose the
+        step."""
         moved, generator = list(self._operands), np.random.default_rng(0)
         width = self._size * _STEPS[1]
         for index, tangent in self._moved.items():
@@ -90,7 +90,7 @@ class _Line:
 
 
 def _lost(operand: Array, change: Array, least: float) -> Array:
-    """The indices of the finite elements that keep too few digits of a change, by more than `least`."""
+    """Return the indices of the finite elements that lose digits of a change, by more than `least`."""
     found: list[Array] = []
     for start in range(0, operand.size, PART):
         part = slice(start, start + PART)
@@ -108,8 +108,8 @@ def whole(
     values: Sequence[Any],
     size: float | None = None,
 ) -> list[Tangent | None]:
-    """`values` are the results at the operands; steps are relative to `size`, by default that of the operands
-    over that of their tangents."""
+    """Return the tangents of the results; `values` are the results at the operands. Steps are relative to
+    `size`, by default `step_size`."""
     line = _Line(operands, moved, run, values, step_size(operands, moved) if size is None else size)
     searches = [Search(value.size) for value in line.values]
     far: list[Sides] | None = None
@@ -155,8 +155,8 @@ def _tangents(line: _Line, searches: Sequence[Search]) -> list[Tangent]:
 
 
 def step_size(operands: Sequence[Any], moved: Moved) -> float:
-    """The typical size of the operands over that of their tangents, the smallest of all that move. Masks and
-    heavy channels do not count."""
+    """Return the smallest ratio of the typical magnitudes of an operand and its tangent, which ignore masks
+    and heavy channels."""
     ratios, sizes = list[float](), list[float]()
     for index, tangent in moved.items():
         of_tangent, of_operand = _typical(tangent, 0.5), _typical(operands[index], 0.25)
@@ -167,7 +167,7 @@ def step_size(operands: Sequence[Any], moved: Moved) -> float:
 
 
 def _typical(array: Array, quantile: float) -> float | None:
-    """A quantile of the magnitudes that are finite and not 0."""
+    """Return a quantile of the finite nonzero magnitudes."""
     some = array.reshape(-1)[:: max(1, array.size // SAMPLE)]
     some = np.abs(some[np.isfinite(some) & (some != 0)])
     if not some.size and array.size > SAMPLE:
