@@ -1,4 +1,4 @@
-"""What every problem has: one spelling, one module, random inputs."""
+"""Base class of problems: text, module, random inputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gradc.problems.text import Fields, show_shape
 
 @dataclass(frozen=True)
 class Problem(ABC):
-    """One canonical gradient, sizes channels first; `str(problem)` is its one spelling."""
+    """One canonical gradient with channels-first sizes; `str(problem)` is its unique text."""
 
     KIND: ClassVar[str]
     OP: ClassVar[type[DocumentedOp]]
@@ -43,35 +43,35 @@ class Problem(ABC):
     @classmethod
     @abstractmethod
     def read(cls, fields: Fields, dtype: str, layout: str) -> Self:
-        """From the text after kind, dtype and layout."""
+        """Parse the fields after kind, dtype and layout."""
 
     @classmethod
     @abstractmethod
     def of_op(cls, op: Any) -> Self:
-        """The problem of a verified op of the class's kind."""
+        """Return the problem of a verified op of the class's kind."""
 
     @abstractmethod
     def _fields(self) -> dict[str, str]:
-        """The fields after diff_dst that are not at their defaults, in order."""
+        """Return the fields after diff_dst that differ from their defaults, in order."""
 
     @abstractmethod
     def _inputs(self) -> dict[str, tuple[Attribute, Shape]]:
-        """Element type and shape of every operand by name, constants included, in the op's order."""
+        """Return dtype and shape of every operand by name, including constants, in the op's order."""
 
     @abstractmethod
     def _attributes(self) -> dict[str, Any]:
-        """The attributes of the canonical op."""
+        """Return the attributes of the canonical op."""
 
     def constants(self, seed: int = 0) -> dict[str, np.ndarray]:
-        """Random values of the operands that are known at compile time."""
+        """Return random values of the compile-time operands."""
         return {}
 
     @abstractmethod
     def feeds(self, seed: int = 0) -> dict[str, np.ndarray]:
-        """Random values of the run-time inputs by name, with sizes for those that are `?`."""
+        """Return random values of the run-time inputs by name, with sample sizes for `?`."""
 
     def module(self, seed: int = 0) -> ModuleOp:
-        """A verified module with the one op, its run-time operands as inputs, `diff_src` as output."""
+        """Return a verified module of the op: run-time operands are inputs, `diff_src` is the output."""
         constants = self.constants(seed)
         inputs = self._inputs()
         run_time = [name for name in inputs if name not in constants]
@@ -120,7 +120,7 @@ class Problem(ABC):
 
 
 def ordered(values: Sequence[Any], source: str, target: str) -> tuple[Any, ...]:
-    """`layouts.reorder`; a tensor of fewer than three axes has them in one order only."""
+    """Call `layouts.reorder`, except for tensors with fewer than three axes, whose order is fixed."""
     return layouts.reorder(values, source, target) if len(values) > 2 else tuple(values)
 
 

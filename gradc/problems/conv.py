@@ -1,4 +1,4 @@
-"""The convolution gradients as problems."""
+"""Problems of the convolution gradients."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Ints = tuple[int, ...]
 
 @dataclass(frozen=True)
 class ConvProblem(Problem):
-    """What both convolution gradients share; a list has one entry per spatial axis."""
+    """Base class of the convolution gradients; a list has one entry per spatial axis."""
 
     FIELDS: ClassVar = ("weights", "strides", "pads", "dilations", "groups", "weights_are")
 
@@ -96,7 +96,7 @@ class ConvProblem(Problem):
         return self._data | {"weights": (self._element_type, self.weights)}
 
     def _random_weights(self, seed: int) -> np.ndarray:
-        """Normally distributed, over the square root of the number of terms of a sum."""
+        """Return normal values divided by the square root of the number of summands."""
         limits.check_tensor(self.weights, "input-elements", "elements of the weights")
         array = np.random.default_rng([seed, 1]).standard_normal(self.weights)
         return self._of_dtype(array / max(self._terms_per_result, 1) ** 0.5)
@@ -104,7 +104,7 @@ class ConvProblem(Problem):
     @property
     @abstractmethod
     def _terms_per_result(self) -> int:
-        """How many products of diff_dst and weights make one element of diff_src, at most."""
+        """Maximum number of products that sum to one element of diff_src."""
 
     def constants(self, seed: int = 0) -> dict[str, np.ndarray]:
         return {"weights": self._random_weights(seed)} if self.weights_are == WEIGHTS_ARE[0] else {}

@@ -1,8 +1,8 @@
-"""Problems of canonical ops that need no class of their own: all is read from the op's declaration.
+"""Problem classes that are derived from an op's declaration.
 
 `KIND,dtype,layout,PORT=shape,...,ATTRIBUTE=value,...`: diff_dst, the other ports and the attributes, in the
-order of the declaration. Attributes that have the value that changes nothing are left out. Shapes of ports
-in `LAYOUT_PORTS` are channels first, whatever the layout.
+order of the declaration. Attributes with neutral values are omitted. Shapes of ports in `LAYOUT_PORTS` are
+channels first, whatever the layout.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from gradc.problems.text import Fields, show_ints, show_shape
 NEUTRAL: Mapping[str, int] = MappingProxyType(
     {"strides": 1, "dilations": 1, "pads_begin": 0, "pads_end": 0, "residue": 0, "groups": 1}
 )
-"""Attribute -> the value, of each entry of a list, with which it changes nothing."""
+"""Attribute -> neutral value of each list entry."""
 
 LAYOUT = "layout"
 
 
 @dataclass(frozen=True)
 class DerivedProblem(Problem):
-    """`diff_dst` and the shapes of the other ports, and the attributes but the layout."""
+    """`diff_dst`, the shapes of the other ports, and the attributes except the layout."""
 
     others: tuple[tuple[str, Shape], ...]
     values: tuple[tuple[str, Any], ...]
@@ -110,7 +110,7 @@ def _known(op: Any, index: int, layout: str) -> Shape:
 
 
 def _has_layout(op: type[DocumentedOp]) -> bool:
-    """Whether the op's data have one of several layouts: the problems of another are all NCX."""
+    """Return whether the op has a layout attribute; problems of other ops are NCX."""
     return LAYOUT in documented_attributes(op)
 
 
@@ -135,7 +135,7 @@ def _is_neutral(name: str, value: Any) -> bool:
 
 
 def derived(op: type[TunableOp]) -> type[DerivedProblem]:
-    """The class of the problems that ops of a class are."""
+    """Create the problem class of an op class."""
     kind = op.name.partition(".")[2]
     fields = (*(port for port in op.PORTS if port != "diff_dst"), *_attributes(op))
     return type(

@@ -1,4 +1,4 @@
-"""A problem as the oneDNN Graph document that a framework would hand to oneDNN."""
+"""Problems as oneDNN Graph documents, as frameworks pass them to oneDNN."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Attributes = dict[str, tuple[str, Any]]
 
 
 def document_of(problem: Problem) -> dict[str, Any] | None:
-    """A document of one op: tensor 0 is diff_dst, 1 the weights or src, 2 diff_src; None if there is none.
+    """Return a document of one op, or None: tensor 0 is diff_dst, 1 the weights or src, 2 diff_src.
 
-    There is none for f64, for steps and coordinate rules that InterpolateBackward lacks, for sizes of
-    diff_src that only run time knows, and for resized axes other than all spatial ones.
+    f64, steps and coordinate rules that InterpolateBackward lacks, dynamic sizes of diff_src, and resized
+    axes other than all spatial ones have no document.
     """
     if problem.dtype not in DTYPES:
         return None
@@ -73,7 +73,7 @@ def _resize(problem: ResizeBackwardProblem) -> dict[str, Any] | None:
 
 
 def _rule(problem: ResizeBackwardProblem) -> dict[str, str] | None:
-    """The attributes of the sampling rule; `nearest_rounding` is gradc's own."""
+    """Return the attributes of the sampling rule; `nearest_rounding` is a gradc extension."""
     modes = problem.coordinate_modes
     if problem.interpolation == "nearest_floor":
         rule = {"mode": "nearest", "nearest_rounding": "pytorch_nearest"}
@@ -115,7 +115,7 @@ def _tensor(identifier: int, dtype: str, shape: Shape, property_type: str) -> di
 
 
 def _strides(dims: Sequence[int]) -> list[int]:
-    """Dense ones; unknown from the first axis outside an unknown size on."""
+    """Return dense strides, unknown for axes left of an unknown size."""
     strides, step = [], 1
     for dim in reversed(dims):
         strides.append(step)

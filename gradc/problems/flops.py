@@ -1,4 +1,4 @@
-"""How much arithmetic a gradient is, whatever it is written with."""
+"""Arithmetic operations of a gradient, independent of its lowering."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from gradc.problems.derived import DerivedProblem
 
 @singledispatch
 def flops(problem: Problem) -> int | None:
-    """Multiplications and additions of the gradient's sum; None where sizes are unknown.
+    """Return multiplications plus additions of the gradient's sum; None for dynamic sizes.
 
-    Terms that pads cut off are counted, as is usual; zero weights of a resize are not.
+    Terms cut off by pads count, as is usual; zero weights of a resize do not.
     """
     return None
 
 
 @flops.register
 def _(problem: ConvBackwardDataProblem) -> int | None:
-    """Every position of diff_dst meets every weight once."""
+    """Count one product of every position of diff_dst with every weight."""
     return _products(problem.diff_dst, problem.weights)
 
 
 @flops.register
 def _(problem: ConvTransposeBackwardDataProblem) -> int | None:
-    """Every position of diff_src meets every weight once."""
+    """Count one product of every position of diff_src with every weight."""
     return _products(problem.diff_src, problem.weights)
 
 
@@ -54,7 +54,7 @@ def _products(positions: shapes.Shape, weights: Sequence[int]) -> int | None:
 
 @flops.register
 def _(problem: ResizeBackwardProblem) -> int | None:
-    """One axis after the other, in the order that takes least; a factor of an axis is a nonzero of M."""
+    """Count the contraction of one axis after another in the cheapest order, nonzeros of M only."""
     known = shapes.static(problem.diff_dst)
     if known is None or max(known) > limits.current().axis_positions:
         return None
@@ -69,7 +69,7 @@ def _factors(sampling: AxisSampling) -> int:
 
 
 def _in_order(elements: int, axes: Sequence[tuple[int, int, int]]) -> int:
-    """`elements` of diff_dst, contracted along axes of (x, y, nonzeros)."""
+    """Count the contraction of `elements` of diff_dst along axes of (x, y, nonzeros)."""
     found = 0
     for x, y, factors in axes:
         elements //= y

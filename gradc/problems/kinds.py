@@ -1,4 +1,4 @@
-"""The kinds of problems, by name and by canonical op: the problem of a string, and that of an op."""
+"""Registry of problem kinds, by name and by canonical op."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ OPS: Mapping[type[Operation], type[Problem]] = {cls.OP: cls for cls in KINDS.val
 
 
 def parse_problem(text: str, place: Position | None = None) -> Problem:
-    """The problem of a string; GradcError for any other string.
+    """Parse a problem string. Raises GradcError for an invalid one.
 
-    `place` is where the string begins in a file: errors then point at the field at fault.
+    `place` is the position of the string in a file, for errors.
     """
     fields = Fields(text, place)
     kind = KINDS[fields.word(0, "kind", tuple(KINDS))]
@@ -49,5 +49,5 @@ def parse_problem(text: str, place: Position | None = None) -> Problem:
 
 
 def problem_of(op: Operation) -> Problem:
-    """The problem of a verified canonical gradient op, one of OPS."""
+    """Return the problem of a verified canonical gradient op, one of OPS."""
     return OPS[type(op)].of_op(op)

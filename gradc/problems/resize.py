@@ -1,4 +1,4 @@
-"""The resize gradients as problems."""
+"""Problems of the resize gradients."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from gradc.problems.text import Fields, show_ints, show_shape, unless
 
 ALIGN_CORNERS = "align_corners"
 UNKNOWN_INPUT_SIZE = 7
-"""What a run-time input size is in sample inputs."""
+"""Sample size for a run-time input size."""
 
 Ints = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class _AxesProblem(Problem):
-    """What both resize gradients share. `axes` ascend, in the channels-first shape."""
+    """Base class of the resize gradients; `axes` ascend in the channels-first shape."""
 
     FIELDS: ClassVar = ("axes", "interpolation", "coordinates")
 
@@ -74,7 +74,7 @@ class ResizeBackwardProblem(_AxesProblem):
         pairs = [(diff_src[axis], diff_dst[axis]) for axis in axes]
         known = [(x, y) for x, y in pairs if isinstance(x, int) and isinstance(y, int) and x > 0 and y > 0]
         if len(known) != len(pairs):
-            hint = f"sizes that only run time knows are {ResizeBackwardDynamicProblem.KIND}"
+            hint = f"dynamic sizes are {ResizeBackwardDynamicProblem.KIND}"
             raise fields.error("sizes", expected="known, positive ones on the axes", hint=hint)
         word = fields.choice("coordinates", (*COORDINATES, ALIGN_CORNERS))
         default = tuple(size_step(word, x, y) for x, y in known)
@@ -98,7 +98,7 @@ class ResizeBackwardProblem(_AxesProblem):
 
     @property
     def coordinate_modes(self) -> tuple[str, ...]:
-        """The documented coordinate modes whose rule this is, none for steps of a user's own."""
+        """The documented coordinate modes that match these steps, if any."""
         modes = ("half_pixel",) if self.coordinates == "half_pixel" else (ALIGN_CORNERS, "asymmetric")
         sizes = [self.diff_dst[axis] for axis in self.axes]
         pairs = [(x, y) for x, y in zip(self.input_sizes, sizes, strict=True) if isinstance(y, int)]
@@ -161,10 +161,10 @@ class ResizeBackwardDynamicProblem(_AxesProblem):
 
 
 def _axes_of(op: Any) -> tuple[dict[str, Any], list[int]]:
-    """What both resize ops have, and the order in which their axes ascend.
+    """Return the common fields of a resize op, and the order that sorts its axes.
 
-    The op knows positions only. Those from the second to the last but one are NXC's spatial axes; any
-    other choice is read as NCX, where spatial axes are the rest.
+    The op only has positions. Those from the second to the last but one imply NXC; all others are read as
+    NCX.
     """
     given = op.axes
     order = sorted(range(len(given)), key=lambda i: given[i])

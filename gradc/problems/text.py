@@ -1,4 +1,4 @@
-"""The text of a problem string, field by field, with errors that point at the field at fault."""
+"""Parser of problem strings, whose errors point at the invalid field."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dialects.support.diagnostics import Diagnostic, GradcError, Position, neare
 from dialects.support.shapes import Dim, Shape
 
 LARGEST = 2**40
-"""Larger than any size, step or count that makes sense."""
+"""Upper limit of any size, step or count."""
 
 
 def show_ints(values: Iterable[int]) -> str:
@@ -23,9 +23,9 @@ def show_shape(shape: Iterable[Dim]) -> str:
 
 
 class Fields:
-    """`kind,dtype,layout,name=value,...`: three words in this order, then named fields in any order.
+    """`kind,dtype,layout,name=value,...`: three words, then named fields in any order.
 
-    `place` is where the text begins in a file, None for a text that is in none.
+    `place` is the position of the text in a file, None outside of files.
     """
 
     def __init__(self, text: str, place: Position | None = None):
@@ -59,7 +59,7 @@ class Fields:
         field: str = "",
         column: int | None = None,
     ) -> GradcError:
-        """An error at a field, or at a column of the text, else at its begin."""
+        """Return an error at a field, or at a column of the text, else at its start."""
         if field in self._given:
             column = self._given[field][1]
         place = self._place
@@ -71,7 +71,7 @@ class Fields:
         )
 
     def word(self, index: int, what: str, words: Sequence[str]) -> str:
-        """The word at a place of the three, one of `words`."""
+        """Return the word at `index`, one of `words`."""
         if index >= len(self._words):
             expected = f"kind,dtype,layout,name=value,... with {what} one of {', '.join(words)}"
             raise self.error(f"{what} is missing", expected=expected)
@@ -83,7 +83,7 @@ class Fields:
         return word
 
     def check_names(self, words: int, names: Sequence[str]) -> None:
-        """Raise unless there are as many words and no other names."""
+        """Raise unless there are `words` words and only known names."""
         for word, column in self._words[words:]:
             raise self.error("field", word or "nothing", "name=value", column=column)
         for name in self._given:
@@ -103,7 +103,7 @@ class Fields:
         return self._integer(name, self._given[name][0]) if name in self._given else default
 
     def pair(self, name: str, default: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Two lists, `begin:end`."""
+        """Parse two lists, `begin:end`."""
         if name not in self._given:
             return default, default
         value = self._given[name][0]
@@ -114,7 +114,7 @@ class Fields:
         return first, second
 
     def choice(self, name: str, words: Sequence[str]) -> str:
-        """One of `words`; the first is the default."""
+        """Parse one of `words`; the first is the default."""
         if name not in self._given:
             return words[0]
         word = self._given[name][0]
@@ -123,7 +123,7 @@ class Fields:
         return word
 
     def axes(self, name: str, rank: int) -> tuple[int, ...]:
-        """Ascending axes of a tensor of that rank; by default all spatial ones."""
+        """Parse ascending axes of a tensor of rank `rank`; by default all spatial ones."""
         axes = self.ints(name, tuple(range(2, rank)))
         if list(axes) != sorted(set(axes)) or any(axis >= rank for axis in axes):
             raise self.error(name, show_ints(axes), f"ascending axes below {rank}", field=name)

@@ -1,5 +1,5 @@
-"""`gradc reduce`: from a graph that fails to a small one that still fails in the same way.
+"""`gradc reduce`: reduces a failing graph to a small one that fails in the same way.
 
-`ddmin` is the search for a small subset, `graphs` what can be left out of a graph, `sizes` what can be
-made smaller in it, `search` the order of the attempts, `faults` what counts as the same failure.
+`ddmin` searches for a small subset, `graphs` removes parts of a graph, `sizes` shrinks its sizes, `search`
+orders the attempts, `faults` defines the same failure.
 """

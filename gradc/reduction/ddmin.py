@@ -1,4 +1,4 @@
-"""Delta debugging (Zeller and Hildebrandt's ddmin) of a list."""
+"""Delta debugging of a list (Zeller and Hildebrandt's ddmin)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ T = TypeVar("T")
 
 
 def minimal(items: Sequence[T], holds: Callable[[Sequence[T]], bool]) -> list[T]:
-    """A part of the items for which `holds`, of which no single item can be left out.
+    """Return a part of the items that `holds` and from which no single item can be removed.
 
-    `holds` is true of all items. Chunks are left out, large ones first; it is never asked of an empty
+    `holds` must be true for all items. Chunks are removed, large ones first; it is never called with an empty
     part.
     """
     kept, size = list(items), (len(items) + 1) // 2
@@ -25,7 +25,7 @@ def minimal(items: Sequence[T], holds: Callable[[Sequence[T]], bool]) -> list[T]
 
 
 def _without_chunks(items: list[T], size: int, holds: Callable[[Sequence[T]], bool]) -> list[T]:
-    """The items without the chunks of a size that are not needed, from the end to the begin."""
+    """Remove the chunks of a size that are not needed, from the end to the start."""
     kept, end = items, len(items)
     while end > 0:
         rest = kept[: max(end - size, 0)] + kept[end:]

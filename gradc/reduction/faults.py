@@ -1,4 +1,4 @@
-"""What counts as the same failure as that of the first module."""
+"""Failures, and whether another module fails in the same way."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ PLACE = "{}"
 
 class Failure(Protocol):
     def holds(self, module: ModuleOp) -> bool:
-        """Whether a module, which may be changed, fails in the same way."""
+        """Return whether a module, which may be modified, fails in the same way."""
         ...
 
     def heading(self) -> str:
-        """The comments that tell the reader of the reduced module how to see the failure."""
+        """Return the comments of the reduced module that explain how to reproduce the failure."""
         ...
 
     def __str__(self) -> str: ...
@@ -41,7 +41,7 @@ class Failure(Protocol):
 
 @dataclass(frozen=True)
 class Crash:
-    """An internal error in the step, of the type, that the recipe names."""
+    """An internal error in the step, and of the type, that the recipe names."""
 
     recipe: Recipe
     message: str
@@ -62,7 +62,7 @@ class Crash:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """`gradc verify` finds an output that is off; `command` is how to call it."""
+    """An output that `gradc verify` finds wrong; `command` reproduces it."""
 
     options: Options
     seed: int
@@ -77,7 +77,7 @@ class Mismatch:
         return not all(row.ok for row in rows)
 
     def rows(self, module: ModuleOp) -> list[OutputError]:
-        """The errors of outputs and ops, as `gradc verify` has them; an internal error leaves no file."""
+        """Return the errors of outputs and ops, as `gradc verify` does; an internal error leaves no file."""
         source = module.clone()
         fault = fault_of(module, Recipe(PASSES, "", pipeline=self.options.pipeline))
         if fault is not None:
@@ -96,14 +96,14 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Command:
-    """A command of the user's ends with exit code 0 when it is given the module's file in place of {}."""
+    """A user's command that exits with 0 for a module; {} is replaced by its file."""
 
     command: str
     seconds: float
 
     def __post_init__(self) -> None:
         if PLACE not in self.command or not self._words("file"):
-            expected = f"a command with {PLACE} in the place of the file"
+            expected = f"a command with {PLACE} for the file"
             raise UsageError(Diagnostic("error", sentence("--interesting", self.command, expected)))
 
     def holds(self, module: ModuleOp) -> bool:
@@ -136,4 +136,4 @@ class Command:
         return f"// interesting: {self.command.replace(PLACE, 'THIS_FILE')}\n"
 
     def __str__(self) -> str:
-        return f"{self.command} ends with exit code 0"
+        return f"{self.command} exits with code 0"

@@ -1,6 +1,6 @@
-"""What can be left out of a graph: each function makes a smaller copy of a module.
+"""Removal of parts of a graph: each function returns a smaller copy of a module.
 
-The copy need not be legal; ValueError where nothing is left of it.
+The copy may be invalid; ValueError if nothing remains.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dialects.support.constants import constant_attribute, constant_value
 
 
 def operations(module: ModuleOp) -> list[Operation]:
-    """The ops that compute something: all but constants and the return."""
+    """Return the ops except constants and the return."""
     block = entry.entry_function(module).body.block
     return [op for op in block.ops if not isinstance(op, ReturnOp) and not _is_constant(op)]
 
@@ -32,7 +32,7 @@ def outputs(module: ModuleOp) -> int:
 
 
 def with_operations(module: ModuleOp, kept: Collection[int]) -> ModuleOp:
-    """Only the ops of these numbers. What others gave becomes an input, what nobody reads an output."""
+    """Keep only the ops with these numbers. Results of removed ops become inputs, unused results outputs."""
     copy = module.clone()
     function = entry.entry_function(copy)
     for number, op in reversed(list(enumerate(operations(copy)))):
@@ -45,7 +45,7 @@ def with_operations(module: ModuleOp, kept: Collection[int]) -> ModuleOp:
 
 
 def with_outputs(module: ModuleOp, kept: Collection[int]) -> ModuleOp:
-    """Only the outputs of these numbers, and what they need."""
+    """Keep only the outputs with these numbers, and the ops they need."""
     copy = module.clone()
     function = entry.entry_function(copy)
     values = entry.return_op(function).arguments
@@ -58,7 +58,7 @@ def with_outputs(module: ModuleOp, kept: Collection[int]) -> ModuleOp:
 
 
 def with_input_for(module: ModuleOp, number: int) -> ModuleOp:
-    """The constant of this number is an input instead."""
+    """Replace the constant with this number by an input."""
     copy = module.clone()
     function = entry.entry_function(copy)
     _cut(function, constants(copy)[number])
@@ -67,7 +67,7 @@ def with_input_for(module: ModuleOp, number: int) -> ModuleOp:
 
 
 def with_splat_for(module: ModuleOp, number: int) -> ModuleOp:
-    """All elements of the constant of this number are one."""
+    """Replace all elements of the constant with this number by one."""
     copy = module.clone()
     op = constants(copy)[number]
     splat = ConstantOp(np.ones_like(_array(op)))
@@ -81,7 +81,7 @@ def with_splat_for(module: ModuleOp, number: int) -> ModuleOp:
 
 
 def is_data(op: Operation) -> bool:
-    """Whether a constant is data, not a size or an axis."""
+    """Return whether a constant is data, not a size or an axis."""
     return _array(op).dtype.kind not in "iub"
 
 
@@ -97,7 +97,7 @@ def _array(op: Operation) -> np.ndarray:
 
 
 def refresh(function: FuncOp) -> None:
-    """The function's type, and public names after the values' own."""
+    """Update the function's type and the public names."""
     entry.update_function_type(function)
     function.arg_attrs = function.res_attrs = None
     entry.set_names(function, entry.input_names(function), entry.output_names(function))
@@ -108,7 +108,7 @@ def _is_constant(op: Operation) -> bool:
 
 
 def _cut(function: FuncOp, op: Operation) -> None:
-    """Take an op away; those who read a result of it read a new input."""
+    """Remove an op; uses of its results read a new input."""
     returned = entry.return_op(function).arguments
     _return(function, [value for value in returned if value.owner is not op])
     for result in op.results:
@@ -129,7 +129,7 @@ def _erase(op: Operation) -> None:
 
 
 def _tidy(function: FuncOp) -> None:
-    """Without constants and inputs that nobody reads, and outputs that are inputs."""
+    """Remove unused constants and inputs, and outputs that are inputs."""
     block = function.body.block
     returned = entry.return_op(function).arguments
     computed = [value for value in returned if isinstance(value.owner, Operation)]
@@ -146,7 +146,7 @@ def _tidy(function: FuncOp) -> None:
 
 
 def size(module: ModuleOp) -> int:
-    """Elements of all inputs, an unknown dim counted as one."""
+    """Return the number of elements of all inputs, counting dynamic dims as one."""
     arguments = entry.entry_function(module).args
     return sum(_elements(shapes.shape_of(argument)) for argument in arguments)
 

@@ -1,4 +1,4 @@
-"""Repeat what a crash reproducer holds: `gradc-opt --replay FILE`."""
+"""Replay of a crash reproducer: `gradc-opt --replay FILE`."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ EXIT_NOT_REPRODUCED, EXIT_REPRODUCED = 0, 70
 
 @dataclass(frozen=True)
 class Fault:
-    """An internal error, seen again: where, and the exception."""
+    """A reproduced internal error: its step, and the exception."""
 
     step: str
     error: Exception
 
     @property
     def kind(self) -> tuple[str, str]:
-        """What is the same of two sightings of one fault."""
+        """Step and error type, which identify a fault."""
         return (self.step, type(self.error).__name__)
 
     def __str__(self) -> str:
@@ -46,10 +46,9 @@ class Fault:
 
 
 def replay(path: StrPath, say: Callable[[str], None]) -> int:
-    """Repeat a reproducer, and say with `say` what came of it; the exit code, 70 if the fault is still there.
+    """Run a reproducer and report the outcome by `say`; return the exit code, 70 if the fault remains.
 
-    Raises GradcError for a file that is no reproducer, and for what the repetition finds to be a user's
-    mistake.
+    Raises GradcError for a file that is not a reproducer, and for an input error.
     """
     recipe, body = recipes.read(read_text(path), str(path))
     with using(_limits_of(recipe)):
@@ -65,7 +64,7 @@ def replay(path: StrPath, say: Callable[[str], None]) -> int:
 
 
 def read_text(path: StrPath) -> str:
-    """The text of a file; GradcError that names it."""
+    """Return the text of a file. Raises GradcError that names it."""
     try:
         return decode(read_bytes(path), shown(path))
     except OSError as error:
@@ -73,7 +72,7 @@ def read_text(path: StrPath) -> str:
 
 
 def fault_of_text(recipe: Recipe, body: str, file: str) -> Fault | None:
-    """What the recipe makes of a source or a module's text."""
+    """Run the recipe on the text of a source or a module."""
     if recipe.stage != IMPORT:
         return fault_of(module_of(body, file), recipe)
     return _fault("the importer", lambda: _import(recipe, body, file))
@@ -94,9 +93,9 @@ def module_of(text: str, file: str) -> ModuleOp:
 
 
 def fault_of(module: ModuleOp, recipe: Recipe) -> Fault | None:
-    """The internal error that a module leads to, None where there is none. The module is changed.
+    """Return the internal error that a module causes, None without one. Modifies the module.
 
-    Raises GradcError where the passes refuse the module.
+    Raises GradcError if the passes reject the module.
     """
     found = _fault_in_passes(module, passes_of(recipe))
     if found is not None or recipe.stage not in (CHOICE, MODEL, SESSION):
@@ -123,7 +122,7 @@ def _apply(pass_: ModulePass, module: ModuleOp) -> None:
 
 
 def _repeat(module: ModuleOp, recipe: Recipe) -> None:
-    """The last step of a recipe, after the passes."""
+    """Run the last step of a recipe, after the passes."""
     from gradc.model.exporter import export_parts
     from gradc.runtime.session import Session
 
@@ -138,7 +137,7 @@ def _repeat(module: ModuleOp, recipe: Recipe) -> None:
 
 
 def options_of(recipe: Recipe) -> Options:
-    """Raises GradcError for options that no compilation has."""
+    """Return the options of a recipe. Raises GradcError for unknown ones."""
     try:
         return Options(**{**recipe.options, "limits": _limits_of(recipe)})
     except TypeError as error:
@@ -146,7 +145,7 @@ def options_of(recipe: Recipe) -> Options:
 
 
 def _limits_of(recipe: Recipe) -> Limits | None:
-    """Those in force when the file was written; None where it tells none."""
+    """Return the limits that were in force when the file was written; None without any."""
     try:
         return Limits(**recipe.limits) if recipe.limits else None
     except (TypeError, GradcError) as error:
@@ -164,7 +163,7 @@ def _fault(step: str, action: Callable[[], None]) -> Fault | None:
 
 
 class Forgetful(Store):
-    """Keeps no measurement: each replay measures, and leaves nothing behind."""
+    """A store without storage: each replay measures, and leaves nothing behind."""
 
     def read(self, problem: str) -> Tuning | None:
         return None

@@ -1,4 +1,4 @@
-"""The search: what is tried, in which order, and the smallest module that is still interesting."""
+"""Search for the smallest module that is still interesting: the order of the attempts."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from gradc.reduction import graphs, sizes
 from gradc.reduction.ddmin import minimal
 
 Interesting = Callable[[ModuleOp], bool]
-"""Whether a module fails as the first one did. It may change the module."""
+"""Return whether a module fails as the first one did; may modify the module."""
 
 Make = Callable[[], ModuleOp]
 
 NOT_FREE = ("data_format", "weights_format", "format", "dst_shape", "sizes", "inputSize", "outputSize")
-"""Attributes that follow from sizes, or that sizes follow from."""
+"""Attributes that determine sizes or follow from them."""
 
 
 @dataclass
 class Search:
-    """`best` is interesting at all times. At most `limit` modules are tested, `progress` follows each."""
+    """`best` is always interesting. At most `limit` modules are tested; `progress` is called after each."""
 
     best: ModuleOp
     interesting: Interesting
@@ -39,7 +39,7 @@ class Search:
     known: dict[str, bool] = field(default_factory=dict)
 
     def run(self) -> ModuleOp:
-        """The smallest module found; the same one every time."""
+        """Return the smallest module found; deterministic."""
         before = ""
         while before != (before := whole(self.best)):
             self._drop_operations()
@@ -59,12 +59,12 @@ class Search:
         minimal(numbers, lambda kept: self.attempt(lambda: graphs.with_outputs(whole_graph, set(kept))))
 
     def _accept_all(self, moves: Callable[[ModuleOp], Iterator[Make]]) -> None:
-        """Begin again after each move that is taken, until none is."""
+        """Restart after each accepted move, until none is accepted."""
         while any(self.attempt(make) for make in moves(self.best)):
             pass
 
     def attempt(self, make: Make) -> bool:
-        """Whether the module that `make` makes is legal and interesting; if so it is the best."""
+        """Return whether the module of `make` is valid and interesting; it then becomes the best."""
         candidate = _legal(make)
         if candidate is None or self.tests >= self.limit:
             return False
@@ -79,7 +79,7 @@ class Search:
 
 
 def _legal(make: Make) -> ModuleOp | None:
-    """None for what cannot be made: no two ops agree on what may be taken from them."""
+    """Return the module, None if it cannot be made: ops differ in what can be removed."""
     try:
         candidate = make()
         check_graph(candidate)
@@ -109,7 +109,7 @@ def _plain_attributes(module: ModuleOp) -> Iterator[Make]:
 
 
 def _plainer(op: DocumentedOp) -> Iterator[tuple[str, Attribute | None]]:
-    """Attributes left out, else all of a list or one element of it at the least value."""
+    """Yield attributes removed, else a list or one element of it at its minimum."""
     for name, documented in documented_attributes(type(op)).items():
         if not op.is_given(name) or name in NOT_FREE:
             continue
@@ -126,7 +126,7 @@ def _plainer(op: DocumentedOp) -> Iterator[tuple[str, Attribute | None]]:
 
 
 def _small_sizes(module: ModuleOp) -> Iterator[Make]:
-    """Sizes of inputs: all that are equal, those of one input, one alone, two of two inputs; large ones
+    """Yield smaller sizes of inputs: all equal ones, those of one input, single ones, pairs; large sizes
     first."""
     types = sizes.input_types(module)
     places = [
@@ -161,6 +161,6 @@ def _plain_dtypes(module: ModuleOp) -> Iterator[Make]:
 
 
 def _single(type_: TensorType) -> TensorType:
-    """f32 in place of a half type."""
+    """Replace half dtypes by f32."""
     half = name_of(type_.element_type) in HALVES
     return shapes.tensor_type(f32, shapes.shape_of(type_)) if half else type_

@@ -1,7 +1,7 @@
-"""What can be made smaller in a graph: sizes of inputs, attributes, dtypes.
+"""Simplification of a graph: smaller sizes of inputs, plain attributes, plain dtypes.
 
-A change is made at the inputs and at the attributes of ops; the results follow by inference. An op
-that says a size which is not inferred gets one that fits again (`_REFIT`). The copy need not be legal.
+Inputs and attributes are changed, and inference updates the results. Ops that state sizes are adjusted
+(`_REFIT`). The copy may be invalid.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dialects.support.shapes import Dim
 from gradc.reduction.graphs import operations, refresh
 
 Attributes = Mapping[str, Attribute | None]
-"""New properties of an op; None takes one away."""
+"""New properties of an op; None removes one."""
 
 
 def input_types(module: ModuleOp) -> list[TensorType]:
@@ -32,7 +32,7 @@ def input_types(module: ModuleOp) -> list[TensorType]:
 
 
 def with_types(module: ModuleOp, types: Sequence[TensorType]) -> ModuleOp:
-    """The inputs have these types."""
+    """Set the types of the inputs."""
     copy = module.clone()
     function = entry.entry_function(copy)
     for argument, type_ in zip(function.args, types, strict=True):
@@ -42,7 +42,7 @@ def with_types(module: ModuleOp, types: Sequence[TensorType]) -> ModuleOp:
 
 
 def with_attributes(module: ModuleOp, number: int, attributes: Attributes) -> ModuleOp:
-    """The op of this number has these attributes."""
+    """Set attributes of the op with this number."""
     copy = module.clone()
     op = operations(copy)[number]
     for name, value in attributes.items():
@@ -55,14 +55,14 @@ def with_attributes(module: ModuleOp, number: int, attributes: Attributes) -> Mo
 
 
 def without_discardable(module: ModuleOp, number: int) -> ModuleOp:
-    """The op of this number has no attributes that its document does not know."""
+    """Remove the discardable attributes of the op with this number."""
     copy = module.clone()
     operations(copy)[number].attributes.clear()
     return copy
 
 
 def _infer(before: ModuleOp, after: ModuleOp, changed: Set[int]) -> None:
-    """Give the results of all ops that changed, or read what did, their types."""
+    """Infer the result types of all ops that changed or read a change."""
     for number, (old, new) in enumerate(zip(operations(before), operations(after), strict=True)):
         same = list(old.operand_types) == list(new.operand_types) and number not in changed
         if same or not isinstance(new, InfersTypes):
@@ -89,7 +89,7 @@ def _element_type(op: DocumentedOp) -> Attribute:
 
 
 def _refit_convolution(old: ConvolutionBackwardDataOp, new: ConvolutionBackwardDataOp) -> None:
-    """The size of diff_src leaves the residue that it left before, where the stride admits it."""
+    """Choose a size of diff_src that keeps the previous residue, if the stride permits it."""
     if new.has_runtime_shape:
         return
     problem = old.problem()
@@ -111,7 +111,7 @@ def _fitting(
     axis: int,
     window_and_size: tuple[Window, Dim],
 ) -> Dim:
-    """A size of diff_src that leads to Y."""
+    """Return a size of diff_src that gives Y."""
     window, y = window_and_size
     x, pads = before.src[axis], before.pads[axis]
     if not isinstance(y, int):
@@ -132,7 +132,7 @@ def _refit_interpolation(old: Operation, new: InterpolateBackwardOp) -> None:
 
 
 def _refit_upsampling(old: UpsampleBilinear2dBackwardOp, new: UpsampleBilinear2dBackwardOp) -> None:
-    """The result is as much smaller or larger than gradOut as it was."""
+    """Scale the result in proportion to gradOut."""
     form = new.value("format")
     batch, channels, *grad = layouts.reorder(shapes.shape_of(new.grad_out), form, "NCHW")
     _, _, *image = layouts.reorder(old.input_shape(), form, "NCHW")

@@ -1,8 +1,7 @@
-"""The graph that a model with run-time sizes carries, so that a run of the saved model can be held
-against it.
+"""The graph embedded in a model with dynamic sizes, which the inputs of a run are checked against.
 
-It is MLIR text in the model's metadata, with constants of more elements than sizes have as further inputs:
-of a weight its type is enough. Places lose their folders, as the provenance of nodes does.
+It is MLIR text in the model's metadata. Constants that are too large to be sizes become inputs, as only their
+types matter. Locations lose their folders, as those of nodes do.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ KEY = "gradc.graph"
 
 
 def metadata(source: ModuleOp) -> dict[str, str]:
-    """The entry of a model's metadata for its source; none where nothing is left to run time."""
+    """Return the metadata entry of a source; empty if all sizes are static."""
     return {KEY: placed(_slim(source))} if RunTimeSizes(source).are_open else {}
 
 
 def sizes_of(carried: Mapping[str, str]) -> RunTimeSizes | None:
-    """What a model's metadata says of its sizes; None where it says nothing."""
+    """Return the size checks that a model's metadata describes; None without an entry."""
     if KEY not in carried:
         return None
     try:
@@ -57,7 +56,7 @@ def _slim(source: ModuleOp) -> ModuleOp:
         block.erase_op(op)
         inputs.append(f"constant {len(block.args)}")
     entry.update_function_type(function)
-    function.arg_attrs = None  # whatever a weight is by default, its type is enough
+    function.arg_attrs = None  # default values of weights do not matter
     entry.set_names(function, inputs, outputs)
     for name in entry.OF_NODES:
         module.attributes.pop(name, None)

@@ -1,4 +1,4 @@
-"""How onnxruntime loads a model, which is a file, a message, or a message beside its weights."""
+"""Loading of a model into onnxruntime: a file, a message, or a message with separate weights."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _DATA_FOLDER = "session.model_external_initializers_file_folder_path"
 
 MESSAGE_BYTES = 2**26
-"""Weights up to which a model that is in memory is handed over as a message. A message is a copy of them, and
-what onnxruntime reads from it another."""
+"""Maximum bytes of weights of an in-memory model that is passed as a message. The message is one copy of
+them, onnxruntime's parsed model another."""
 
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 
@@ -37,7 +37,7 @@ def load(
     kept: dict[str, Any],
     within: Sequence[str],
 ) -> Any:
-    """An InferenceSession of a model, of which the values `within` are outputs, too."""
+    """Return an InferenceSession of a model, with the values `within` as further outputs."""
     make = functools.partial(_make_session, runtime, options=options, provider=provider)
     if isinstance(model, str | os.PathLike):
         from gradc.model.exposing import content_with
@@ -58,7 +58,7 @@ def load(
 
 
 def _source_of(path: Path) -> str | bytes:
-    """What onnxruntime reads a model from: its path, the content where the path is no text."""
+    """Return a path that onnxruntime accepts, else the content of the file."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
@@ -67,8 +67,8 @@ def _source_of(path: Path) -> str | bytes:
 
 
 def _serialised(runtime: Any, model: ModelProto | ModelParts, options: Any, kept: dict[str, Any]) -> bytes:
-    """The bytes of a model. Weights beyond what a message should hold are handed over in memory: `kept`
-    holds them, which must live as long as the session."""
+    """Return the bytes of a model. Weights that are too large for a message are passed in memory: `kept`
+    holds them and must live as long as the session."""
     most = min(MESSAGE_BYTES, saving.PROTO_LIMIT)
     if not isinstance(model, ModelParts):
         if saving.weight_bytes(model) <= most:
@@ -93,20 +93,20 @@ def _make_session(runtime: Any, source: str | bytes, *, options: Any, provider: 
     if provider == PROVIDERS["cpu"]:
         return runtime.InferenceSession(source, options, providers=[provider])
     _preload(runtime)
-    # TF32 keeps ten bits of the mantissa: a gradient in it is not the f32 that was asked for.
+    # TF32 keeps ten bits of the mantissa; f32 gradients need all of them.
     cuda = (provider, {"use_tf32": "0"})
     return runtime.InferenceSession(source, options, providers=[cuda, PROVIDERS["cpu"]])
 
 
 def _preload(runtime: Any) -> None:
-    """Load the CUDA libraries of the nvidia wheels; what it prints is for stdout's owner to decide."""
+    """Load the CUDA libraries of the nvidia wheels, without printing to stdout."""
     if hasattr(runtime, "preload_dlls"):
         with contextlib.redirect_stdout(io.StringIO()):
             runtime.preload_dlls()
 
 
 def check_started(session: Any, provider: str) -> None:
-    """onnxruntime falls back to the CPU without an error where CUDA does not start."""
+    """Raise if CUDA did not start; onnxruntime silently falls back to the CPU."""
     if provider not in session.get_providers():
         hint = 'its CUDA and cuDNN libraries: pip install "onnxruntime-gpu[cuda,cudnn]"'
         text = f"{provider} did not start; it needs an NVIDIA GPU with its driver, and {hint}"

@@ -1,4 +1,4 @@
-"""onnxruntime's errors as ours."""
+"""Conversion of onnxruntime's errors."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dialects.support.diagnostics import Diagnostic, GradcError, UnsupportedErro
 
 @contextlib.contextmanager
 def refusals(what: str, kind: type[GradcError] | None) -> Iterator[None]:
-    """onnxruntime's errors as ours: a missing kernel is UnsupportedError, the rest is `kind`.
+    """Convert onnxruntime's errors: a missing kernel to UnsupportedError, others to `kind`.
 
-    A model that we built and that does not load is our own fault: with kind None it stays as is.
+    With kind None, errors pass: a model built by gradc that does not load is an internal error.
     """
     try:
         yield
@@ -28,6 +28,6 @@ def refusals(what: str, kind: type[GradcError] | None) -> Iterator[None]:
 
 
 def one_line(error: Exception) -> str:
-    """The message without onnxruntime's error code and the place in its sources."""
+    """Return the message without onnxruntime's error code and source position."""
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", str(error))
     return printable(" ".join(re.sub(r"/\S*onnxruntime\S*:\d+ .*?\) ", "", text).split()))

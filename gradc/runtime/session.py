@@ -1,4 +1,4 @@
-"""Models on onnxruntime. The only importer of onnxruntime, which is imported when first needed."""
+"""Sessions on onnxruntime. Only this module imports onnxruntime, on first use."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ __all__ = [
 
 Ep = Literal["cpu", "cuda"]
 
-_FATAL = 4  # onnxruntime's log severity: its errors reach us as exceptions, printing them is ours
+_FATAL = 4  # onnxruntime's log severity: its errors are raised as exceptions and need no log
 _RECORD = "session.record_ep_graph_assignment_info"
 
 
 def check_opset(opset: int) -> None:
-    """Raise UsageError unless gradc can emit the opset and the installed packages know it."""
+    """Raise UsageError unless gradc can emit the opset and the installed packages support it."""
     newest = newest_opset()
     if not OLDEST_OPSET <= opset <= newest:
         expected = f"{OLDEST_OPSET} to {newest} (the newest that gradc and the installed packages have)"
@@ -65,7 +65,7 @@ def check_opset(opset: int) -> None:
 
 
 def checked_opset(given: Any) -> int | None:
-    """An opset as an argument, None where none is given."""
+    """Check the argument `opset`; None passes."""
     if given is None:
         return None
     check_opset(opset := arguments.whole("opset", given))
@@ -73,7 +73,7 @@ def checked_opset(given: Any) -> int | None:
 
 
 def checked_threads(given: Any) -> int | None:
-    """A number of threads as an argument, None where none is given."""
+    """Check the argument `threads`; None passes."""
     if given is None:
         return None
     check_threads(option("threads"), count := arguments.whole("threads", given, 1))
@@ -81,22 +81,22 @@ def checked_threads(given: Any) -> int | None:
 
 
 def checked_ep(given: Any) -> Ep:
-    """An execution provider as an argument."""
+    """Check the argument `ep`, an execution provider."""
     return cast("Ep", arguments.word("ep", given, tuple(PROVIDERS)))
 
 
 def newest_opset() -> int:
-    """The newest opset that gradc knows the kernels of and the installed packages have."""
+    """Return the newest opset of gradc's kernel tables and the installed packages."""
     return min(kernels.newest_opset(), released_opset())
 
 
 @functools.cache
 def released_opset() -> int:
-    """The newest opset that the installed onnx has and the installed onnxruntime has released.
+    """Return the newest opset of the installed onnx that the installed onnxruntime has released.
 
-    onnxruntime knows opsets that are still being written, and does not say which: it refuses a
-    model of such an opset (unless ALLOW_RELEASED_ONNX_OPSET_ONLY=0 tells it not to). So it is asked,
-    with one tiny model per opset. Without onnxruntime, onnx alone decides.
+    onnxruntime also contains unreleased opsets, and rejects their models unless
+    ALLOW_RELEASED_ONNX_OPSET_ONLY=0. It is tested with one tiny model per opset. Without onnxruntime, onnx
+    alone decides.
     """
     from gradc.model import exporter  # imports onnx
 
@@ -117,15 +117,13 @@ def _accepts(runtime: Any, model: bytes) -> bool:
 
 
 class Session:
-    """A model, ready to run. Nothing in it changes after it is made.
+    """A model, ready to run; immutable.
 
-    `ep` is where it runs: `cpu` (default) or `cuda`. On CUDA, f32 products are f32, not TF32.
-    `threads` is the number of threads within an op, by default onnxruntime's choice. Weights beyond
-    what one protobuf message holds are handed over in memory. What a run brings is held against
-    `sizes`, by default those that the model carries. `within` are values of the main graph that are
-    outputs, too.
-    Raises UnsupportedError where onnxruntime, the provider or a kernel is missing, and GradcError
-    for a file that is not there or is no model.
+    `ep` is the execution provider: `cpu` (default) or `cuda`. On CUDA, f32 products are f32, not TF32.
+    `threads` is the number of threads within an op, by default onnxruntime's choice. Weights beyond the size
+    of a protobuf message are passed in memory. Inputs of a run are checked against `sizes`, by default those
+    embedded in the model. `within` are values of the main graph to return as outputs. Raises UnsupportedError
+    if onnxruntime, the provider or a kernel is missing, and GradcError for a missing or invalid file.
     """
 
     def __init__(
@@ -151,22 +149,22 @@ class Session:
 
     @property
     def providers(self) -> tuple[str, ...]:
-        """The execution providers, in the order in which they are asked to take a node."""
+        """The execution providers, in order of preference."""
         return tuple(self._session.get_providers())
 
     @property
     def graph(self) -> ModuleOp | None:
-        """The graph that runs are held against, None where there is none."""
+        """The graph that inputs are checked against, None without one."""
         return None if self._sizes is None else self._sizes.source
 
     def run(
         self, inputs: Mapping[str, np.ndarray], only: Collection[str] | None = None
     ) -> dict[str, np.ndarray]:
-        """The outputs by name, all or those of `only`, each an array over onnxruntime's own buffer.
+        """Run and return the outputs by name (all or those of `only`), as arrays over onnxruntime's buffers.
 
-        Contiguous inputs are not copied. bfloat16 is ml_dtypes' on both sides; an input of it may
-        also be numpy's `V2`. Raises GradcError that names the input that is missing or does not fit,
-        or the op that cannot have these sizes, and for what onnxruntime refuses at run time.
+        Contiguous inputs are not copied. bfloat16 is ml_dtypes' on both sides; an input may also be numpy's
+        `V2`. Raises GradcError naming an input that is missing or does not fit, or the op that does not allow
+        its sizes, and for errors of onnxruntime.
         """
         inputs = arguments.arrays("inputs", inputs)
         kept = None if only is None else arguments.names("only", only)
@@ -186,8 +184,8 @@ class Session:
         return {i.name: to_numpy(i, v) for i, v in zip(wanted, values, strict=True)}
 
     def _run_containers(self, inputs: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-        """With strings among the inputs or outputs, or what is no tensor: sequences are lists, a map is a
-        dict, and an optional that has nothing is None."""
+        """Run with strings or values that are not tensors: sequences are lists, a map is a dict, and an empty
+        optional is None."""
         try:
             values = self._session.run(names, inputs)
         except Exception as error:
@@ -203,11 +201,11 @@ class Session:
         )
 
     def _fed(self, inputs: Mapping[str, np.ndarray]) -> tuple[TensorInfo, ...]:
-        """The inputs, and those with a default that are given all the same."""
+        """Return the inputs, with those that have a default if they are given."""
         return (*self.inputs, *(info for info in self.optional if info.name in inputs))
 
     def bound(self, inputs: Mapping[str, np.ndarray]) -> Bound:
-        """A run on these inputs and no others, for timing. Raises GradcError as `run` does."""
+        """Bind a run to these inputs, for timing. Raises GradcError as `run` does."""
         arrays = self._checked(arguments.arrays("inputs", inputs))
         device = "cuda" if self.providers[0] == PROVIDERS["cuda"] else "cpu"
         binding = self._session.io_binding()
@@ -229,15 +227,15 @@ class Session:
         return f"<gradc.runtime.session.Session {inputs} -> {outputs}; {', '.join(self.providers)}>"
 
     def placement(self) -> dict[str, str]:
-        """The execution provider of each node, by the node's name (its op type if it has none).
+        """Return the execution provider of each node, by the node's name (its op type if it has none).
 
-        It is what the graph partitioner decided, so no run is needed; nodes that were folded into
-        constants or fused are absent or appear under the fused node's name, and copies between
-        devices are not nodes. Raises UnsupportedError where onnxruntime is too old to tell.
+        This is the graph partitioner's decision, so no run is needed. Folded nodes are absent, fused nodes
+        have their new names, and copies between devices are not nodes. Raises UnsupportedError if onnxruntime
+        is too old to report it.
         """
         if not hasattr(self._session, "get_provider_graph_assignment_info"):
             version = self._runtime.__version__
-            text = f"onnxruntime {version} does not tell where nodes go; install a newer one"
+            text = f"onnxruntime {version} does not report the placement of nodes; install a newer one"
             raise UnsupportedError(Diagnostic("error", text))
         placed: dict[str, str] = {}
         for part in self._session.get_provider_graph_assignment_info():
@@ -248,9 +246,9 @@ class Session:
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """A call is a run and nothing else: inputs and outputs are in place, on the device, since a first.
+    """A bound run: inputs and outputs stay on the device between calls.
 
-    No RunOptions: onnxruntime 1.31 looks in them for a WebGPU graph by an exception, 30 to 40 us a run.
+    Without RunOptions: onnxruntime 1.31 looks there for a WebGPU graph by an exception, 30 to 40 us a run.
     """
 
     _session: Any
@@ -262,19 +260,19 @@ class Bound:
         self._binding.synchronize_outputs()
 
     def results(self) -> dict[str, np.ndarray]:
-        """Copies of the outputs of the last run, by name."""
+        """Return copies of the outputs of the last run, by name."""
         values = self._binding.get_outputs()
         pairs = zip(self._outputs, values, strict=True)
         return {info.name: to_numpy(info, on_cpu(value)).copy() for info, value in pairs}
 
 
 def ep_of(target: str) -> Ep:
-    """Where the models for a target run."""
+    """Return the execution provider for models of a target."""
     return "cuda" if kernels.provider_of(target) == "cuda" else "cpu"
 
 
 def check_provider(ep: str) -> None:
-    """Raise UnsupportedError unless the installed onnxruntime has an execution provider."""
+    """Raise UnsupportedError if the installed onnxruntime lacks an execution provider."""
     _provider(_onnxruntime(), ep)
 
 
@@ -283,19 +281,19 @@ def runtime_version() -> str:
 
 
 def available_providers() -> list[str]:
-    """The execution providers that the installed onnxruntime was built with."""
+    """Return the execution providers of the installed onnxruntime build."""
     return list(_onnxruntime().get_available_providers())
 
 
 def registered_kernels(provider: str) -> list[Any]:
-    """onnxruntime's kernel definitions of the standard domain, from its own registry."""
+    """Return onnxruntime's kernel definitions of the standard domain, from its registry."""
     _onnxruntime()
     state: Any = import_module("onnxruntime.capi.onnxruntime_pybind11_state")
     return [k for k in state.get_all_opkernel_def() if k.provider == provider and k.domain in ("", "ai.onnx")]
 
 
 def registered_ops() -> dict[str, list[str]]:
-    """The ops of each domain that onnxruntime has in any version, from its own registry."""
+    """Return the ops of each domain, of any version, from onnxruntime's registry."""
     _onnxruntime()
     state: Any = import_module("onnxruntime.capi.onnxruntime_pybind11_state")
     found: dict[str, set[str]] = {}
@@ -305,7 +303,7 @@ def registered_ops() -> dict[str, list[str]]:
 
 
 def _onnxruntime() -> Any:
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else importing it leaves files in $HOME and /tmp
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # otherwise the import leaves files in $HOME and /tmp
     try:
         import onnxruntime
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Arrays as values of onnxruntime, and back: dtypes that numpy lacks go as the integers of their bits."""
+"""Conversion of arrays to onnxruntime's values and back; dtypes that numpy lacks go as integers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def info_of(arg: Any) -> TensorInfo:
 
 
 def ort_value(runtime: Any, info: TensorInfo, array: np.ndarray, device: str = "cpu") -> Any:
-    """An OrtValue over the array's own buffer, which it keeps alive; a copy on another device."""
+    """Return an OrtValue over the array's buffer, which it keeps alive; a copy on another device."""
     data = np.asarray(array, order="C")
     if info.dtype in _HALF_BYTES:
         return _packed(runtime, info, data)
@@ -33,8 +33,8 @@ def ort_value(runtime: Any, info: TensorInfo, array: np.ndarray, device: str = "
 
 
 def ort_value_of(runtime: Any, name: str, number: int, shape: tuple[int, ...], content: bytes) -> Any:
-    """An OrtValue over the content of an initializer, which it keeps alive; None where its type, by ONNX's
-    number, is none of onnxruntime's values."""
+    """Return an OrtValue over the content of an initializer, which it keeps alive; None if onnxruntime has no
+    values of its type (ONNX number)."""
     dtype = dtypes.by_number(number)
     if dtype is None or dtype.name not in _HANDED_OVER:
         return None
@@ -43,17 +43,17 @@ def ort_value_of(runtime: Any, name: str, number: int, shape: tuple[int, ...], c
 
 
 _AS_INTEGERS = {"bf16": np.uint16, "f8_e4m3": np.uint8, "f8_e5m2": np.uint8}
-"""Types that numpy itself has not, and the integers of their bits."""
+"""Dtypes that numpy lacks -> integers of the same size."""
 
 _HALF_BYTES = ("s4", "u4")
 _QUARTER_BYTES = ("s2", "u2")
 
 _HANDED_OVER = {*(dtype.name for dtype in dtypes.DTYPES), "s16", "u16", "u32", "u64"} - {*_HALF_BYTES}
-"""What onnxruntime takes as an initializer that it is given beside a model, of those that gradc has."""
+"""Dtypes of external initializers that onnxruntime accepts in memory."""
 
 
 def _packed(runtime: Any, info: TensorInfo, data: np.ndarray) -> Any:
-    """Two elements a byte, the first one in the low bits."""
+    """Pack two elements per byte, the first in the low bits."""
     value = runtime.OrtValue.ortvalue_from_shape_and_type(data.shape, onnx_number(info.dtype))
     bits = data.astype(np.int8).view(np.uint8).ravel() & 15
     even = np.pad(bits, (0, bits.size % 2))
@@ -72,9 +72,9 @@ def _unpacked(value: Any, dtype: np.dtype, is_signed: bool) -> np.ndarray:
 
 
 class _Buffer:
-    """An OrtValue's memory by numpy's array interface; the arrays over it keep it alive.
+    """An OrtValue's memory in numpy's array interface, kept alive by the arrays over it.
 
-    The runtime's own `.numpy()` knows no bfloat16, so all types are read as bytes.
+    All dtypes are read as bytes: the runtime's `.numpy()` does not support bfloat16.
     """
 
     def __init__(self, value: Any, nbytes: int):

@@ -1,8 +1,8 @@
-"""Measured choices of strategies: what `--tune` finds out on this machine, keeps, and reads back.
+"""Measured strategy choices: `--tune` measures on this machine, stores the results, and reads them back.
 
-tuner      which ops of a graph need a measurement, and which strategy each gets
-measuring  the candidates of one problem on onnxruntime
-race       timing several runs in turn
-records    what is kept of a measurement
-stores     where it is kept: a folder of small files, or one file that can be shipped
+tuner      selects the ops to measure, and the strategy of each
+measuring  runs the candidates of one problem on onnxruntime
+race       times several runs alternately
+records    format of a measurement
+stores     storage: a folder of small files, or one file that can be shipped
 """

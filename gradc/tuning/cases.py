@@ -1,4 +1,4 @@
-"""The problems of a graph: its canonical gradients, those that are the same problem together."""
+"""Tuning cases of a graph: its canonical gradients, grouped by problem."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ GivenShapes = Mapping[str, Sequence[int]]
 
 @dataclass(frozen=True)
 class Case:
-    """A problem, the ops that pose it, and the strategies for it, the cheapest that applies first.
+    """A problem, its ops, and its candidate strategies, the cheapest applicable one first.
 
-    `sizes` is the problem with the sizes to measure it at, None where they are not known.
+    `sizes` is the problem with the sizes to measure, None if they are unknown.
     """
 
     problem: Problem
@@ -35,17 +35,17 @@ class Case:
 
     @property
     def key(self) -> str:
-        """What the case is called in a store."""
+        """Key of the case in a store."""
         at = f"{AT}{self.sizes}" if self.sizes not in (None, self.problem) else ""
         return f"{self.problem}{at}"
 
     @property
     def applicable(self) -> tuple[str, ...]:
-        """The names of the strategies that apply, the cheapest first."""
+        """Names of the applicable strategies, the cheapest first."""
         return tuple(c.strategy.name for c in self.candidates if c.refusal is None)
 
     def why_not(self, strategy: str) -> str | None:
-        """Why a strategy cannot be used here; None if it can."""
+        """Return the reason why a strategy does not apply; None if it does."""
         for candidate in self.candidates:
             if candidate.strategy.name == strategy:
                 return candidate.refusal
@@ -53,13 +53,13 @@ class Case:
 
     @property
     def predicted_seconds(self) -> float:
-        """The predicted time of all ops of the case, with the cheapest strategy."""
+        """Predicted time of all ops of the case with the cheapest strategy."""
         costs = [c.cost for c in self.candidates if c.cost is not None]
         return len(self.ops) * min(costs, default=0.0)
 
 
 def cases(module: ModuleOp, target: Target, given: GivenShapes) -> list[Case]:
-    """The cases of a module of canonical gradients, in the order of their first ops.
+    """Return the cases of a module of canonical gradients, in the order of their first ops.
 
     `given` fixes shapes of inputs by name, to measure at. Raises GradcError if one does not fit.
     """
@@ -80,14 +80,14 @@ def _gradients(module: ModuleOp) -> list[Operation]:
 
 
 def _sizes(problem: Problem, sized: Problem) -> Problem | None:
-    """The problem with the sizes of another whose sizes may be better known."""
+    """Return the problem with the sizes of `sized`, None if those are not static."""
     if not shapes.is_static(sized.diff_dst):
         return None
     return problem if sized == problem else replace(problem, diff_dst=sized.diff_dst)
 
 
 def _with_shapes(module: ModuleOp, given: GivenShapes) -> ModuleOp:
-    """The module for inputs of the given shapes: the same ops, more known of their types."""
+    """Return the module with the given input shapes and the types that follow."""
     if not given:
         return module
     module = module.clone()

@@ -1,9 +1,8 @@
-"""Timing contestants in turn, so that what the machine does meanwhile meets them all.
+"""Alternating timing of contestants, so that disturbances of the machine affect all of them.
 
-Every library has its own threads, and after a call they wait for the next one by spinning, for up to
-30 ms: that is part of how each is fast, and nothing is set to change it. But on the cores of the next
-contestant they would cost it half its speed. So a burst of runs of one contestant begins when the
-process has gone idle, and its first run, which wakes the threads and fills the caches, is not counted.
+After a call, the threads of a library spin for up to 30 ms, waiting for the next call. That is part of its
+speed and stays enabled, but it would halve the speed of the next contestant. So a burst of runs begins when
+the process is idle, and its first run, which wakes threads and fills caches, does not count.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ from typing import Protocol
 
 ROUNDS = 8
 LEAST, MOST = 2, 12
-"""Timed runs in a burst: with ROUNDS bursts, 16 are the least that a median is taken of."""
+"""Timed runs in a burst; with ROUNDS bursts, a median is of at least 16."""
 
 LONG = 0.02
-"""Seconds of a run from which on it needs no other before it."""
+"""Seconds of a run that needs no warm-up run."""
 
 IDLE_WINDOW, IDLE_SHARE, IDLE_LIMIT = 0.006, 0.2, 0.2
-"""Idle is less than a share of one core in a window (above the 4 ms in which Linux counts CPU time)."""
+"""Idle: less than a share of one core in a window (longer than Linux's 4 ms accounting of CPU time)."""
 
 
 class Runnable(Protocol):
@@ -48,13 +47,13 @@ class Samples:
         return median(seconds for burst in self.bursts for seconds in burst)
 
     def ratios(self, other: Samples) -> list[float]:
-        """How many times as long `other` took, burst by burst of one round."""
+        """Return the ratio of `other`'s times to these, per round."""
         pairs = zip(self.bursts, other.bursts, strict=True)
         return [median(theirs) / median(ours) for ours, theirs in pairs]
 
 
 def quartiles(values: Sequence[float]) -> tuple[float, float]:
-    """The first and the third."""
+    """Return the first and the third quartile."""
     if len(values) < 2:
         return (values[0], values[0])
     first, _, third = quantiles(values, n=4, method="inclusive")
@@ -68,9 +67,9 @@ def alternate(
     clock: Callable[[], float] = time.perf_counter,
     settle: Callable[[], None] | None = None,
 ) -> dict[str, Samples]:
-    """Samples of each contestant, by name, in about `budget` seconds for each.
+    """Time each contestant for about `budget` seconds; return the samples by name.
 
-    The budget buys runs beyond the least number, it does not take away from that.
+    The minimum number of runs is always made, whatever the budget.
     """
     settle = settle or settled
     lengths = {c.name: _warmed_up(c, clock) for c in contestants}
@@ -88,7 +87,7 @@ def alternate(
 
 
 def _warmed_up(contestant: Runnable, clock: Callable[[], float]) -> float:
-    """Seconds of a run, after the first ones, which prepare what is kept."""
+    """Return the seconds of a run, after warm-up runs."""
     first = _timed(contestant, clock)
     return min(_timed(contestant, clock) for _ in range(1 if first > LONG else 3))
 
@@ -100,7 +99,7 @@ def _timed(contestant: Runnable, clock: Callable[[], float]) -> float:
 
 
 def settled() -> None:
-    """Return when the threads of this process have stopped spinning, or after IDLE_LIMIT seconds."""
+    """Wait until the threads of this process have stopped spinning, at most IDLE_LIMIT seconds."""
     end = time.perf_counter() + IDLE_LIMIT
     while time.perf_counter() < end:
         before, start = time.process_time(), time.perf_counter()

@@ -1,4 +1,4 @@
-"""The candidates of one problem, built, held against each other and timed on onnxruntime."""
+"""Candidates of one problem: built, compared with each other and timed on onnxruntime."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from passes.registry import all_passes
 
 
 def lowered(problem: Problem, strategy: str, target: Target) -> ModuleOp:
-    """The problem in ONNX, written with a strategy that does not refuse it."""
+    """Lower the problem to ONNX with an applicable strategy."""
     module = problem.module()
     ctx = dialects.context()
     for pass_ in PassPipeline.parse_spec(all_passes(), pipelines.from_grad(target, strategy)).passes:
@@ -45,10 +45,10 @@ def measure(
     target: Target,
     deadline: float | None = None,
 ) -> dict[str, float]:
-    """Median seconds of a run with each strategy, on the threads of the target.
+    """Return the median seconds of a run with each strategy, on the threads of the target.
 
-    `sizes` is the problem with all sizes known; what is built knows no more than `problem`. Raises
-    GradcError where onnxruntime cannot run a candidate, or two of them disagree.
+    `sizes` is the problem with static sizes; the models are compiled for `problem`. Raises GradcError if
+    onnxruntime cannot run a candidate, or two of them disagree.
     """
     feeds = sizes.feeds()
     runs = {name: _bound(problem, name, feeds, target) for name in strategies}
@@ -65,7 +65,7 @@ def _bound(problem: Problem, strategy: str, feeds: Mapping[str, np.ndarray], tar
 
 
 def _check_agreement(results: Mapping[str, np.ndarray]) -> None:
-    """A fast wrong answer is no result. Each may be off by the bound that holds for one."""
+    """Raise if two results differ by more than the error bounds of both."""
     for (one, first), (other, second) in combinations(results.items(), 2):
         dtype = dtypes.of_numpy(first.dtype)
         assert dtype is not None
@@ -76,14 +76,14 @@ def _check_agreement(results: Mapping[str, np.ndarray]) -> None:
 
 
 PEAK = "peak,f32"
-"""What the measured peak is called in a cache."""
+"""Key of the measured peak in a cache."""
 
 _PEAK_SIZE, _PEAK_SECONDS = 1024, 1.0
 
 
 def measure_peak(target: Target) -> float:
-    """Flops a second of a product that a runtime is good at: f32, 1024 cubed, constant weights; the best
-    of a second."""
+    """Measure flops per second of an f32 product, 1024 cubed, with constant weights: the best run of a
+    second."""
     module = _product(_PEAK_SIZE)
     model = export(module, opset=target.opset, metadata={})
     ones = np.ones((_PEAK_SIZE, _PEAK_SIZE), np.float32)
@@ -96,7 +96,7 @@ def measure_peak(target: Target) -> float:
 
 
 def _product(size: int) -> ModuleOp:
-    """x times a constant, both square."""
+    """Return a module that multiplies x by a constant square matrix."""
     block = Block(arg_types=[shapes.tensor_type(f32, (size, size))])
     block.add_op(weights := onnx.ConstantOp(np.ones((size, size), np.float32)))
     block.add_op(product := onnx.MatMulOp(block.args[0], weights.results[0]))

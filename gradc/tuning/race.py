@@ -1,8 +1,8 @@
-"""Timing several runs of the same work, in turn, so that a slow minute of the machine is slow for all.
+"""Alternating timing of several runs of the same work, which drops slow ones early.
 
-The threads of a session spin for a while after a run, which makes its next run fast and another
-session's slow. So runs come in bursts: one begins when the process has gone idle, and its first run,
-which wakes the threads and fills the caches, is not counted.
+The threads of a session spin after a run, which speeds up its next run and slows down another session. So
+runs come in bursts: one begins when the process is idle, and its first run, which wakes threads and fills
+caches, does not count.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from gradc.tuning.measure import settled
 Clock = Callable[[], float]
 
 ROUNDS, FEWEST = 8, 3
-"""Bursts of each run; FEWEST will do when ENOUGH_SECONDS have passed, or the deadline has."""
+"""Bursts of each run; FEWEST suffice after ENOUGH_SECONDS or the deadline."""
 
 ENOUGH_SECONDS = 3.0
 
 BURST_SECONDS, LEAST, MOST = 0.005, 2, 16
-"""A burst has as many timed runs as fit in so long, at least LEAST and at most MOST."""
+"""Seconds of timed runs in a burst, and their minimum and maximum number."""
 
 LONG = 0.02
-"""Seconds of a run from which on it needs no other before it."""
+"""Seconds of a run that needs no warm-up run."""
 
 TRIALS = 2
-"""Rounds before a run can be out of the race."""
+"""Rounds before a run can be dropped."""
 
 OUT = 1.5
-"""A run is out when its best time is this many times the median of the leader. On a busy machine the
-best of four is within a few per cent of what the run can do, the median within some 20 %."""
+"""A run is dropped when its best time is this many times the leader's median. On a busy machine the best of
+four is within a few per cent of the optimum, the median within about 20 %."""
 
 
 def race(
@@ -41,10 +41,9 @@ def race(
     clock: Clock = time.perf_counter,
     settle: Callable[[], None] = settled,
 ) -> dict[str, float]:
-    """Median seconds of each run, by name. What is clearly slower is dropped early, with fewer samples.
-
-    After the `deadline`, a time of the clock, FEWEST rounds will do. `settle` returns when no thread of
-    this process is busy any more.
+    """Return the median seconds of each run, by name; clearly slower ones are dropped, with fewer samples.
+    After the `deadline`, a time of the clock, FEWEST rounds suffice. `settle` returns when no thread of this
+    process is busy.
     """
     samples: dict[str, list[float]] = {name: [_timed(run, clock)] for name, run in runs.items()}
     running, rounds, began = list(runs), 0, clock()
@@ -54,13 +53,13 @@ def race(
             burst = _burst(runs[name], min(samples[name]), clock)
             samples[name] = [*samples[name], *burst] if rounds else burst
         rounds += 1
-        # every other round the other way, so that none always follows the same neighbour
+        # reverse every other round, so that no run always follows the same one
         running = _contenders(running, samples, rounds)[::-1]
     return {name: median(times) for name, times in samples.items()}
 
 
 def _burst(run: Callable[[], None], length: float, clock: Clock) -> list[float]:
-    """Seconds of the timed runs of one burst. `length` is about what a run takes."""
+    """Return the seconds of the timed runs of one burst; `length` estimates one run."""
     if length < LONG:
         run()
     count = min(max(int(BURST_SECONDS / max(length, 1e-9)), LEAST), MOST)

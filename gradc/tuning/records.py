@@ -1,4 +1,4 @@
-"""What is kept of a measurement, and what it depends on."""
+"""Record of a measurement, and the setting that it depends on."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from passes.strategies import by_name
 
 @dataclass(frozen=True)
 class Tuning:
-    """The strategies that were measured for a problem, in seconds a run, and the one to use.
+    """The measured strategies of a problem, in seconds per run, and the chosen one.
 
-    `measured_on` says for people where and with what.
+    `measured_on` describes machine and software.
     """
 
     choice: str
@@ -31,7 +31,7 @@ class Tuning:
 
     @classmethod
     def of_json(cls, value: Any) -> Tuning:
-        """Raises ValueError for anything but what `json` gives."""
+        """Parse what `json` returns. Raises ValueError for anything else."""
         if not isinstance(value, dict) or set(value) != {"choice", "seconds", "measured_on"}:
             raise ValueError("not the record of a tuning")
         choice, seconds, where = value["choice"], value["seconds"], value["measured_on"]
@@ -43,13 +43,13 @@ class Tuning:
 
 
 def is_positive(value: Any) -> bool:
-    """A JSON number above zero that a float holds."""
+    """Return whether a JSON value is a positive number within the float range."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < sys.float_info.max
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What a measurement depends on besides the problem."""
+    """Everything but the problem that a measurement depends on."""
 
     target: str
     opset: int
@@ -61,7 +61,7 @@ class Setting:
 
     @classmethod
     def of(cls, target: Target) -> Setting:
-        """The setting of a measurement here and now. UnsupportedError without onnxruntime."""
+        """Return the current setting. Raises UnsupportedError without onnxruntime."""
         from gradc.runtime.session import runtime_version
 
         opset, threads = target.opset, target.threads
@@ -69,7 +69,7 @@ class Setting:
         return cls(target.name, opset, threads, machine, runtime, strategies, target.strict_ieee)
 
     def key(self, what: str) -> dict[str, Any]:
-        """JSON that differs where the time of `what`, a problem's string, may."""
+        """Return JSON that identifies the setting and `what`, a problem's string."""
         return json.loads(json.dumps({"what": what, "setting": asdict(self)}))
 
     def __str__(self) -> str:
@@ -77,6 +77,6 @@ class Setting:
 
 
 def strategies_version() -> str:
-    """Another word for every other set of strategies."""
+    """Return a hash that changes with the set of strategies."""
     text = " ".join((__version__, *sorted(by_name())))
     return hashlib.sha256(text.encode()).hexdigest()[:12]

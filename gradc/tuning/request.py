@@ -1,4 +1,4 @@
-"""What a user asks for of measurements, and the tuner that does it."""
+"""A user's request for measurements, and its tuner."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from passes.kernels.target import Target
 
 @dataclass(frozen=True)
 class TuningRequest:
-    """`tune`: measure what no measurement is kept of. `file`: where they are kept, instead of the cache.
+    """`tune`: measure what is not stored. `file`: storage to use instead of the cache.
 
-    Without both nothing is read, and nothing depends on the machine.
+    Without both nothing is read, and the result does not depend on the machine.
     """
 
     tune: bool = False
@@ -32,7 +32,7 @@ class TuningRequest:
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises UsageError for values that make no sense."""
+        """Raise UsageError for invalid values."""
         checked = {
             "tune": arguments.flag("tune", self.tune),
             "file": None if self.file is None else arguments.path("tuning_file", self.file),
@@ -43,13 +43,13 @@ class TuningRequest:
             object.__setattr__(self, name, value)
 
     def check_shapes_are_used(self) -> None:
-        """Raises UsageError for shapes to measure at where no measurement is asked for."""
+        """Raise UsageError for shapes without measurements."""
         if self.shapes and not self.tune and self.file is None:
             expected = f"{option('tune', True)}, which measures at these shapes"
             raise _usage(option("shapes"), ", ".join(self.shapes), expected)
 
     def threads(self, given: int | None) -> int | None:
-        """The threads to compile for: given, else those of the tuning file, so that it is used as it is."""
+        """Return the threads to compile for: `given`, else those of the tuning file."""
         if given is not None or self._starts_a_file:
             return given
         return None if self.file is None else load_file(self.file).threads
@@ -57,8 +57,7 @@ class TuningRequest:
     def tuner(
         self, target: Target, progress: Progress = no_progress, store: Store | None = None
     ) -> Tuner | None:
-        """The tuner of the request, None where nothing was asked for; it keeps measurements in the store,
-        if one is given."""
+        """Return the tuner, None without a request; it uses `store` if that is given."""
         if not self.tune and self.file is None:
             return None
         if not self.tune:
@@ -87,7 +86,7 @@ def _usage(what: str, given: object, expected: str) -> UsageError:
 
 
 def _sizes_of(given: Any) -> dict[str, tuple[int, ...]]:
-    """Shapes of inputs by name, in Python's own numbers."""
+    """Return shapes of inputs by name, as Python integers."""
     expected = "a mapping from names of inputs to lists of sizes"
     shapes = arguments.mapping("shapes", given, expected)
     for name, shape in shapes.items():

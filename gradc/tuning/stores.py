@@ -1,7 +1,7 @@
-"""Where measurements are kept: a cache for this machine, or one file that can be shipped.
+"""Storage of measurements: a cache for this machine, or one file that can be shipped.
 
-The cache is a folder with a small file per measurement, written whole: processes that tune at the same
-time never see a part of one, and the later of two that measure the same thing wins.
+The cache is a folder with a small file per measurement, written atomically: concurrent processes never read
+partial files, and the later of two equal measurements wins.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from passes.kernels.target import MOST_THREADS, Target
 FOLDER_VARIABLE = "GRADC_CACHE_DIR"
 FORMAT = 1
 AT = " at "
-"""Stands between a problem with unknown sizes and the problem with the sizes that were measured."""
+"""Separator between a problem with dynamic sizes and the sizes that were measured."""
 
 LONGEST_SHOWN = 300
-"""Characters of a problem in an error."""
+"""Maximum characters of a problem in an error."""
 
 ValueT = TypeVar("ValueT")
 
@@ -45,16 +45,16 @@ class Store(ABC):
     def write(self, problem: str, tuning: Tuning) -> None: ...
 
     def remarks(self) -> Iterator[Diagnostic]:
-        """What the reader should know about the store after use."""
+        """Yield remarks for the user about the store's use."""
         yield from ()
 
 
 NOWHERE = Path(os.devnull)
-"""The folder of a user who has no home: nothing can be kept there."""
+"""The cache folder of a user without a home: nothing can be stored."""
 
 
 def cache_folder() -> Path:
-    """Where the cache is: $GRADC_CACHE_DIR, else the user's folder for such things."""
+    """Return the cache folder: $GRADC_CACHE_DIR, else the platform's user cache."""
     if given := os.environ.get(FOLDER_VARIABLE):
         return Path(given)
     try:
@@ -66,7 +66,7 @@ def cache_folder() -> Path:
 
 @dataclass
 class Cache(Store):
-    """Measurements of this machine. One that cannot be read or written is none, and leaves a remark."""
+    """Measurements of this machine. Unreadable ones are ignored, with a remark."""
 
     setting: Setting
     folder: Path = field(default_factory=cache_folder)
@@ -83,7 +83,7 @@ class Cache(Store):
             self._note(f"this user has no home folder; {FOLDER_VARIABLE} names another place")
 
     def read_value(self, what: str, decode: Callable[[Any], ValueT]) -> ValueT | None:
-        """The decoded JSON value under a string, None where there is none; `decode` raises ValueError."""
+        """Return the decoded JSON value of a key, None without one; `decode` raises ValueError."""
         path = self._path(what)
         try:
             return decode(self._value(what, read_bytes(path)))
@@ -122,15 +122,15 @@ class Cache(Store):
         return content.get("value")
 
     def _note(self, fault: str) -> None:
-        """The first fault stands for all."""
+        """Record the first fault only."""
         self.fault = self.fault or fault
 
 
 @dataclass
 class TuningFile(Store):
-    """Tunings for one target and one number of threads, from whatever machine.
+    """Tunings for one target and number of threads, from any machine.
 
-    A file that is there must be right: GradcError names what is not.
+    An invalid file raises GradcError.
     """
 
     path: StrPath
@@ -139,12 +139,12 @@ class TuningFile(Store):
     tunings: dict[str, Tuning]
 
     def read(self, problem: str) -> Tuning | None:
-        """Where sizes are unknown, what was measured at some sizes will do."""
+        """Return the tuning of a problem; with dynamic sizes, one measured at any sizes."""
         at = (name for name in sorted(self.tunings) if name.startswith(f"{problem}{AT}"))
         return self.tunings.get(problem) or self.tunings.get(next(at, ""))
 
     def write(self, problem: str, tuning: Tuning) -> None:
-        """What other processes wrote in the meantime stays."""
+        """Write a tuning, and keep those that other processes wrote."""
         if os.path.exists(self.path):
             self.tunings = load_file(self.path).tunings | self.tunings
         self.tunings[problem] = tuning
@@ -165,7 +165,7 @@ class TuningFile(Store):
 
 
 def load_file(path: StrPath) -> TuningFile:
-    """Raises GradcError that names the path, and the entry that is wrong."""
+    """Load a tuning file. Raises GradcError that names the path and the invalid entry."""
     try:
         content = json.loads(read_bytes(path))
     except OSError as error:
@@ -175,7 +175,7 @@ def load_file(path: StrPath) -> TuningFile:
     except GradcError:
         raise
     except (ValueError, RecursionError) as error:
-        raise violation(f"{os.fspath(path)} is no tuning file: {error}") from None
+        raise violation(f"{os.fspath(path)} is not a tuning file: {error}") from None
     return _checked(path, content)
 
 
@@ -183,13 +183,13 @@ def _checked(path: StrPath, content: Any) -> TuningFile:
     name = os.fspath(path)
     if not isinstance(content, dict) or set(content) != {"format", "target", "threads", "tunings"}:
         expected = "an object with format, target, threads and tunings"
-        raise violation(f"{name} is no tuning file", expected=expected)
+        raise violation(f"{name} is not a tuning file", expected=expected)
     if content["format"] != FORMAT:
         raise violation(f"format of {name}", given=content["format"], expected=FORMAT)
     target, threads, tunings = content["target"], content["threads"], content["tunings"]
     countable = type(threads) is int and 1 <= threads <= MOST_THREADS
     if not isinstance(target, str) or not countable or not isinstance(tunings, dict):
-        raise violation(f"{name} is no tuning file", expected="a target, a number of threads, and tunings")
+        raise violation(f"{name} is not a tuning file", expected="a target, a number of threads, and tunings")
     read = {problem: _tuning(name, problem, value) for problem, value in tunings.items()}
     return TuningFile(path, target, threads, read)
 
@@ -202,5 +202,5 @@ def _tuning(path: str, problem: str, value: Any) -> Tuning:
 
 
 def _shortened(text: str) -> str:
-    """A problem that fits in a line; no problem that gradc writes is longer."""
+    """Shorten an invalid problem for an error message."""
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}.."

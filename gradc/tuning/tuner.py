@@ -1,4 +1,4 @@
-"""Which strategy each gradient of a graph gets, by measurement where there is one."""
+"""Strategy choice by measurement."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from passes.kernels.target import Target
 from passes.strategies.base import Strategy
 
 BUDGET = 60.0
-"""Seconds that a graph is measured for, if nothing else is said."""
+"""Default seconds of measuring for a graph."""
 
 TIE = 1.02
-"""Times that differ by less than this factor are equal: the strategy that is predicted to be faster wins,
-so that one machine gives one answer."""
+"""Times within this factor are equal: the strategy with the faster prediction wins, so that a machine gives
+one answer."""
 
 Progress = Callable[[int, int, str], None]
-"""Told how many problems are done, of how many, and which is next."""
+"""Callback with the problems done, their total, and the next one."""
 
 
 class Measure(Protocol):
     def __call__(self, case: Case, target: Target, deadline: float) -> Mapping[str, float]:
-        """Seconds of each applicable strategy of a case with known sizes. GradcError where it cannot."""
+        """Return the seconds of each applicable strategy of a case with known sizes, or raise GradcError."""
         ...
 
 
@@ -42,9 +42,9 @@ def no_progress(done: int, total: int, problem: str) -> None:
 
 @dataclass
 class Tuner:
-    """Reads measurements from a store and, given a `measure`, makes and keeps those that are missing.
+    """Reads measurements from a store; with `measure`, makes and stores missing ones.
 
-    `measured_on` says where, for people; after `budget` seconds no measurement is begun.
+    `measured_on` describes the machine; after `budget` seconds no measurement begins.
     """
 
     store: Store
@@ -58,9 +58,9 @@ class Tuner:
     def tune(
         self, module: ModuleOp, target: Target, forced: Strategy | None = None
     ) -> tuple[dict[str, Tuning], list[Diagnostic]]:
-        """Write `gradc.choice` on the canonical gradients of a module. The tunings by case, and remarks.
+        """Set `gradc.choice` on the canonical gradients of a module; return the tunings by case, and remarks.
 
-        Ops that have a choice already keep it, and those that the `forced` strategy knows need none.
+        Ops keep an existing choice, and ops that the `forced` strategy applies to need none.
         """
         found = [case for case in cases(module, target, self.shapes) if _has_a_choice(case, forced)]
         tunings, remarks = self._stored(found)
@@ -75,7 +75,7 @@ class Tuner:
         return tunings, [*remarks, *self.store.remarks()]
 
     def _stored(self, found: Sequence[Case]) -> tuple[dict[str, Tuning], list[Diagnostic]]:
-        """The stored tunings of which the choice can be used, and remarks on the others."""
+        """Return the stored tunings with a usable choice, and remarks on the others."""
         tunings, remarks = {}, []
         for case in found:
             tuning = self.store.read(case.key)
@@ -92,7 +92,7 @@ class Tuner:
     def _measured(
         self, measure: Measure, missing: Sequence[Case], target: Target, tunings: dict[str, Tuning]
     ) -> Iterator[Diagnostic]:
-        """Measure what is missing, what is predicted to take longest first, until the budget is spent."""
+        """Measure missing cases, the slowest predicted first, until the budget is spent."""
         unsized = [case for case in missing if case.sizes is None]
         sized = [case for case in missing if case.sizes is not None]
         sized.sort(key=lambda case: -case.predicted_seconds)
@@ -129,13 +129,13 @@ def _choose(case: Case, choice: str) -> None:
 
 
 def fastest(seconds: Mapping[str, float], preferred: Sequence[str]) -> str:
-    """The strategy of the least time; among equals, the first of the preferred."""
+    """Return the fastest strategy; of equal ones the first in `preferred`."""
     least = min(seconds.values())
     return next(name for name in preferred if seconds.get(name, float("inf")) <= TIE * least)
 
 
 def _unmeasured(left: Sequence[Case], what: str) -> Iterator[Diagnostic]:
-    """One remark for all, at the first of them."""
+    """Yield one remark for all unmeasured cases, at the first of them."""
     if not left:
         return
     count = sum(len(case.ops) for case in left)

@@ -272,7 +272,7 @@ class TestCommands:
         assert len(graphs.operations(module_of(text, "small"))) == 2
         assert text.startswith("// interesting: ")
         assert " THIS_FILE\n" in text
-        assert "ends with exit code 0" in lines[0]
+        assert "exits with code 0" in lines[0]
 
     def test_reproducers(self, tmp_path, crashes, monkeypatch):
         with monkeypatch.context() as patch:

@@ -313,9 +313,9 @@ class TestFile:
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("", "is no tuning file: Expecting value"),
-            ("[]", "is no tuning file: expected an object with format, target, threads and tunings"),
-            ('{"format": 1}', "is no tuning file"),
+            ("", "is not a tuning file: Expecting value"),
+            ("[]", "is not a tuning file: expected an object with format, target, threads and tunings"),
+            ('{"format": 1}', "is not a tuning file"),
             (
                 '{"format": 7, "target": "cpu", "threads": 1, "tunings": {}}',
                 "format of .*: given 7, expected 1",
@@ -337,7 +337,7 @@ class TestFile:
                 f'{{"format": 1, "target": "cpu", "threads": 1, "tunings": {{"{"p" * 9000}": {{}}}}}}',
                 r"tuning of p{300}\.\.: not the record of a tuning",
             ),
-            ("[" * 100_000, "is no tuning file"),
+            ("[" * 100_000, "is not a tuning file"),
         ],
         ids=lambda text: text[:40],
     )
