@@ -1,1 +1,1 @@
-"""Timing compiled gradients against other implementations of the same problem, in one process."""
+"""Benchmarks of compiled gradients against other implementations of the same problem, in one process."""

@@ -1,4 +1,4 @@
-"""What `gradc bench` does, free of how its options are spelled."""
+"""Implementation of `gradc bench`, independent of its options."""
 
 from __future__ import annotations
 
@@ -30,11 +30,10 @@ def bench(
     json_path: str | None,
     plot_path: str | None,
 ) -> bool:
-    """Run the cases, print the report, write the files; whether all of gradc's results were right.
+    """Run the cases, print the report, write the files; return whether all of gradc's results were right.
 
-    `suite_name` is a suite or none; by default quick, unless there are arguments. `peers` are names
-    with commas between, `none`, or None for those that are installed. What was measured before an
-    interruption is printed and written, too.
+    `suite_name` is a suite or none; default quick, or none with arguments. `peers` are comma-separated names,
+    `none`, or None for all installed ones. An interrupt prints and writes the results so far.
     """
     if asked.strategy != ALL:
         find_strategy(asked.strategy)
@@ -60,7 +59,7 @@ def bench(
 
 
 def _run_all(cases: Sequence[Case], asked: Settings, peers: Sequence[Peer], results: list[Result]) -> None:
-    """Adds to `results` what is measured, case by case."""
+    """Measure case by case and append to `results`."""
     with progress.bar(patience=0):
         for index, case in enumerate(cases):
             progress.show(index, len(cases), str(case.problem))
@@ -79,7 +78,7 @@ def _publish(report: Report, json_path: str | None, plot_path: str | None) -> No
 
 
 def settings(threads: int | None, strategy: str, budget: float, seed: int) -> Settings:
-    """`threads` is by default the cores that this process may use; UsageError for more than those."""
+    """Return settings; `threads` defaults to the usable cores. Raises UsageError for more than those."""
     cores = usable_threads()
     if threads is not None and threads > cores:
         raise UsageError(Diagnostic("error", sentence("--threads", threads, f"at most {cores}, the cores")))
@@ -87,7 +86,7 @@ def settings(threads: int | None, strategy: str, budget: float, seed: int) -> Se
 
 
 def check_outputs(json_path: str | None, plot_path: str | None) -> None:
-    """Raise UsageError for a plot that could not be written, before anything is measured."""
+    """Raise UsageError for a plot that cannot be written, before anything is measured."""
     if plot_path is None:
         return
     if not plot_path.lower().endswith((".png", ".svg")):
@@ -98,7 +97,7 @@ def check_outputs(json_path: str | None, plot_path: str | None) -> None:
 
 
 def _opened(names: str | None, threads: int) -> tuple[list[Peer], dict[str, str]]:
-    """The peers that can be had, and the version of each; UsageError for a name that is none."""
+    """Return the available peers and their versions. Raises UsageError for an unknown name."""
     wanted = list(PEERS) if names is None else [n for n in names.split(",") if names != NONE]
     check_names(wanted)
     opened, versions = [], {}
@@ -116,7 +115,7 @@ def _opened(names: str | None, threads: int) -> tuple[list[Peer], dict[str, str]
 
 
 def _result(case: Case, settings: Settings, peers: Sequence[Peer]) -> Result:
-    """A case that gradc does not compile is a failure of that case alone, whoever is at fault."""
+    """Return the result of a case; if gradc fails to compile it, only this case fails."""
     try:
         return run_case(case, settings, peers)
     except GradcError as error:

@@ -1,4 +1,4 @@
-"""What is to be reached against the best peer: never below `floor`, `mean` as the geometric mean."""
+"""Performance targets relative to the best peer: `floor` for each case, `mean` for the geometric mean."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from gradc.problems import ConvBackwardDataProblem, ConvTransposeBackwardDataProblem, Problem
 
 CLOSE = 0.9
-"""What `auto` picks is to have this share of the speed of the fastest strategy, or more."""
+"""Minimum speed of `auto`'s choice relative to the fastest strategy."""
 
 
 class Target(NamedTuple):
@@ -21,7 +21,7 @@ RESIZE = {"NCX": Target(0.9, 4.0), "NXC": Target(0.9, 2.0)}
 
 
 class Group(NamedTuple):
-    """Problems of which one mean is taken. `weights` is constant or input, empty where there are none."""
+    """Problems with a common mean. `weights` is constant, input, or empty without weights."""
 
     op: str
     layout: str

@@ -1,4 +1,4 @@
-"""The ratios of a benchmark as a picture: a row of dots for each group, with its floor and its mean."""
+"""Chart of a benchmark: the ratios of each group as dots, with its lower bound and its mean."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gradc.terminal.outputs import write_output
 COLOURS = {"torch": "#d95f02", "onednn": "#1b70b3", "onnx-ad": "#7a6fb0"}
 DPI = 150
 ROW = 0.42
-"""Inches."""
+"""Height of a row in inches."""
 
 
 def check_available() -> None:
@@ -32,15 +32,15 @@ def check_available() -> None:
 
 
 def fingerprint(found: Mapping[str, Any]) -> str:
-    """What a picture is made from; it is in an SVG, so that a stale one is found without drawing."""
+    """Return a hash of the plotted numbers, stored in an SVG to detect stale charts."""
     cases = [[case["group"], case["ratio"], case["best_peer"]] for case in found["cases"]]
     text = json.dumps([threads_of(found["settings"]["threads"]), found["groups"], cases])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def plot(found: Mapping[str, Any], path: str) -> None:
-    """Write a PNG or SVG, whole or not at all; of the same numbers the same SVG. Each dot is a case, coloured
-    by its best peer."""
+    """Write a PNG or SVG atomically; SVGs are reproducible. Each dot is a case, in the color of its best
+    peer."""
     import_module("matplotlib").rcParams.update({"svg.hashsalt": "gradc"})
     groups = found["groups"]
     figure: Any = import_module("matplotlib.figure").Figure(
@@ -78,7 +78,7 @@ def _row(axes: Any, row: int, mean: Mapping[str, Any], cases: list[Any]) -> None
 
 
 def _ticks(axes: Any, low: float, high: float) -> None:
-    """Powers of two, written as numbers."""
+    """Set ticks at powers of two, formatted as numbers."""
     exponents = range(int(log2(low)) - 1, int(log2(high)) + 2)
     axes.set_xlim(low / 1.2, high * 1.2)
     axes.set_xticks([2.0**e for e in exponents], [f"{2.0**e:g}" for e in exponents])

@@ -1,4 +1,4 @@
-"""Random gradients, as networks have them."""
+"""Random gradient problems with sizes as in networks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from gradc.problems import Problem, parse_problem
 
 MOST_PRODUCTS = 4e8
-"""Multiplications of a convolution."""
+"""Maximum multiplications of a convolution."""
 
 MOST_ELEMENTS = 2**22
 
@@ -20,11 +20,11 @@ RULES = (
     ",interpolation=nearest_floor,coordinates=corner",
     ",interpolation=nearest_half_up",
 )
-"""Interpolations that frameworks have, the most usual first."""
+"""Interpolation rules of frameworks, the most common first."""
 
 
 def problems(seed: int, count: int) -> Iterator[Problem]:
-    """Distinct random problems of constant, known sizes, in f32."""
+    """Yield distinct random problems with static sizes, in f32."""
     rng = np.random.default_rng([seed, 7])
     found: set[str] = set()
     while len(found) < count:
@@ -94,7 +94,7 @@ def _conv(rng: np.random.Generator) -> str | None:
 
 
 def _groups(rng: np.random.Generator) -> tuple[int, int, int]:
-    """(groups, channels of diff_dst, channels of diff_src)."""
+    """Draw (groups, channels of diff_dst, channels of diff_src)."""
     draw = rng.random()
     if draw < 0.15:
         channels = _channels(rng)

@@ -1,4 +1,4 @@
-"""What a benchmark found, as a table for people and as JSON."""
+"""Report of a benchmark, as tables and as JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gradc.terminal.tables import BAD, PLAIN, POOR, Look, table
 
 NUMBERS = (0, 1, 2, 3, 4)
 WIDTH = 500
-"""Columns of a plain table: a problem string and a remark are long."""
+"""Columns of a plain table; problem strings and remarks are long."""
 
 BELOW, FAILED = "below its floor", "FAILED"
 
@@ -78,7 +78,7 @@ def threads_of(threads: int) -> str:
 
 
 def as_text(report: Report, look: Look = PLAIN) -> str:
-    """The tables: what is below its floor is yellow, what is wrong red, where there are colours."""
+    """Return the tables; with colors, cases below their lower bound are yellow and wrong ones red."""
     header, rows = _cases(report)
     wide = look if look.colours is not None else replace(look, width=WIDTH)
     parts = [_heading(report), table(header, rows, NUMBERS, wide, dict(enumerate(map(_style, rows))))]
@@ -155,7 +155,7 @@ def _notes(report: Report) -> list[str]:
 
 
 def about(peers: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Day, machine and versions, as every file of measurements says them."""
+    """Return date, machine and versions, as in every file of measurements."""
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "machine": asdict(this_machine()),
@@ -164,7 +164,7 @@ def about(peers: Mapping[str, str] | None = None) -> dict[str, Any]:
 
 
 def as_data(report: Report) -> dict[str, Any]:
-    """Everything that was measured, and on which day, in UTC; seconds, and ratios as in the table."""
+    """Return all measurements with the UTC date: seconds, and ratios as in the table."""
     return {
         **about(report.peers),
         "settings": asdict(report.settings),
@@ -174,7 +174,7 @@ def as_data(report: Report) -> dict[str, Any]:
 
 
 def as_json(report: Report) -> str:
-    """`as_data` as text."""
+    """Return `as_data` as text."""
     return json_text(as_data(report))
 
 

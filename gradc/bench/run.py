@@ -1,4 +1,4 @@
-"""Running the cases of a benchmark: every contestant prepared, checked, timed."""
+"""Execution of benchmark cases: prepares, checks and times every contestant."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Settings:
-    """`strategy` is auto, all, or the name of one; `budget` is in seconds, per contestant and case."""
+    """`strategy` is auto, all, or one name; `budget` is in seconds per contestant and case."""
 
     threads: int
     strategy: str = "auto"
@@ -39,7 +39,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Case:
-    """A problem, and what it is of, for people."""
+    """A problem and its label."""
 
     problem: Problem
     label: str = ""
@@ -47,10 +47,10 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one contestant; `note` says why it was not timed, or what is wrong with it.
+    """Outcome of one contestant; `note` is the reason why it was not timed, or its defect.
 
-    `seconds` is the median run. `ratio` is how many times as long as gradc's it took, the median over
-    the bursts of `spread`'s quartiles. `error` is over the largest magnitude of the result.
+    `seconds` is the median run; `ratio` to gradc's time is the median over bursts, `spread` their quartiles.
+    `error` is relative to the largest magnitude of the result.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Result:
-    """The outcomes of one case, gradc's first. `chosen` names the strategy that wrote gradc's model."""
+    """The outcomes of one case, gradc's first. `chosen` names the strategy of gradc's model."""
 
     case: Case
     outcomes: tuple[Outcome, ...]
@@ -84,12 +84,12 @@ class Result:
 
     @property
     def best(self) -> Outcome | None:
-        """The fastest peer that gave the right numbers."""
+        """The fastest peer with right results."""
         return min((o for o in self.peers if o.ratio is not None), key=_ratio, default=None)
 
     @property
     def ratio(self) -> float | None:
-        """How many times as fast as the best peer."""
+        """Speed relative to the best peer."""
         return self.best.ratio if self.best else None
 
     @property
@@ -115,7 +115,7 @@ def _ratio(outcome: Outcome) -> float:
 
 
 def run_case(case: Case, settings: Settings, peers: Sequence[Peer]) -> Result:
-    """Raises GradcError where gradc does not compile the problem."""
+    """Run a case. Raises GradcError if gradc does not compile the problem."""
     problem = case.problem
     true = truth(problem, settings.seed)
     ours = _compiled(problem, settings, "auto" if settings.strategy == ALL else settings.strategy)
@@ -147,13 +147,13 @@ def run_case(case: Case, settings: Settings, peers: Sequence[Peer]) -> Result:
 
 
 def _same_model_as_auto(models: Mapping[str, Compiled]) -> str | None:
-    """The strategy whose model is that of auto, but for the metadata: it is not timed twice."""
+    """Return the strategy whose model equals auto's, except for metadata; it is not timed twice."""
     graphs = {name: m.model.graph.SerializeToString(deterministic=True) for name, m in models.items()}
     return next((name for name in graphs if name != GRADC and graphs[name] == graphs[GRADC]), None)
 
 
 def _started(peer: Peer, problem: Problem, seed: int) -> Contestant:
-    """A peer's contestant after a first run; what a peer cannot do is never a failure of ours."""
+    """Return a peer's contestant after a first run; any failure of it is NotSupported."""
     try:
         contestant = peer.prepare(problem, seed)
         contestant.run()
@@ -165,13 +165,13 @@ def _started(peer: Peer, problem: Problem, seed: int) -> Contestant:
 
 
 def _chosen(compiled: Compiled) -> str:
-    """The strategy that wrote the model."""
+    """Return the strategy that wrote the model."""
     found = {op.attributes[STRATEGY] for op in compiled.module.walk() if STRATEGY in op.attributes}
     return "+".join(sorted(name.data for name in found if isinstance(name, StringAttr)))
 
 
 def _others(problem: Problem, settings: Settings) -> tuple[dict[str, Compiled], dict[str, str]]:
-    """The model of every strategy that applies, and the reasons of the others."""
+    """Return the model of every applicable strategy, and the reasons of the others."""
     models, refused = {}, {}
     for name in _strategy_names(problem):
         try:
@@ -206,15 +206,15 @@ def _wrong(error: OutputError) -> str:
 
 
 def _disagreement(right: Sequence[Contestant], true: Truth) -> str:
-    """The reference has judged a part of each result; the rest must agree with each other."""
+    """Compare the results with each other, as the reference only covers a part of them."""
     if not right:
-        return "nobody is right"
+        return "no result is right"
     first = right[0].result()
     for other in right[1:]:
         error = true.agreement(other.name, other.result(), first)
         if not error.ok:
             names = f"{right[0].name} and {other.name}"
-            return f"{names} differ by {error.worst:.2g} beyond the part that the reference judges"
+            return f"{names} differ by {error.worst:.2g} outside the part that the reference covers"
     return ""
 
 

@@ -1,7 +1,7 @@
-"""Where cases come from: the built-in suites, random problems, problem strings, files of them, documents.
+"""Benchmark cases: built-in suites, random problems, problem strings, files of them, and graphs.
 
-A file of problem strings has one per line. `#` begins a comment, and a line that is one labels the
-problems after it. `a|b` in a field stands for two problems, one with each.
+A file of problem strings has one per line. `#` begins a comment; a line with only a comment labels the
+problems after it. `a|b` in a field gives two problems.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DRAWN, DRAWN_CASES = "drawn", 60
 
 
 def suite(name: str, seed: int = 0) -> list[Case]:
-    """The cases of a built-in suite; of `drawn`, random ones that nobody tuned to, others for each seed.
+    """Return the cases of a built-in suite; `drawn` has random ones for each seed, which nothing is tuned to.
 
     The prices of the cost model were fitted to problems of seed 1.
     """
@@ -51,7 +51,7 @@ def _place(problem: Problem) -> tuple[str, str]:
 
 
 def cases_of(argument: str) -> list[Case]:
-    """The cases of a problem string, or of a file: oneDNN JSON, MLIR text or lines of problem strings."""
+    """Return the cases of a problem string or a file: oneDNN JSON, MLIR text, or problem strings."""
     if os.path.exists(argument):
         return _cases_of_file(argument)
     if "," in argument or argument in KINDS:
@@ -62,7 +62,7 @@ def cases_of(argument: str) -> list[Case]:
 
 
 def cases_of_text(text: str, name: str) -> list[Case]:
-    """The cases of lines of problem strings; errors are placed in a file of that name."""
+    """Return the cases of lines of problem strings; `name` is the file in errors."""
     found, label = [], ""
     for number, line in enumerate(text.splitlines(), 1):
         before, mark, comment = line.partition("#")
@@ -76,7 +76,7 @@ def cases_of_text(text: str, name: str) -> list[Case]:
 
 
 def _alternatives(text: str, place: Position | None) -> Iterator[Problem]:
-    """The problems of a text with `a|b` in some fields."""
+    """Return the problems of a text with `a|b` in some fields."""
     fields = []
     for field in text.split(","):
         name, equals, value = field.rpartition("=")
@@ -99,7 +99,7 @@ def _cases_of_file(path: str) -> list[Case]:
 
 
 def problems_of_source(path: str) -> list[Problem]:
-    """The gradients of a source graph; weights that a document declares constant are."""
+    """Return the gradients of a source graph; weights that a document declares constant are constant."""
     module = load(path)
     bind_constants(module, _declared_constants(path, module))
     spec = ",".join((*pipelines.CANONICALIZE, *pipelines.LOWER))
@@ -112,7 +112,7 @@ def problems_of_source(path: str) -> list[Problem]:
 
 
 def _declared_constants(path: str, module: ModuleOp) -> dict[str, np.ndarray]:
-    """Zeros for the inputs of a JSON document whose property_type is constant."""
+    """Return zeros for the inputs of a JSON document whose property_type is constant."""
     if not path.lower().endswith(".json"):
         return {}
     ops = json.loads(read_bytes(path))["graph"]

@@ -1,4 +1,4 @@
-"""What the numpy reference says of a part of a problem's result: of some channels of one item."""
+"""Reference values of a part of a problem's result: some channels of one item, by the numpy reference."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from gradc.checking.verify import RTOL, OutputError, compare
 from gradc.problems import ConvBackwardDataProblem, ConvTransposeBackwardDataProblem, Problem
 
 CHANNELS = 4
-"""How many channels of the result are computed: the reference is slow and obvious."""
+"""Number of channels of the result that are computed: the reference is slow."""
 
 PEER_SLACK = 8
-"""Times gradc's own bound: peers round coordinates to f32, and some sums to the half type."""
+"""Error bound of peers over gradc's: they round coordinates to f32, and some sums to half types."""
 
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """`want` is what `index` takes of the channels-first result."""
+    """`want` is the part `index` of the channels-first result."""
 
     problem: Problem
     index: tuple[Any, ...]
     want: np.ndarray
 
     def error(self, name: str, result: np.ndarray, *, peer: bool) -> OutputError:
-        """How far a result is from the truth."""
+        """Return the error of a result."""
         rtol = RTOL[self.problem.dtype] * (PEER_SLACK if peer else 1)
         first = _channels_first(result, self.problem)
         sizes = zip(first.shape, self.problem.diff_src, strict=False)
@@ -36,12 +36,12 @@ class Truth:
         return compare(name, first[self.index], self.want, rtol)
 
     def agreement(self, name: str, result: np.ndarray, other: np.ndarray) -> OutputError:
-        """How far two results are from each other, in all channels."""
+        """Return the difference of two results, in all channels."""
         return compare(name, result, other, RTOL[self.problem.dtype] * (PEER_SLACK + 1))
 
 
 def truth(problem: Problem, seed: int) -> Truth:
-    """The reference of a problem of at least one item, with the inputs of a seed."""
+    """Return the reference values of a nonempty problem with random inputs."""
     feeds = problem.feeds(seed) | problem.constants(seed)
     diff_dst = _channels_first(feeds["diff_dst"], problem)
     index: tuple[Any, ...] = (slice(-1, None), _spread(diff_dst.shape[1], CHANNELS))
@@ -67,8 +67,8 @@ def _channels_first(array: np.ndarray, problem: Problem) -> np.ndarray:
 def _slice_conv(
     problem: ConvBackwardDataProblem | ConvTransposeBackwardDataProblem, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """Some channels of diff_src in some groups, the channels of diff_dst and the weights that they
-    need, and how many groups they are."""
+    """Return some channels of diff_src in some groups, the channels of diff_dst and the weights that they
+    depend on, and the number of groups."""
     g = problem.groups
     transposed = isinstance(problem, ConvTransposeBackwardDataProblem)
     src = weights.shape[0] // g if transposed else weights.shape[1]
@@ -82,5 +82,5 @@ def _slice_conv(
 
 
 def _spread(count: int, wanted: int) -> np.ndarray:
-    """Up to `wanted` indices below `count`, the first and the last among them."""
+    """Return up to `wanted` indices below `count`, with the first and the last."""
     return np.unique(np.linspace(0, count - 1, min(count, wanted)).round().astype(int))

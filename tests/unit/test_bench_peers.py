@@ -96,7 +96,7 @@ def test_what_is_refused(peer: Peer):
         with pytest.raises(NotSupported) as caught:
             peer.prepare(parse_problem(text), SEED)
         reasons[str(caught.value)] += 1
-    assert reasons["sizes that are empty or that only run time knows"] == 3
+    assert reasons["empty or dynamic sizes"] == 3
 
 
 def test_versions(peer: Peer):

@@ -1,4 +1,4 @@
-"""The other implementations, one file each; a peer's package is imported when the peer is opened."""
+"""The peers, one file each; a peer's package is imported when the peer is opened."""
 
 from __future__ import annotations
 
@@ -41,5 +41,5 @@ def check_names(names: Sequence[str]) -> None:
 
 
 def open_peer(name: str, threads: int) -> Peer:
-    """The peer, with its thread count set; NotAvailable if it cannot be had here."""
+    """Return the peer, set to a number of threads. Raises NotAvailable."""
     return PEERS[name]()(threads)

@@ -1,4 +1,4 @@
-"""What a peer is: another implementation of the gradients, as a framework's user would call it."""
+"""Base class of peers: other implementations of the gradients, called as their users would."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from gradc.problems import Problem
 
 
 class NotAvailable(Exception):
-    """A peer that is not installed or does not start; the text says why."""
+    """A peer that is not installed or does not start, with the reason."""
 
 
 class NotSupported(Exception):
-    """A problem that a peer, or a strategy, does not have; the text says why."""
+    """A problem that a peer or a strategy does not support, with the reason."""
 
 
 @dataclass(frozen=True, eq=False)
 class Contestant:
-    """One implementation of one problem, with its inputs in place.
+    """One implementation of one problem with bound inputs.
 
-    `run` computes and does nothing else; `result` is the array that the last run made, in the
-    problem's layout and dtype.
+    `run` only computes; `result` returns the array of the last run, in the problem's layout and dtype.
     """
 
     name: str
@@ -35,7 +34,7 @@ class Contestant:
 
 
 class Peer(ABC):
-    """An implementation with its thread count; the constructor raises NotAvailable."""
+    """An implementation with a number of threads; the constructor raises NotAvailable."""
 
     name: ClassVar[str]
 
@@ -48,11 +47,11 @@ class Peer(ABC):
 
     @abstractmethod
     def prepare(self, problem: Problem, seed: int) -> Contestant:
-        """The problem with the inputs of a seed; raises NotSupported."""
+        """Return the problem with random inputs. Raises NotSupported."""
 
 
 def check_static(problem: Problem) -> None:
-    """Raise unless all sizes are known and positive."""
+    """Raise unless all sizes are static and positive."""
     for shape in (problem.diff_dst, problem.diff_src):
         if not shapes.is_static(shape) or 0 in shape:
-            raise NotSupported("sizes that are empty or that only run time knows")
+            raise NotSupported("empty or dynamic sizes")

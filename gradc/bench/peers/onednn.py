@@ -1,4 +1,4 @@
-"""oneDNN: the Graph library itself, given the document of the problem."""
+"""oneDNN peer: the Graph library, called with the problem's document."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gradc.problems.documents import document_of
 
 
 class OnednnPeer(Peer):
-    """Constant weights are declared constant, so that the library may reorder them once."""
+    """oneDNN; constant weights are declared constant, so that the library may reorder them once."""
 
     name = "onednn"
 
@@ -34,7 +34,7 @@ class OnednnPeer(Peer):
         if reason or document is None:
             raise NotSupported(reason or "oneDNN has no such op")
         arrays = problem.feeds(seed) | problem.constants(seed)
-        # the data of src do not count, its shape does
+        # only the shape of src matters, not its values
         second = arrays.get("weights", arrays["diff_dst"].ravel()[:1].repeat(_src_elements(problem)))
         tensors = document["graph"][0]["inputs"]
         second = second.reshape(next(t["shape"] for t in tensors if t["id"] == 1))
@@ -51,7 +51,7 @@ def _src_elements(problem: Problem) -> int:
 
 
 def _refusal(problem: Problem) -> str | None:
-    """Why the library does not compute this gradient; some of it ends the process or is wrong."""
+    """Return the reason not to call the library; it crashes or is wrong for some problems."""
     if problem.dtype not in ("f32", "bf16"):
         return f"no {problem.dtype} on a CPU"
     match problem:

@@ -1,4 +1,4 @@
-"""A small client of oneDNN's C Graph API: one op, compiled once, run on fixed buffers."""
+"""Minimal client of oneDNN's C Graph API: one op, compiled once, run on fixed buffers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ CACHE_MEGABYTES = 2048
 
 
 class OnednnError(Exception):
-    """oneDNN refused a call; the text has the call and the status."""
+    """A failed call of oneDNN; the text has the call and the status."""
 
 
 class LogicalTensor(c.Structure):
@@ -78,7 +78,7 @@ class _Version(c.Structure):
 class Library:
     """The library with an engine and a stream on the CPU, restricted to a number of threads.
 
-    Its threads are TBB's, which takes as many as the process may use cores when it starts.
+    Its threads are TBB's, whose number is that of the cores the process may use at start.
     """
 
     def __init__(self, threads: int):
@@ -89,12 +89,12 @@ class Library:
         cores = os.sched_getaffinity(0)
         try:
             os.sched_setaffinity(0, set(sorted(cores)[:threads]))
-            _load(path.parent / "libOpenCL.so.1")  # asked for by name when the engine is made
+            _load(path.parent / "libOpenCL.so.1")  # loaded by name when the engine is created
             self._library = _load(path)
             self.engine, self.stream = c.c_void_p(), c.c_void_p()
             self.call("dnnl_engine_create", c.byref(self.engine), CPU, c.c_size_t(0))
             self.call("dnnl_stream_create", c.byref(self.stream), self.engine, IN_ORDER)
-            # off by default, but then constant weights would be reordered in every run
+            # off by default; constant weights would then be reordered in every run
             self.call("dnnl_graph_set_constant_tensor_cache_capacity", CPU, c.c_size_t(CACHE_MEGABYTES))
         except (OSError, OnednnError) as error:
             raise NotAvailable(str(error)) from None
@@ -129,7 +129,7 @@ def _library_path() -> Path:
 
 
 def _load(path: Path) -> c.CDLL:
-    """The library at a path; what it needs lies beside it, where the loader does not look."""
+    """Load a library; its dependencies are in its folder, where the loader does not look."""
     tried: set[str] = set()
     while True:
         try:
@@ -143,9 +143,9 @@ def _load(path: Path) -> c.CDLL:
 
 
 class Graph:
-    """A document of one op, compiled; `run` executes it on its buffers.
+    """A compiled document of one op; `run` executes it on its buffers.
 
-    `inputs` are arrays by tensor id. Raises OnednnError where the library has no kernel.
+    `inputs` are arrays by tensor id. Raises OnednnError if the library has no kernel.
     """
 
     def __init__(self, library: Library, document: Mapping[str, Any], inputs: Mapping[int, np.ndarray]):
@@ -172,7 +172,7 @@ class Graph:
         self.result = _aligned(np.zeros(result["shape"], like))
         self._given = self._tensors(self._inputs, self._arrays)
         self._made = self._tensors(self._outputs, [self.result])
-        # with it goes what it keeps of constant weights; the other handles are small, and left
+        # frees cached constant weights; the other handles are small and leak
         destroy = library.function("dnnl_graph_compiled_partition_destroy")
         weakref.finalize(self, destroy, self._compiled)
 
@@ -190,7 +190,7 @@ class Graph:
         library.call("dnnl_stream_wait", library.stream)
 
     def _partition(self, op: Mapping[str, Any]) -> c.c_void_p:
-        """The one partition of a graph with the op."""
+        """Return the single partition of a graph with the op."""
         library = self._library
         graph, handle, partition = c.c_void_p(), c.c_void_p(), c.c_void_p()
         library.call("dnnl_graph_graph_create", c.byref(graph), CPU)
@@ -233,7 +233,7 @@ class Graph:
 
 
 def _logical_tensor(record: Mapping[str, Any]) -> LogicalTensor:
-    """Of a document's tensor record with known sizes."""
+    """Return the logical tensor of a document's tensor record with known sizes."""
     shape, strides = record["shape"], record["stride"]
     return LogicalTensor(
         record["id"],
@@ -251,7 +251,7 @@ def _pointers(tensors: Sequence[LogicalTensor]) -> Any:
 
 
 def _aligned(array: np.ndarray) -> np.ndarray:
-    """A copy whose data begin at a cache line."""
+    """Return a copy whose data begins at a cache line."""
     raw = np.empty(array.nbytes + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
     copy = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)

@@ -1,4 +1,4 @@
-"""onnx-ad: the forward ONNX model, differentiated as a graph, on the same onnxruntime."""
+"""onnx-ad peer: the forward ONNX model, differentiated as a graph, on the same onnxruntime."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ OPSET, IR_VERSION = 18, 8
 
 
 class OnnxAdPeer(Peer):
-    """The adjoint part of the model alone, for one seed; NXC data go through the Transposes that an
-    NXC model has around a channels-first op."""
+    """onnx-ad's adjoint part of the model, for one seed. NXC data passes the Transposes that an NXC model has
+    around a channels-first op."""
 
     name = "onnx-ad"
 
@@ -68,7 +68,7 @@ class OnnxAdPeer(Peer):
         return Contestant(self.name, bound, lambda: bound.results()["adj_x"][..., 0])
 
     def _only_gradient(self, model: Any) -> Any:
-        """The part of the model that makes adj_x, without the unused rest of the primal."""
+        """Return the nodes that adj_x depends on, without the rest of the primal."""
         graph = model.graph
         needed, kept = {"adj_x"}, []
         for node in reversed(graph.node):
@@ -84,7 +84,7 @@ class OnnxAdPeer(Peer):
         return model
 
     def _forward(self, problem: Problem, seed: int) -> Any:
-        """The ONNX model whose gradient this is: x (diff_src) to y (diff_dst)."""
+        """Return the ONNX model to differentiate: x (diff_src) to y (diff_dst)."""
         helper = self._onnx.helper
         match problem:
             case ConvBackwardDataProblem():
@@ -94,7 +94,7 @@ class OnnxAdPeer(Peer):
             case ResizeBackwardProblem():
                 node = self._resize(problem)
             case _:
-                raise NotSupported("sizes that only run time knows")
+                raise NotSupported("dynamic sizes")
         numpy_helper = self._onnx.numpy_helper
         tensors = {"sizes": np.array(problem.diff_dst, np.int64)}
         if (weights := problem.constants(seed).get("weights")) is not None:
@@ -157,14 +157,14 @@ def _inner(name: str, problem: Problem) -> str:
 
 
 def _keeps_pads(problem: ConvBackwardDataProblem) -> bool:
-    """Whether onnxruntime's choice of pads, the larger half of their sum at the begin, is the true one."""
+    """Return whether onnxruntime's split of the pads, the larger half at the start, is the right one."""
     rows = zip(problem.pads_begin, problem.pads_end, problem.residue, strict=True)
     totals = [(pb, pb + pe - r) for pb, pe, r in rows]
     return all(pb == total - total // 2 for pb, total in totals)
 
 
 def _output_padding(problem: ConvTransposeBackwardDataProblem) -> list[int]:
-    """What is missing of diff_dst: Y - (s (X - 1) + Ke - pb - pe)."""
+    """Return the output padding: Y - (s (X - 1) + Ke - pb - pe)."""
     rows = zip(
         shapes.static(problem.diff_dst[2:]) or (),
         shapes.static(problem.diff_src[2:]) or (),

@@ -1,4 +1,4 @@
-"""PyTorch: the ATen kernels that its autograd calls."""
+"""PyTorch peer: the ATen kernels that its autograd calls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LINEAR = {1: "upsample_linear1d", 2: "upsample_bilinear2d", 3: "upsample_triline
 
 
 class TorchPeer(Peer):
-    """NXC data are channels_last tensors. Convolutions allocate their result, as autograd's do."""
+    """PyTorch. NXC data is channels_last tensors; convolutions allocate their result, as in autograd."""
 
     name = "torch"
 
@@ -58,7 +58,7 @@ class TorchPeer(Peer):
         return Contestant(self.name, run, lambda: self._to_numpy(held[0]))
 
     def _conv(self, problem: ConvBackwardDataProblem, seed: int) -> Callable[[], Any]:
-        """Asymmetric pads are those of a padded input: the gradient of a pad is a crop."""
+        """Prepare a convolution; asymmetric pads are those of a padded input, whose gradient is a crop."""
         dy, weights = self._operands(problem, seed)
         padding, extra = _split_pads(problem.pads_begin, problem.pads_end)
         sizes = shapes.static(problem.diff_src)
@@ -126,12 +126,12 @@ class TorchPeer(Peer):
         return self._data(arrays["diff_dst"], problem.layout), weights
 
     def _data(self, array: np.ndarray, layout: str) -> Any:
-        """A channels-first view of an array in a layout."""
+        """Return a channels-first view of an array in a layout."""
         tensor = self._tensor(array)
         return tensor if layout == "NCX" else tensor.movedim(-1, 1)
 
     def _empty(self, shape: Sequence[int], layout: str, dtype: Any) -> Any:
-        """A channels-first tensor in a layout's memory."""
+        """Return a channels-first tensor with the memory order of a layout."""
         if layout == "NCX":
             return self._torch.empty(list(shape), dtype=dtype)
         batch, channels, *spatial = shape
@@ -149,23 +149,23 @@ class TorchPeer(Peer):
 
 
 def _dense(tensor: Any, layout: str) -> Any:
-    """A channels-first tensor as one in the layout; copied only where its memory is in another."""
+    """Convert a channels-first tensor to the layout; copies only if its memory order differs."""
     return (tensor if layout == "NCX" else tensor.movedim(1, -1)).contiguous()
 
 
 def _split_pads(begin: Sequence[int], end: Sequence[int]) -> tuple[list[int], list[tuple[int, int]]]:
-    """Symmetric pads, and what is left of each side."""
+    """Return symmetric pads, and the rest of each side."""
     common = [min(b, e) for b, e in zip(begin, end, strict=True)]
     return common, [(b - p, e - p) for b, e, p in zip(begin, end, common, strict=True)]
 
 
 def _pad_list(extra: Sequence[tuple[int, int]], sign: int) -> list[int]:
-    """torch's order: the last axis first."""
+    """Return pads in torch's order, the last axis first."""
     return [sign * side for pair in reversed(extra) for side in pair]
 
 
 def _resize_kernel(problem: ResizeBackwardProblem, n: int) -> tuple[str, tuple[bool, ...]]:
-    """The name of the kernel and whether corners are aligned, where it asks."""
+    """Return the name of the kernel, and its align_corners argument, if any."""
     modes = problem.coordinate_modes
     match problem.interpolation:
         case "linear" if "half_pixel" in modes:

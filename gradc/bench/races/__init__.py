@@ -1,9 +1,9 @@
-"""Whole models in a benchmark: of a file, and of networks that torch makes."""
+"""Benchmarks of whole models: ONNX files, and networks that torch exports."""
 
 MODEL_PEERS = ("original", "onnxslim", "forward", "onnx-ad", "torch", "torch.compile")
-"""`original` and `forward` are the model itself on onnxruntime, of a compiled model and of a gradient."""
+"""`original` and `forward` are the model itself on onnxruntime, for a compiled model and for a gradient."""
 
 ON_REQUEST = ("torch.compile",)
-"""Takes half a minute a case."""
+"""Peers that run on request only: half a minute per case."""
 
 NETWORKS_SUITE = "networks"

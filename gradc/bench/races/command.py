@@ -1,4 +1,4 @@
-"""What `gradc bench` does with models and networks, free of how its options are spelled."""
+"""Implementation of `gradc bench` for models and networks, independent of its options."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gradc.terminal.tables import look
 PACKAGES = ("onnxslim", "onnx-ad", "torch")
 
 Start = tuple[str, str, Callable[[], Race]]
-"""The name and the kind of a race, and what runs it."""
+"""Name and kind of a race, and the function that runs it."""
 
 
 def is_model(argument: str) -> bool:
@@ -34,9 +34,9 @@ def is_model(argument: str) -> bool:
 
 
 def bench_models(paths: Sequence[str], asked: RaceSettings, networks: bool, json_path: str | None) -> bool:
-    """Run the races, print the table, write the file; whether all of gradc's results were right.
+    """Run the races, print the table, write the file; return whether all of gradc's results were right.
 
-    What was measured before an interruption is printed and written, too.
+    An interrupt prints and writes the results so far.
     """
     check_names(asked.peers or ())
     starts: list[Start] = [(path, _kind(asked), _of_file(path, asked)) for path in paths]
@@ -92,7 +92,7 @@ def _run_all(starts: Sequence[Start], races: list[Race]) -> None:
 
 
 def _result(name: str, kind: str, run: Callable[[], Race]) -> Race:
-    """A model that gradc does not compile is a failure of that model alone, whoever is at fault."""
+    """Return the race of a model; if gradc fails to compile it, only this model fails."""
     try:
         return run()
     except GradcError as error:

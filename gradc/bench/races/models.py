@@ -1,4 +1,4 @@
-"""A model of a file: as it was compiled, beside itself and what onnxslim makes of it; or its gradient."""
+"""Races of a model file: the compiled model against the original and onnxslim's, or its gradient."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from gradc.model.foreign import stored_model
 from gradc.runtime.session import Session
 
 GRADIENT_BOUND = 1e-3
-"""Of the largest magnitude: how far another gradient may be from gradc's, which was proved."""
+"""Allowed difference of other gradients from gradc's proved one, relative to the largest magnitude."""
 
 
 @dataclass(frozen=True)
 class RaceSettings:
-    """`wrt` names are differentiated by; without them the model itself is compiled."""
+    """Settings of a race; without `wrt` or `of` the model itself is compiled, else its gradient."""
 
     threads: int
     budget: float
@@ -46,13 +46,13 @@ class RaceSettings:
 
 @dataclass(eq=False)
 class Entry:
-    """Those who start, and why others do not."""
+    """The contestants, and the reasons why others are missing."""
 
     entrants: list[Entrant]
     notes: dict[str, str]
 
     def add(self, name: str, make: Callable[[], Entrant]) -> None:
-        """What a peer cannot do is no failure of ours."""
+        """Add a contestant after a first run; a peer's failure becomes a note."""
         try:
             entrant = make()
             entrant.run()
@@ -68,7 +68,7 @@ def nodes_of(model: Any) -> int:
 
 
 def on_onnxruntime(name: str, session: Session, feeds: Mapping[str, Any], nodes: int, **more: Any) -> Entrant:
-    """Inputs and outputs are in place, where all are tensors."""
+    """Create a contestant on onnxruntime, with bound inputs and outputs if all are numeric tensors."""
     if all(info.is_tensor and info.dtype != "string" for info in (*session.inputs, *session.outputs)):
         bound = session.bound(feeds)
         return Entrant(name, bound, bound.results, nodes, **more)
@@ -76,7 +76,7 @@ def on_onnxruntime(name: str, session: Session, feeds: Mapping[str, Any], nodes:
 
 
 def race_model(path: str, asked: RaceSettings) -> Race:
-    """Raises GradcError where gradc does not compile the model, or onnxruntime does not run it."""
+    """Race a model. Raises GradcError if gradc does not compile or onnxruntime does not run it."""
     if asked.wrt or asked.of:
         return _race_gradient(path, asked)
     original = Session(path, threads=asked.threads)
@@ -116,7 +116,7 @@ def _slimmed(path: str, feeds: Mapping[str, Any], asked: RaceSettings) -> Entran
 
 
 def _race_gradient(path: str, asked: RaceSettings) -> Race:
-    """With a cotangent for what is differentiated. gradc's gradient is proved before it is timed."""
+    """Race the gradient with a cotangent; gradc proves its gradient before timing."""
     compiled = gradients.vjp(path, wrt=asked.wrt or None, of=asked.of or None, threads=asked.threads)
     session = compiled.session(threads=asked.threads)
     feeds = random_inputs(compiled.source, asked.seed, asked.shapes)
@@ -136,7 +136,7 @@ def forward_entrant(path: str, feeds: Mapping[str, Any], asked: RaceSettings) ->
 
 
 def onnx_ad_entrant(path: str, compiled: Compiled, feeds: Mapping[str, Any], asked: RaceSettings) -> Entrant:
-    """The whole model that it writes, primal results included; its adjoints have a trailing axis of seeds."""
+    """Run onnx-ad's whole model, including primal results; its adjoints have a trailing axis of seeds."""
     try:
         onnx_ad: Any = import_module("onnx_ad")
     except ImportError as error:

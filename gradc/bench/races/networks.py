@@ -1,6 +1,6 @@
-"""Networks with random weights that torch makes, as small as what repeats in the large ones.
+"""Small networks with random weights, built from the repeated parts of large ones.
 
-`torch` is handed over: nothing of it is imported before somebody asks for a network.
+`torch` is a parameter, so that it is imported on demand only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ IMAGE = (1, 3, 96, 96)
 
 @dataclass(frozen=True)
 class Network:
-    """`make` gets the module `torch` and gives a network; `shape` is that of its input, batch first."""
+    """`make` creates a network from the module `torch`; `shape` is that of its input, batch first."""
 
     make: Callable[[Any], Any]
     shape: tuple[int, ...]
@@ -60,7 +60,7 @@ def _resnet(torch: Any) -> Any:
 
 
 def _resnet50_stage(torch: Any) -> Any:
-    """The second stage: the first block strides."""
+    """Return the second stage of ResNet-50, whose first block strides."""
 
     def bottleneck(i: int, narrow: int, o: int, s: int) -> Any:
         nn = torch.nn
@@ -135,7 +135,7 @@ def _vit(torch: Any) -> Any:
 
 
 def _lstm_cells(torch: Any) -> Any:
-    """A cell that is written out, step by step."""
+    """Return an LSTM cell, unrolled step by step."""
     nn, width, steps = torch.nn, 128, 8
 
     class Cells(nn.Module):

@@ -1,4 +1,4 @@
-"""One case of whole models: every entrant is held against what is expected, then all take turns."""
+"""Race of whole models: all results are checked, then the contestants are timed alternately."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from gradc.bench.run import GRADC
 from gradc.tuning.measure import alternate, quartiles
 
 PEERS_SLACK = 8
-"""How many times gradc's bound others may be off."""
+"""Error bound of peers as a multiple of gradc's."""
 
 Results = Mapping[str, Any]
-"""What a run gives, by the names that gradc's model has for it."""
+"""Results of a run, by the names of gradc's model."""
 
 Judge = Callable[[Results], tuple[float, float]]
-"""The worst error of the results and its bound, both over the largest magnitude of a result."""
+"""Returns the worst error of the results and its bound, relative to the largest magnitude of a result."""
 
 
 @dataclass(frozen=True, eq=False)
 class Entrant:
-    """One way to compute the results, with its inputs in place. `nodes` are those of its ONNX model.
+    """One way to compute the results, with bound inputs. `nodes` counts those of its ONNX model.
 
-    A `yardstick` computes something else, such as the forward of a gradient: its values are not judged.
+    A `yardstick` computes something else, such as the forward pass of a gradient, and is not checked.
     """
 
     name: str
@@ -39,10 +39,9 @@ class Entrant:
 
 @dataclass(frozen=True)
 class Finish:
-    """What became of an entrant; `note` says why it was not timed.
+    """Outcome of a contestant; `note` is the reason why it was not timed.
 
-    `seconds` is the median run. `ratio` is how many times as long as gradc's it took, the median over the
-    bursts of `spread`'s quartiles.
+    `seconds` is the median run; `ratio` to gradc's time is the median over bursts, `spread` their quartiles.
     """
 
     name: str
@@ -57,7 +56,7 @@ class Finish:
 
 @dataclass(frozen=True)
 class Race:
-    """The finishes of one case, gradc's first; `kind` is what was computed of the model."""
+    """The outcomes of one case, gradc's first; `kind` is gradient or model."""
 
     name: str
     kind: str
@@ -70,7 +69,7 @@ class Race:
 
 
 def within(expected: Results, bound: float) -> Judge:
-    """Every result within `bound` of its largest magnitude."""
+    """Return a judge that compares every result within `bound` of its largest magnitude."""
 
     def judge(found: Results) -> tuple[float, float]:
         return max((_error(found[name], want) for name, want in expected.items()), default=0.0), bound
@@ -96,7 +95,7 @@ def race(
     judge: Judge,
     budget: float,
 ) -> Race:
-    """`notes` says of those that do not start why. Nothing is timed where gradc is wrong."""
+    """Check and time the contestants; `notes` are reasons for missing ones. A wrong gradc is not timed."""
     judged = {entrant.name: _judged(entrant, judge) for entrant in entrants if not entrant.yardstick}
     wrong = {
         who: f"wrong: off by {error:.2g} of the largest magnitude, bound {bound:.2g}"

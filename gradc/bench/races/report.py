@@ -1,4 +1,4 @@
-"""What races of whole models found, as a table for people and as JSON."""
+"""Report of races of whole models, as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _summary(races: Sequence[Race]) -> list[str]:
 
 
 def _means(races: Sequence[Race]) -> list[tuple[str, str, str]]:
-    """Over the races of a kind, for each contestant that was timed."""
+    """Return the means of each timed contestant over the races of a kind."""
     found: dict[tuple[str, str], list[Finish]] = {}
     for race in races:
         for finish in race.finishes[1:]:
@@ -66,5 +66,5 @@ def _mean(finishes: Sequence[Finish]) -> str:
 
 
 def as_data(races: Sequence[Race], peers: Mapping[str, str], threads: int) -> dict[str, Any]:
-    """All that was measured; seconds, and ratios as in the table."""
+    """Return all measurements: seconds, and ratios as in the table."""
     return {**about(peers), "threads": threads, "models": [asdict(race) for race in races]}

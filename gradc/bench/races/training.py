@@ -1,7 +1,7 @@
-"""Forward and backward of torch's networks: gradc's model against torch's autograd, and onnx-ad's.
+"""Forward and backward pass of torch's networks: gradc's model against torch's autograd and onnx-ad's.
 
-The weights are constants and the gradient is by the input, or they are inputs and it is by each of them.
-Normalisations use their running statistics. Truth is torch's autograd in float64.
+Either the weights are constants and the input is differentiated, or they are inputs and all are.
+Normalizations use their running statistics. The reference is torch's autograd in float64.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from gradc.bench.run import GRADC
 from gradc.compiler.compiled import Compiled
 
 BOUND = 2e-4
-"""Of the largest magnitude of a result: what f32 may lose in networks of this depth."""
+"""Allowed f32 error in networks of this depth, relative to the largest magnitude of a result."""
 
 CONSTANT, BY_WEIGHTS = "constant weights", "by weights"
 KINDS = (CONSTANT, BY_WEIGHTS)
@@ -40,7 +40,7 @@ OPSET = 18
 
 
 def the_torch(threads: int) -> Any:
-    """Raises NotAvailable."""
+    """Import torch with a number of threads. Raises NotAvailable."""
     try:
         torch: Any = import_module("torch")
     except ImportError as error:
@@ -50,7 +50,7 @@ def the_torch(threads: int) -> Any:
 
 
 def race_network(name: str, kind: str, torch: Any, asked: RaceSettings) -> Race:
-    """Raises GradcError where gradc does not compile the gradient."""
+    """Race a network. Raises GradcError if gradc does not compile the gradient."""
     network = NETWORKS[name]
     torch.manual_seed(asked.seed)
     module, x = _drawn(torch, network.make(torch).eval()), torch.randn(network.shape)
@@ -68,7 +68,7 @@ def race_network(name: str, kind: str, torch: Any, asked: RaceSettings) -> Race:
 
 
 def _drawn(torch: Any, module: Any) -> Any:
-    """No two tensors are alike: the exporter would write them once, under one name."""
+    """Perturb all tensors, as the exporter merges equal ones."""
     tensors = (*module.parameters(), *(b for b in module.buffers() if b.is_floating_point()))
     with torch.no_grad():
         for tensor in tensors:
@@ -103,13 +103,13 @@ def _raced(
 
 
 def _compiled(torch: Any, module: Any) -> Any:
-    """Networks share the code of their containers, and torch compiles a piece of code eight times at most."""
+    """Compile a module with an empty cache; torch compiles shared container code at most eight times."""
     torch.compiler.reset()
     return torch.compile(module)
 
 
 def _export(torch: Any, module: Any, x: Any, path: str, keeps_weights: bool) -> None:
-    """`keeps_weights`: under their names, and not folded into others."""
+    """Export a module; `keeps_weights` keeps their names and prevents folding."""
     kept: dict[str, Any] = {}
     if keeps_weights:
         kept = {"do_constant_folding": False, "training": torch.onnx.TrainingMode.PRESERVE}
@@ -118,7 +118,7 @@ def _export(torch: Any, module: Any, x: Any, path: str, keeps_weights: bool) -> 
 
 
 def _step(torch: Any, module: Any, call: Callable[[Any], Any], kind: str, x: Any, cotangent: Any) -> Entrant:
-    """Forward and backward, as a training loop or an attribution calls them."""
+    """Return a contestant that runs forward and backward as a training loop does."""
     named = dict(module.named_parameters())
     for parameter in named.values():
         parameter.requires_grad_(kind == BY_WEIGHTS)
