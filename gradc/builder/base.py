@@ -85,7 +85,6 @@ class GraphBuilder:
         self._position = caller()
         self._block = Block()
         self._inputs: dict[str, None] = {}
-        """The names, in order."""
         self._outputs: dict[str, SSAValue] = {}
         self._op_names: dict[SSAValue, str] = {}
 
@@ -95,10 +94,10 @@ class GraphBuilder:
             raise AttributeError(_no_such_op(name))
 
     def input(self, name: str, dtype: npt.DTypeLike, shape: Dims) -> Value:
-        """A tensor that is given at run time.
+        """Add an input.
 
-        `dtype` is oneDNN's word or anything that numpy takes for a dtype; a dim of `shape` is a size, a
-        name (equal names are equal sizes) or None.
+        `dtype` is oneDNN's name or anything that numpy accepts as a dtype; a dim of `shape` is a size, a name
+        (equal names are equal sizes) or None.
         """
         subject = f'input "{name}"'
         self._check_name(name, self._inputs, subject)

@@ -239,8 +239,7 @@ def _lengths(axis: int, batch: int) -> Callable[[Reader], Numbers]:
 
 
 def _indices(r: Reader) -> Numbers:
-    """Return zeros for an axis of one element, or if other values are wanted; None if drawn ones are
-    valid."""
+    """Return zeros for an axis of one element or as an alternative; None if drawn indices are valid."""
     drawn, size = r.value(1), r.axis_size()
     if drawn is None or (size is not None and size > 1 and not r.other):
         return None
@@ -351,10 +350,8 @@ FILLS = (1, 2, 0, 3, 4, -1)
 
 
 def operand_values(function: FuncOp, arrays: Mapping[str, np.ndarray], other: int) -> dict[str, np.ndarray]:
-    """Return input name -> valid values for inputs with an entry in `VALUES`.
-
-    From CHOICES on, other integer inputs are filled with one of FILLS.
-    """
+    """Return input name -> valid values for inputs with an entry in `VALUES`; from CHOICES on, one of FILLS
+    for other integer inputs."""
     names = dict(zip(function.args, entry.input_names(function), strict=True))
     defaults = entry.defaults(function)
     given: dict[SSAValue, np.ndarray] = {

@@ -365,9 +365,7 @@ class Prover:
         self.worst = max(self.worst, abs(off) / scale)
         largest = max((one.norm for one in outcome.balances), default=0.0)
         if abs(off) > 10 * BOUND * max(scale, largest) + noise:
-            numbers = (
-                f"{outcome.by_reverse.total:.6g} instead of {outcome.by_tangents.total:.6g} by differences"
-            )
+            numbers = f"{outcome.by_reverse.total:.6g}, by differences {outcome.by_tangents.total:.6g}"
             text = f"the gradient is wrong: along a direction drawn from seed {seed} it is {numbers}"
             raise CheckError(Diagnostic("error", f"{text}; every op is right alone, so their sum is not"))
 

@@ -112,8 +112,7 @@ class Model:
     def _is_below(
         self, name: str | None, got: np.ndarray, expected: np.ndarray, eps: float, outcome: Outcome
     ) -> bool:
-        """Return whether the error is below the rounding errors of the largest terms that cancel in a
-        gradient."""
+        """Return whether the error is below the rounding of the largest terms that cancel in a gradient."""
         direction = outcome.directions.get(name) if name is not None else None
         if not isinstance(direction, np.ndarray) or np.shape(got) != direction.shape:
             return False
@@ -123,8 +122,7 @@ class Model:
 
     @cached_property
     def _roundings(self) -> int:
-        """Number of roundings that add up: of the terms of the longest product, or of the longest chain of
-        ops."""
+        """Number of roundings that add up: terms of the longest product, or ops of the longest chain."""
         longest, depth = 0, dict[SSAValue, int]()
         for op in entry.entry_function(self.module).body.block.ops:
             longest = max(longest, _terms(op))

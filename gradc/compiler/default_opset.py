@@ -21,10 +21,8 @@ from passes.kernels.target import DEFAULT_OPSET
 
 
 def with_opset(options: Options, module: ModuleOp) -> Options:
-    """Return the options with an opset, unless the default opset serves.
-
-    An imported model needs its own opset or one with all its ops, other sources the oldest with their dtypes.
-    """
+    """Return the options with an opset if the default one does not serve: an imported model needs its own
+    opset or one with all its ops, any other source the oldest with its dtypes."""
     if options.opset is not None:
         return options
     own = module.attributes.get(entry.OPSET)

@@ -15,8 +15,7 @@ from passes.registry import all_passes
 from passes.vjp.shared_weights import separate_copies
 
 IN_ONNX = ("canonicalize-layout", "convert-cann-to-grad", "convert-onednn-to-grad")
-"""Passes that convert source dialects to ONNX ops or canonical gradients. Not run on ONNX models: they cancel
-Transposes whose intermediate value may be requested."""
+"""Passes that convert source dialects to ONNX ops or canonical gradients; they cancel Transposes."""
 
 SOURCES = ("cann.", "onednn.")
 
@@ -27,9 +26,8 @@ def differentiated(module: ModuleOp, user_request: GradientRequest) -> ModuleOp:
     of_source = edge_names(module)
     module = with_source_names(module, user_request.rename or {})
     module = in_onnx(user_request.resized(module))
-    user_request.finish(
-        module, differentiate(module, user_request.request(module), rules=user_request.rules), of_source
-    )
+    found = differentiate(module, user_request.request(module), rules=user_request.rules)
+    user_request.finish(module, found, of_source)
     return module
 
 

@@ -373,10 +373,8 @@ def _run(
     *,
     start: ModuleOp,
 ) -> tuple[Diagnostic, ...]:
-    """Run a pipeline; verify the module at the end, and after each pass if there is an observer.
-
-    `start` is a clone of the module, from which a failing pass is located.
-    """
+    """Run a pipeline; verify the module at the end, and after each pass if there is an observer. `start` is a
+    clone of the module, from which a failing pass is located."""
     ctx = dialects.context()
     first, last = 0, len(pipeline) - 1
     remarks: tuple[Diagnostic, ...] = ()

@@ -210,11 +210,9 @@ def _second_of(module: ModuleOp, user_request: GradientRequest, options: Options
     request = user_request.request(module)
     inputs = entry.input_names(entry.entry_function(module))
     request = replace(request, name_template=_free_template({*inputs, *request.wrt}))
-    straight = user_request.straight_through
-    checked = user_request.check is not False
-    once = differentiate(
-        module, request, strict_ieee=options.strict_ieee, rules=user_request.rules, record=checked
-    )
+    straight, checked = user_request.straight_through, user_request.check is not False
+    ieee, rules = options.strict_ieee, user_request.rules
+    once = differentiate(module, request, strict_ieee=ieee, rules=rules, record=checked)
     first = module.clone()
     again = Request(
         of=list(once.gradients.values()),
@@ -224,9 +222,7 @@ def _second_of(module: ModuleOp, user_request: GradientRequest, options: Options
         straight_through=straight,
         name_template=request.name_template,
     )
-    twice = differentiate(
-        module, again, strict_ieee=options.strict_ieee, rules=user_request.rules, record=checked
-    )
+    twice = differentiate(module, again, strict_ieee=ieee, rules=rules, record=checked)
     names = {name: f"hvp_{name}" for name in once.gradients}
     tangents = {twice.cotangents[gradient]: f"tangent_{name}" for name, gradient in once.gradients.items()}
     check_names([*tangents.values(), *names.values()], [*inputs, *once.gradients])
@@ -283,10 +279,7 @@ def gradient_of(
 def _checked(
     claims: Sequence[Claim], compiled: Compiled, user_request: GradientRequest, written: Written
 ) -> tuple[Proof, Sequence[Diagnostic]]:
-    """Check gradients, the last of which is compiled; return the outcome and remarks on undecided parts.
-
-    Raises CheckError.
-    """
+    """Check gradients, the last of which is compiled; return the outcome and remarks. Raises CheckError."""
     if user_request.check is False:
         return Proof(reason=option("check", False)), ()
     from gradc.compiler.gradient_check import check

@@ -146,10 +146,8 @@ class GradientRequest:
         return resized(module, self.rebatch, self.static_shapes or {})
 
     def finish(self, module: ModuleOp, found: Gradients, of_source: Collection[str]) -> Results:
-        """Rename and scale the results of the gradient, in place.
-
-        `of_source` are the names of the source's inputs and outputs.
-        """
+        """Rename and scale the results of the gradient, in place. `of_source` are the names of the source's
+        inputs and outputs."""
         results = Results(found.gradients, found.cotangents)
         results = with_result_names(module, results, self.rename or {}, of_source)
         return with_scales(module, results, self.scale or {})

@@ -52,10 +52,8 @@ def with_source_names(module: ModuleOp, names: Mapping[str, str]) -> ModuleOp:
 def with_result_names(
     module: ModuleOp, results: Results, names: Mapping[str, str], of_source: Collection[str]
 ) -> Results:
-    """Rename inputs and outputs of a gradient in place, except names in `of_source`.
-
-    Raises UsageError for a name that neither the source nor the gradient has.
-    """
+    """Rename inputs and outputs of a gradient in place, except names in `of_source`. Raises UsageError for a
+    name that neither the source nor the gradient has."""
     left, known = {old: new for old, new in names.items() if old not in of_source}, edge_names(module)
     for old, new in left.items():
         if old not in known:
@@ -72,10 +70,8 @@ def _parts(results: Results) -> tuple[Mapping[str, str], Mapping[str, str]]:
 
 
 def with_scales(module: ModuleOp, results: Results, scales: Mapping[str, float]) -> Results:
-    """Multiply results of a module by factors, in their dtypes and in place.
-
-    Raises UsageError for a name that is no result, and for a result that is no float tensor.
-    """
+    """Multiply results of a module by factors, in their dtypes and in place. Raises UsageError for a name
+    that is no result, and for a result that is no float tensor."""
     if not scales:
         return results
     function = entry.entry_function(module)

@@ -28,8 +28,7 @@ def resized(module: ModuleOp, rebatch: int | str | None, static_shapes: Shapes) 
 
 
 def with_static_shapes(module: ModuleOp, static_shapes: Shapes) -> ModuleOp:
-    """Return the module with the given input shapes. Raises GradcError for shapes that the inputs cannot
-    have."""
+    """Return the module with the given input shapes. Raises GradcError if its types contradict them."""
     function = entry.entry_function(module)
     known = dict(zip(entry.input_names(function), function.args, strict=True))
     errors = Errors()

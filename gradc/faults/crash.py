@@ -97,9 +97,7 @@ def first_fault(
     start: ModuleOp, pipeline: Sequence[ModulePass], error: Exception
 ) -> tuple[int, ModuleOp, Exception]:
     """Rerun a pipeline; return the index of the first pass that fails, the module before it, and its error.
-
-    That is the last pass and `error` if none fails again.
-    """
+    That is the last pass and `error` if none fails again."""
     module = before = start.clone()
     for index, pass_ in enumerate(pipeline):
         before = module.clone()

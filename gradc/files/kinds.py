@@ -17,10 +17,8 @@ _FIELDS = {number << 3 | 2 for number in (2, 3, 4, 6, 7, 8, 14)} | {5 << 3}
 
 
 def is_onnx_content(data: bytes) -> bool:
-    """Return whether bytes begin like a ModelProto: a small IR version, then another field.
-
-    Neither text nor a TensorFlow GraphDef begins so.
-    """
+    """Return whether bytes begin like a ModelProto: a small IR version, then another field. Neither text nor
+    a TensorFlow GraphDef does."""
     return len(data) >= HEAD and data[0] == 8 and 0 < data[1] < 0x80 and data[2] in _FIELDS
 
 

@@ -37,10 +37,8 @@ PATIENCE = 3.0
 
 
 def opened(path: str | os.PathLike[str], *, regular: bool = False) -> BinaryIO:
-    """Open a file to read; with `regular`, devices and pipes are errors.
-
-    Raises OSError, and GradcError for a pipe without a writer.
-    """
+    """Open a file to read; with `regular`, devices and pipes are errors. Raises OSError, and GradcError for a
+    pipe without a writer."""
     found, name = os.stat(path), os.fspath(path)
     if regular and not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
         raise violation(f"cannot read {name}: it is not a regular file")

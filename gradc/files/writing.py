@@ -53,10 +53,7 @@ def refusals_of(path: StrPath) -> Iterator[Path]:
 
 
 def is_special(path: StrPath) -> bool:
-    """Return whether a path exists and is no regular file.
-
-    `path` is unresolved: /dev/stdout as a pipe resolves to a name that does not exist.
-    """
+    """Return whether an unresolved path is no regular file; a piped /dev/stdout resolves to no file."""
     return os.path.exists(path) and not os.path.isfile(path)
 
 

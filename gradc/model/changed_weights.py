@@ -61,8 +61,7 @@ def _constants(module: ModuleOp) -> Iterator[ConstantOp]:
 
 
 def _computed(module: ModuleOp) -> Iterator[str]:
-    """Return the names of non-constant values, which lowerings also give to the constants that they
-    create."""
+    """Return the names of non-constant values; lowerings also give them to constants that they create."""
     ops = (op for op in module.walk() if not isinstance(op, ConstantOp))
     return (name_of_value(result) for op in ops for result in op.results)
 

@@ -56,10 +56,8 @@ class Cut:
     kept: int = 0
 
     def model(self, size: int) -> ModelProto:
-        """Parse the model in the first `size` bytes.
-
-        Raises MalformedError, protobuf's DecodeError, and LimitError if the rest of the model is too large.
-        """
+        """Parse the model in the first `size` bytes. Raises MalformedError, protobuf's DecodeError, and
+        LimitError if the rest of the model is too large."""
         return ModelProto.FromString(b"".join(self._slim("Model", 0, size, 1)))
 
     def _slim(self, kind: str, start: int, end: int, depth: int) -> Iterator[bytes]:

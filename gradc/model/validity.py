@@ -41,9 +41,7 @@ def check(model: ModelProto | ModelParts, limit: int = CHECKED_BYTES, *, element
     checked = _with_weights_as_inputs(model) if isinstance(model, ModelParts) else model
     try:
         if all(map(_has_rank, (*checked.graph.input, *checked.graph.output))):
-            onnx.checker.check_model(
-                checked
-            )  # needs types and ranks of inputs and outputs, which are optional for runtimes
+            onnx.checker.check_model(checked)  # needs types and ranks of inputs and outputs
         _infer(checked, elements)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         raise InvalidModelError(f"the exported model is not valid: {error}") from error

@@ -97,11 +97,9 @@ def stepwise(near: Sides) -> Estimate:
 
 
 def smooth(far: Sides, near: Sides, ratio: float) -> Estimate:
-    """Estimate the slope of a smooth function by Richardson extrapolation.
-
-    The error is the change between the two steps, assumed of first order in the step, as at a jump of the
-    second derivative, plus a difference of the sides that does not shrink with the step, as at a kink.
-    """
+    """Estimate the slope of a smooth function by Richardson extrapolation. The error is the change between
+    the two steps, assumed of first order in the step, as at a jump of the second derivative, plus a
+    difference of the sides that does not shrink with the step, as at a kink."""
     fine, rounding = near.central(), near.rounding()
     change = fine - far.central()
     kink = near.apart() - (2 / ratio) * far.apart()

@@ -26,8 +26,7 @@ def shifted(data: Array, axis: int) -> tuple[Array, Array]:
 
 
 def normalized(tangent: Array, place: Array, axis: int) -> tuple[Array, Array]:
-    """Return the tangent less that at `place`, divided by each row's largest magnitude, and that
-    magnitude."""
+    """Return the tangent less that at `place`, divided by its largest magnitude per row, and the latter."""
     tangent = tangent - np.take_along_axis(tangent, place, axis)
     size = np.max(np.abs(tangent), axis=axis, keepdims=True)
     return tangent / np.where(size > 0, size, 1.0), size
