@@ -1,8 +1,7 @@
-"""The one thing that pyproject.toml cannot say: the README as a package index shows it.
+"""README for a package index, which pyproject.toml cannot generate.
 
-An index shows the text alone. Pictures and links into the repository need whole addresses, which follow
-from the URL of the repository, [project.urls] Source, once there is one. Until then a picture is its
-words, and a link the name that it has.
+An index shows the text alone, so pictures and links into the repository need absolute addresses, which follow
+from [project.urls] Source. Without it a picture is its text, and a link its name.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ MARKER = re.compile(r"^<!-- [^\n]* -->\n", re.MULTILINE)
 
 
 def index_page(readme: str, source: str | None) -> str:
-    """The README for an index; `source` is where the repository is, None if nowhere yet."""
+    """Return the README for an index; `source` is the repository's address, None without one."""
 
     def whole(found: re.Match[str]) -> str:
         picture, text, path = found["picture"], found["text"], found["path"]

@@ -1,19 +1,19 @@
-"""How long gradc itself takes: milliseconds of CPU time for graphs of 1, 100 and 1,000 ops, and per op.
+"""Compile time of gradc: milliseconds of CPU time for graphs of 1, 100 and 1,000 ops, and per op.
 
     python benchmarks/compile_time.py [--ops 1,100,1000] [--graphs chain,alike] [--json FILE] [--profile N]
 
-A chain repeats: a convolution's gradient with constant weights, one with weights that are an input, a
-transposed convolution's, and a bilinear resize's to another size. Networks repeat their layers: after
-`--shapes` sizes the chain comes back to the first.
+A chain repeats four gradients: a convolution with constant weights, one with input weights, a transposed
+convolution, and a bilinear resize. As in networks, layers repeat: after `--shapes` sizes the chain returns to
+the first.
 
-`deep`, `hub` and `tree` are what networks' gradients are made of: convolutions' gradients and ops that work
-element by element, in a row, reading one tensor, and added up in pairs.
+`deep`, `hub` and `tree` mix convolution gradients with elementwise ops: in sequence, all reading one tensor,
+and reduced in pairs.
 
-The other graphs are ops side by side. No two of `convolutions`, of `strided` ones and of `resizes` have the
-same sizes, so that each is a problem of its own; those of `alike` have all the same.
+The other graphs are independent ops. All of `convolutions`, `strided` and `resizes` have different sizes, so
+each op is a new problem; those of `alike` are equal.
 
-`build` is the Python builder. `first` is the way from that graph to the checked model for ops that the
-process has not seen before, `again` for those that it has.
+`build` is the Python builder; `first` compiles to a checked model with ops that the process has not seen,
+`again` with known ones.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ WINDOW: dict[str, Any] = {
 
 
 Build = Callable[[int, int, int], gradc.Graph]
-"""A graph of so many ops, on maps of so many shapes, with so many channels."""
+"""Builds a graph from the numbers of ops, map shapes and channels."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Chain:
 
 
 def chain(count: int, shapes: int = SHAPES, channels: int = 8) -> gradc.Graph:
-    """A graph of `count` source ops, one after the other, on maps of so many shapes."""
+    """Return a graph of `count` source ops in sequence, on maps of `shapes` shapes."""
     graph = gradc.Graph("chain")
     value = graph.input("dy", "f32", (1, channels, SMALLEST, SMALLEST))
     steps = Chain(graph, channels, np.random.default_rng(0))
@@ -102,14 +102,14 @@ def chain(count: int, shapes: int = SHAPES, channels: int = 8) -> gradc.Graph:
 
 @dataclass(frozen=True)
 class Steps(Chain):
-    """Like ops, of which every fourth is a convolution's gradient."""
+    """Similar ops, every fourth of which is a convolution gradient."""
 
     @cached_property
     def kernel(self) -> Value:
         return self.fixed()
 
     def step(self, x: Value, y: Value, index: int) -> Value:
-        """An op of x, and of y where it takes two tensors."""
+        """Return an op of x, and of y if it has two operands."""
         match index % 4:
             case 0:
                 return self.convolution(x, self.kernel)
@@ -128,7 +128,7 @@ def _steps(name: str, channels: int) -> tuple[Steps, Value]:
 
 
 def deep(count: int, shapes: int, channels: int) -> gradc.Graph:
-    """Ops in a row, that read the first tensor, too."""
+    """Return ops in sequence that also read the first tensor."""
     del shapes
     steps, first = _steps("deep", channels)
     value = first
@@ -139,7 +139,7 @@ def deep(count: int, shapes: int, channels: int) -> gradc.Graph:
 
 
 def hub(count: int, shapes: int, channels: int) -> gradc.Graph:
-    """Ops that all read one tensor, with operands of their own, and the sum of their results."""
+    """Return ops that all read one tensor and one operand each, and the sum of their results."""
     del shapes
     steps, first = _steps("hub", channels)
     shared, values = steps.graph.exp(first), []
@@ -152,7 +152,7 @@ def hub(count: int, shapes: int, channels: int) -> gradc.Graph:
 
 
 def _joined(values: Sequence[Value], join: Callable[[Value, Value], Value]) -> Value:
-    """Put together in pairs until one is left."""
+    """Reduce the values in pairs."""
     level = [*values]
     while len(level) > 1:
         pairs = zip(level[::2], level[1::2], strict=False)
@@ -161,7 +161,7 @@ def _joined(values: Sequence[Value], join: Callable[[Value, Value], Value]) -> V
 
 
 def tree(count: int, shapes: int, channels: int) -> gradc.Graph:
-    """Tensors put together in pairs until one is left."""
+    """Return tensors reduced in pairs."""
     del shapes
     steps, first = _steps("tree", channels)
     names = [f"x{index}" for index in range(count // 2)]
@@ -173,7 +173,7 @@ def tree(count: int, shapes: int, channels: int) -> gradc.Graph:
 
 
 def _side_by_side(add: Callable[[Chain, Value, int], Value], rate: int, sizes: Callable[[int], int]) -> Build:
-    """Ops on maps whose sizes `sizes` numbers; diff_dst is `rate` times as long as the map."""
+    """Return a builder of independent ops; `sizes` numbers their maps, diff_dst is `rate` times as large."""
 
     def build(count: int, shapes: int, channels: int) -> gradc.Graph:
         del shapes
@@ -222,7 +222,7 @@ GRAPHS: dict[str, Build] = {
 
 
 def timed(work: Callable[[], Any]) -> float:
-    """Milliseconds."""
+    """Return milliseconds of CPU time."""
     begun = time.process_time()
     work()
     return (time.process_time() - begun) * 1e3
@@ -230,7 +230,7 @@ def timed(work: Callable[[], Any]) -> float:
 
 @dataclass(frozen=True)
 class Row:
-    """Medians for graphs of so many ops."""
+    """Medians for graphs of one size."""
 
     graph: str
     ops: int
@@ -252,7 +252,7 @@ def measured(graph: str, count: int, shapes: int, unseen: Iterator[int]) -> Row:
 
 
 def as_json(rows: Sequence[Row]) -> str:
-    """What `gradc bench --json` says of machine and day, and the rows."""
+    """Return the rows as JSON, with the machine and date of `gradc bench --json`."""
     found = about() | {"rows": [asdict(row) for row in rows]}
     return json.dumps(found, indent=1) + "\n"
 
@@ -277,7 +277,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--ops", default="1,100,1000", help="numbers of ops")
     parser.add_argument("--graphs", default=",".join(GRAPHS), help=f"of {', '.join(GRAPHS)}")
     parser.add_argument("--shapes", type=int, default=SHAPES, help="different maps in a chain")
-    parser.add_argument("--json", metavar="FILE", help="write what was measured")
+    parser.add_argument("--json", metavar="FILE", help="write the measurements")
     parser.add_argument("--profile", type=int, metavar="N", help="profile the first graph, of N ops, instead")
     options = parser.parse_args(arguments)
     graphs = options.graphs.split(",")

@@ -65,7 +65,7 @@ class Row:
 
 
 def optimized(model: bytes) -> tuple[ort.InferenceSession, Counter[str]]:
-    """A session with one thread, and the ops of its optimized graph."""
+    """Return a session with one thread, and the ops of its optimized graph."""
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
@@ -78,7 +78,7 @@ def optimized(model: bytes) -> tuple[ort.InferenceSession, Counter[str]]:
 
 
 def feeds_of(session: ort.InferenceSession) -> Feeds:
-    """Random inputs; unknown sizes are 1, integers small."""
+    """Return random inputs; unknown sizes are 1, integers small."""
     random = np.random.default_rng(0)
     feeds: Feeds = {}
     for info in session.get_inputs():
@@ -94,7 +94,7 @@ def feeds_of(session: ort.InferenceSession) -> Feeds:
 
 
 def largest_error(before: Sequence[Any], after: Sequence[Any]) -> float:
-    """The largest difference of any result, relative to the largest value of that result."""
+    """Return the largest difference of any result, relative to the largest value of that result."""
     errors = [0.0]
     for one, other in zip(before, after, strict=True):
         if isinstance(one, np.ndarray) and one.size and one.dtype.kind in "fiu":
@@ -104,7 +104,7 @@ def largest_error(before: Sequence[Any], after: Sequence[Any]) -> float:
 
 
 def least_time(run: Callable[[], object], count: int) -> float:
-    """The least seconds of some runs."""
+    """Return the least seconds of some runs."""
     times: list[float] = []
     for _ in range(count):
         begun = time.perf_counter()
@@ -114,7 +114,7 @@ def least_time(run: Callable[[], object], count: int) -> float:
 
 
 def alternated(runs: Sequence[Callable[[], object]], seconds: float) -> list[tuple[float, float]]:
-    """The least times of both in each round; each round begins with the other one."""
+    """Return the least times of both in each round; the order alternates."""
     for run in runs:
         run()
     rounds: list[tuple[float, float]] = []

@@ -118,7 +118,7 @@ def _torch_model(build: Callable[[], tuple[Any, tuple[Any, ...]]], options: dict
 
 
 def _draw_statistics(model: Any) -> None:
-    """Give normalisations factors and offsets that no simplification can drop."""
+    """Give normalizations factors and offsets that no simplification can drop."""
     import torch
 
     for name, value in (*model.named_parameters(), *model.named_buffers()):
@@ -151,7 +151,7 @@ def _transformer(prefix: str, kind: str, settings: dict[str, Any]) -> tuple[Any,
 
 
 def _FirstResult(model: Any) -> Any:
-    """A module that returns the first result of another, called with a mask if there are two inputs."""
+    """Return a module with the first result of another, called with a mask if there are two inputs."""
     import torch
 
     class FirstResult(torch.nn.Module):

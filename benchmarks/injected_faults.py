@@ -1,12 +1,12 @@
-"""Sensitivity of the gradient check: inject each fault into the compiler and print what becomes of it.
+"""Sensitivity of the gradient check: inject faults into the compiler and print the outcomes.
 
     python benchmarks/injected_faults.py [--clean | --each] [FAULT or MODEL ...]
     python benchmarks/injected_faults.py --random FIRST LAST
 
-Prints one line for each fault and model: the change of the gradient over its size, the verdict of the check,
-whether it names the op to blame, CPU seconds and the message. `--each` takes each fault in its
-smallest model only, `--clean` checks the models without a fault. `--random`
-makes one op of each random graph of some seeds one per cent off.
+Prints one line for each fault and model: the relative change of the gradient, the verdict of the check,
+whether it names the right op, CPU seconds and the message. `--each` injects each fault in its smallest model
+only, `--clean` checks the models without a fault. `--random` makes one op of each random graph of some seeds
+wrong by one per cent.
 """
 
 from __future__ import annotations

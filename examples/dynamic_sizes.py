@@ -1,7 +1,6 @@
 """One model for every size: the gradients of a strided convolution and of the resize before it.
 
-The batch, the spatial sizes and the shape of the result are known at run time only; the weights are
-part of the model.
+The batch, the spatial sizes and the shape of the result are dynamic; the weights are part of the model.
 """
 
 import numpy as np
@@ -61,7 +60,7 @@ def main() -> None:
 
 
 def direct_sum(diff_dst: np.ndarray, weights: np.ndarray, size: tuple[int, int]) -> float:
-    """The sum of the convolution's gradient: each output position sends a tap where there is an input."""
+    """Return the sum of the convolution's gradient: each output sends a tap to each of its inputs."""
     total = 0.0
     for ky in range(3):
         for kx in range(3):

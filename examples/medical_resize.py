@@ -1,8 +1,8 @@
-"""The gradient of resampling a CT volume to cubic voxels: trilinear, another scale on each axis.
+"""The gradient of resampling a CT volume to cubic voxels: trilinear, with a different scale on each axis.
 
     python examples/medical_resize.py [GRAPH.mlir]
 
-holds it against one matrix product per axis, whose matrices are written here.
+compares it with one matrix product per axis.
 """
 
 import sys
@@ -12,15 +12,15 @@ import numpy as np
 import gradc
 
 SPACING = (2.5, 0.8, 0.8)
-"""Millimetres between the voxels of the scan: slices are further apart than pixels."""
+"""Millimeters between the voxels of the scan: slices are further apart than pixels."""
 
 SCAN = (12, 40, 30)
 CUBIC = tuple(round(size * spacing) for size, spacing in zip(SCAN, SPACING, strict=True))
-"""Sizes at one voxel per millimetre."""
+"""Sizes at one voxel per millimeter."""
 
 
 def graph() -> gradc.Graph:
-    """Backward of: cubic = resize(scan). Data is channels last, as it comes from a reader of volumes."""
+    """Backward of: cubic = resize(scan). Data is channels last, as volume readers return it."""
     g = gradc.Graph()
     scan = g.input("scan", "f32", ["N", *SCAN, 1])
     diff_cubic = g.input("diff_cubic", "f32", ["N", *CUBIC, 1])
@@ -32,7 +32,7 @@ def graph() -> gradc.Graph:
 
 
 def weights(x: int, y: int) -> np.ndarray:
-    """(y, x): row i has the two weights with which output voxel i is interpolated."""
+    """Return (y, x): row i has the two interpolation weights of output voxel i."""
     place = np.clip((np.arange(y) + 0.5) * x / y - 0.5, 0, x - 1)
     low = np.minimum(place.astype(int), x - 2)
     matrix = np.zeros((y, x))
@@ -52,7 +52,7 @@ def main(arguments: list[str]) -> None:
     want = np.einsum("dD,hH,wW,ndhwc->nDHWc", d, h, w, diff_cubic, optimize=True)
     error = np.abs(got - want).max() / np.abs(want).max()
     assert error < 1e-5, error
-    print(f"{diff_cubic.shape} -> {got.shape}, as the three matrices have it")
+    print(f"{diff_cubic.shape} -> {got.shape}, equal to the three matrix products")
     # each row of a matrix sums to 1, so the gradient keeps the sum
     assert np.isclose(got.sum(), diff_cubic.sum(), rtol=1e-3)
 

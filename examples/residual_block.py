@@ -1,9 +1,9 @@
-"""Forward and backward of a residual block, as one graph: what one step of training needs of it.
+"""Forward and backward pass of a residual block in one graph, as a training step needs them.
 
     y = relu(bn2(conv2(relu(bn1(conv1(x))))) + x)
 
-Given x, the parameters and diff_y, the model gives y, diff_x and the gradient of each parameter. It is held
-against differences of a forward pass in float64 that is written here.
+Given x, the parameters and diff_y, the model returns y, diff_x and the gradient of each parameter. They are
+compared with finite differences of a float64 forward pass.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ PARAMETERS = {
 
 
 def training_step() -> gradc.Graph:
-    """Channels last, as oneDNN has it by default; the batch is known at run time only."""
+    """Build the graph, channels last as in oneDNN by default, with a dynamic batch."""
     g = gradc.Graph()
     data = ["N", SIZE, SIZE, CHANNELS]
     x, diff_y = g.input("x", "f32", data), g.input("diff_y", "f32", data)
@@ -55,7 +55,7 @@ def training_step() -> gradc.Graph:
     g.output(y, "y")
 
     def backward(diff, convolved, statistics, source, layer):
-        """Of a normalization and the convolution before it; diff_src."""
+        """Add the backward pass of a normalization and the convolution before it; return diff_src."""
         diff, diff_gamma, diff_beta = g.batch_norm_training_backward(
             convolved, diff, *statistics, p[f"gamma{layer}"], epsilon=EPSILON
         )
@@ -77,7 +77,7 @@ def training_step() -> gradc.Graph:
 
 
 def forward(x: np.ndarray, p: dict[str, np.ndarray]) -> np.ndarray:
-    """The block in float64."""
+    """Compute the block in float64."""
 
     def layer(value: np.ndarray, i: int) -> np.ndarray:
         padded = np.pad(value, ((0, 0), (1, 1), (1, 1), (0, 0)))
@@ -110,7 +110,7 @@ def main() -> None:
         )
         wanted = float(((ahead - behind) / (2 * step) * diff_y).sum())
         found = float((outputs[f"diff_{name}"] * direction).sum())
-        print(f"diff_{name}: along a random direction {found:+.5f}, by differences {wanted:+.5f}")
+        print(f"diff_{name}: along a random direction {found:+.5f}, finite differences {wanted:+.5f}")
         assert np.isclose(found, wanted, rtol=2e-3, atol=2e-3 * np.abs(outputs[f"diff_{name}"]).max())
 
 

@@ -1,4 +1,4 @@
-"""The gradient of a super-resolution head: features, enlarged four times, and a convolution to RGB.
+"""The gradient of a super-resolution head: features enlarged four times, and a convolution to RGB.
 
 python examples/super_resolution.py [GRAPH.mlir]
 """
@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> None:
             want = compiled.reference(inputs)["diff_features"]
             error = np.abs(got - want).max() / np.abs(want).max()
             assert error < 1e-5, error
-            print(f"{mode}, batch {batch}: diff_features {got.shape}, as the reference has it")
+            print(f"{mode}, batch {batch}: diff_features {got.shape}, equal to the reference")
         print("  nodes:", *(node.op_type for node in compiled.model.graph.node))
 
 

@@ -2,7 +2,7 @@
 
     python examples/tensorflow_same.py [GRAPH.mlir]
 
-holds it against TensorFlow's own formula for the pads, in numpy.
+compares it with TensorFlow's formula for the pads, in numpy.
 """
 
 import sys
@@ -37,14 +37,14 @@ def graph(rule: str = "library") -> gradc.Graph:
 
 
 def same_pads(x: int, kernel: int, stride: int) -> tuple[int, int]:
-    """TensorFlow's: y = ceil(x / s), total = max((y - 1) s + k - x, 0), the smaller half first."""
+    """Return y = ceil(x / s), total = max((y - 1) s + k - x, 0): TensorFlow's pads, smaller half first."""
     y = -(-x // stride)
     total = max((y - 1) * stride + kernel - x, 0)
     return total // 2, total - total // 2
 
 
 def by_formula(dy: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """Each value of dy stamps the kernel on the padded image, whose padding is then cut off."""
+    """Compute the gradient: each value of dy adds the kernel to the padded image, which is then cropped."""
     (top, bottom), (left, right) = map(same_pads, IMAGE, KERNEL, STRIDES)
     padded = np.zeros((IMAGE[0] + top + bottom, IMAGE[1] + left + right, CHANNELS_IN))
     for i, j in np.ndindex(dy.shape[1:3]):

@@ -1,9 +1,9 @@
-"""The gradient of a U-Net decoder: two steps up, each with a skip connection that is added.
+"""The gradient of a U-Net decoder: two upsampling steps, each with an added skip connection.
 
     python examples/unet_decoder.py [GRAPH.mlir]
 
-runs it on onnxruntime and compares with PyTorch, or with gradc's reference where that is not installed.
-With a file name it writes the graph, for the gradc commands.
+runs it on onnxruntime and compares with PyTorch, or with gradc's reference without PyTorch. With a file name
+it writes the graph, for the gradc commands.
 """
 
 import sys
@@ -19,8 +19,8 @@ DIFF_DST = (1, 8, 32, 32)
 def graph() -> gradc.Graph:
     """Backward of: up = conv_transpose(x); a = conv1(up + skip1); y = conv0(resize(a) + skip0).
 
-    A sum passes its gradient on unchanged, so that the gradient of a skip connection is the value where
-    it was added.
+    A sum passes its gradient on unchanged, so the gradient of a skip connection is the gradient at its
+    addition.
     """
     g = gradc.Graph()
     diff = g.input("diff_y", "f32", DIFF_DST)
@@ -58,7 +58,7 @@ def main(arguments: list[str]) -> None:
     for name, value in results.items():
         error = np.abs(value - expected[name]).max() / np.abs(expected[name]).max()
         assert error < 1e-5, (name, error)
-        print(f"{name} {value.shape}: as {source} has it")
+        print(f"{name} {value.shape}: equal to {source}")
 
 
 def has_torch() -> bool:
@@ -70,7 +70,7 @@ def has_torch() -> bool:
 
 
 def with_torch(inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The same gradients by PyTorch's autograd, of the forward decoder."""
+    """Compute the same gradients with PyTorch's autograd of the forward decoder."""
     import torch
     from torch.nn import functional
 

@@ -1,7 +1,7 @@
-"""Compiles the gradients that the page shows: `python examples/web/models.py` writes models/*.onnx beside it.
+"""Compile the gradients of the web page: `python examples/web/models.py` writes models/*.onnx.
 
-Each is of one image of one channel, f32. Those of one op read `diff_dst`, the gradient that comes in; that of
-a classifier reads the image, and which class the slope is of.
+All are of one image with one channel, f32. Those of one op read `diff_dst`, the incoming gradient; that of a
+classifier reads the image and a class.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import onnx
 import gradc
 
 SIZE = 64
-"""Of diff_dst in every model, as the page paints it."""
+"""Size of diff_dst in every model, as the page paints it."""
 
 
 def upsample() -> gradc.Graph:
-    """Of a bilinear resize to twice the size."""
+    """Gradient of a bilinear resize to twice the size."""
     g = gradc.Graph("upsample")
     diff_dst = g.input("diff_dst", "f32", [1, 1, SIZE, SIZE])
     src = g.input("src", "f32", [1, 1, SIZE // 2, SIZE // 2])
@@ -30,7 +30,7 @@ def upsample() -> gradc.Graph:
 
 
 def any_size() -> gradc.Graph:
-    """Of a bilinear resize from any size: that of `src`, whose values do not count."""
+    """Gradient of a bilinear resize from the size of `src`, whose values are unused."""
     g = gradc.Graph("any_size")
     diff_dst = g.input("diff_dst", "f32", [1, 1, SIZE, SIZE])
     src = g.input("src", "f32", [1, 1, "H", "W"])
@@ -41,7 +41,7 @@ def any_size() -> gradc.Graph:
 
 
 def convolution() -> gradc.Graph:
-    """Of a 3x3 mean of stride 2: 1, 2 or 4 terms in turn make the chessboard of its result."""
+    """Gradient of a 3x3 mean of stride 2: sums of 1, 2 or 4 terms make a chessboard."""
     g = gradc.Graph("convolution")
     diff_dst = g.input("diff_dst", "f32", [1, 1, SIZE, SIZE])
     mean = np.full((1, 1, 3, 3), 1 / 9, np.float32)
@@ -62,7 +62,7 @@ def convolution() -> gradc.Graph:
 
 
 def transposed() -> gradc.Graph:
-    """Of a transposed convolution with the weights of an edge detector."""
+    """Gradient of a transposed convolution with the weights of an edge detector."""
     g = gradc.Graph("transposed")
     diff_dst = g.input("diff_dst", "f32", [1, 1, SIZE, SIZE])
     edges = np.array([[1, 0, -1], [2, 0, -2], [1, 0, -1]], np.float32).reshape(1, 1, 3, 3)
@@ -84,7 +84,7 @@ DIRECTIONS = ("horizontal", "vertical", "rising", "falling")
 
 
 def classifier() -> onnx.ModelProto:
-    """How much of an image are stripes of each direction: Gabor filters, their positive parts, the means."""
+    """Return a classifier of stripe directions: Gabor filters, their positive parts, the means."""
     helper, numpy_helper = onnx.helper, onnx.numpy_helper
     y, x = np.mgrid[-4:5, -4:5]
     filters = []
@@ -109,7 +109,7 @@ def classifier() -> onnx.ModelProto:
 
 
 def saliency() -> gradc.Compiled:
-    """What in the image a class looks at; the class is the cotangent, so that it is chosen in the page."""
+    """Return the image gradient of a class; the class is the cotangent, so the page can choose it."""
     return gradc.vjp(classifier(), wrt=["image"], target="portable")
 
 

@@ -1,1 +1,1 @@
-"""What only developers of gradc run: generated documents, calibration. Not in the wheel."""
+"""Developer programs: generated documents, calibration. Not in the wheel."""

@@ -30,7 +30,7 @@ DATA = Path(__file__).parent / "calibration" / "data"
 
 
 def models(threads: int, scale: float = 1.0) -> Iterator[Model]:
-    """All that a calibration measures, the same every time."""
+    """Yield all models of a calibration; deterministic."""
     yield from nodes(SEED, scale)
     target = Target("cpu", threads=threads)
     for problem in problems(SEED, round(PROBLEMS * scale)):
@@ -38,25 +38,25 @@ def models(threads: int, scale: float = 1.0) -> Iterator[Model]:
 
 
 def path_of(machine: str, threads: int) -> Path:
-    """The file of what was measured on a machine."""
+    """Return the file of a machine's measurements."""
     return DATA / f"{machine}-{threads}.json"
 
 
 def machine_name() -> str:
-    """This machine's processor as a word: Intel(R) Xeon(R) Processor as Intel-Xeon-Processor."""
+    """Return this machine's processor as a file name: Intel(R) Xeon(R) Processor as Intel-Xeon-Processor."""
     from gradc.base.machine import this_machine
 
     return "-".join(re.findall(r"[\w.]+", this_machine().cpu.replace("(R)", "")))
 
 
 def machines(threads: int) -> list[str]:
-    """Those that were measured with so many threads."""
+    """Return the machines that were measured with this number of threads."""
     return sorted(path.stem.removesuffix(f"-{threads}") for path in DATA.glob(f"*-{threads}.json"))
 
 
 def measure_all(threads: int, seconds: float, todo: Sequence[Model], measured: Measurements) -> None:
-    """Until the time is over; what is measured is kept. Of a model that was measured before the lower time
-    is: other work on the machine only adds to it."""
+    """Measure models until the time is over, and store the results. A repeated measurement keeps the lower
+    time, as other load on the machine only adds to it."""
     end = time.perf_counter() + seconds
     with progress.bar(patience=0):
         for index, model in enumerate(todo):
@@ -70,7 +70,7 @@ def measure_all(threads: int, seconds: float, todo: Sequence[Model], measured: M
 
 
 def forget_others(threads: int) -> None:
-    """Of every machine, what was measured of models that there are no more."""
+    """Delete the measurements of removed models, for every machine."""
     known = list(models(threads))
     for machine in machines(threads):
         path = path_of(machine, threads)
@@ -78,9 +78,10 @@ def forget_others(threads: int) -> None:
 
 
 def samples(threads: int) -> list[Sample]:
-    """What was measured with so many threads, less models of which one thread does a part alone: that part
-    has the rates of one thread. What a run costs beside its nodes is each machine's own, and machines count
-    alike, however many models were measured on them."""
+    """Return the measurements for a number of threads, except models with a serial part, which has the rates
+    of one thread. The overhead of a run is a feature per machine, and all machines have the same total
+    weight.
+    """
     told = {machine: Measurements.read(path_of(machine, threads)) for machine in machines(threads)}
     found: dict[str, list[Sample]] = {machine: [] for machine in told}
     for model in models(threads):
@@ -98,7 +99,7 @@ def samples(threads: int) -> list[Sample]:
 
 
 def rates(threads: Sequence[int]) -> dict[str, Any]:
-    """The content of a file of rates, from what is measured."""
+    """Return the content of a rates file, fitted to the measurements."""
     from gradc.runtime.session import runtime_version
 
     names = sorted({machine.replace("-", " ") for count in threads for machine in machines(count)})
@@ -113,7 +114,7 @@ def rates(threads: Sequence[int]) -> dict[str, Any]:
 
 
 def rates_but(prefix: str) -> dict[str, Any]:
-    """The content of the file of rates, but for new ones of the features that begin so."""
+    """Return the rates file with new rates of the features that begin with `prefix`."""
     content = content_of("cpu")
     for count, given in rates_of("cpu").items():
         told = [
@@ -131,19 +132,18 @@ def _rounded(rates: Mapping[str, float]) -> dict[str, float]:
 
 @click.command()
 @click.option("--threads", multiple=True, type=click.IntRange(1), default=(1, 2), show_default=True)
-@click.option("--seconds", default=600.0, show_default=True, help="Stop measuring after so long.")
-@click.option("--refit", is_flag=True, help="Measure nothing: new rates from what is measured.")
-@click.option("--again", is_flag=True, help="Measure all models once more, and keep the lower times.")
-@click.option("--only", metavar="PREFIX", help="New rates of these features from what is measured.")
-@click.option("--out", type=click.Path(dir_okay=False), required=True, help="The file of rates to write.")
+@click.option("--seconds", default=600.0, show_default=True, help="Stop measuring after this time.")
+@click.option("--refit", is_flag=True, help="Do not measure; fit new rates to the stored measurements.")
+@click.option("--again", is_flag=True, help="Measure all models again, and keep the lower times.")
+@click.option("--only", metavar="PREFIX", help="Fit only the rates of these features.")
+@click.option("--out", type=click.Path(dir_okay=False), required=True, help="Rates file to write.")
 def main(
     threads: tuple[int, ...], seconds: float, refit: bool, again: bool, only: str | None, out: str
 ) -> None:
-    """Time small models on onnxruntime and write the rates that explain the times best, on all machines
-    that were measured.
+    """Time small models on onnxruntime and write the rates that fit the times of all measured machines.
 
-    What is measured is kept beside this program: a run that was stopped goes on where it was. A whole run
-    forgets what was measured of models that there are no more.
+    Measurements are stored next to this program: an interrupted run continues. A complete run deletes the
+    measurements of removed models.
     """
     end = time.perf_counter() + seconds
     for count in () if refit or only else threads:
@@ -151,7 +151,7 @@ def main(
         todo = list(models(count)) if again else measured.missing(models(count))
         measure_all(count, end - time.perf_counter(), todo, measured)
         if left := len(measured.missing(todo)):
-            raise click.ClickException(f"{left} models are left: run it again")
+            raise click.ClickException(f"{left} models are not measured yet: run it again")
         forget_others(count)
     content = rates_but(only) if only else rates(threads)
     write_whole(out, (json.dumps(content, indent=1) + "\n").encode())

@@ -1,4 +1,4 @@
-"""What code writes into documents for people, between markers."""
+"""Generated parts of documents, between markers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Part:
-    """What stands in a document between `<!-- NAME: begin -->` and `<!-- NAME: end -->`."""
+    """The content between `<!-- NAME: begin -->` and `<!-- NAME: end -->`."""
 
     name: str
 
@@ -20,11 +20,11 @@ class Part:
         return f"<!-- {self.name}: end -->"
 
     def read(self, text: str) -> str:
-        """What stands there. Raises ValueError if the document lacks the markers."""
+        """Return the content. Raises ValueError if the document lacks the markers."""
         return self._split(text)[1].strip("\n")
 
     def write(self, text: str, content: str) -> str:
-        """The document with other content there. Raises ValueError if it lacks the markers."""
+        """Return the document with new content. Raises ValueError if it lacks the markers."""
         before, _, after = self._split(text)
         return f"{before}{self.begin}\n{content}\n{self.end}{after}"
 

@@ -1,10 +1,9 @@
-"""The runtime's own list of kernels, in the form of `passes/kernels/cpu.json`.
+"""Generator of `passes/kernels/cpu.json` from the runtime's registry.
 
-A model of an opset runs on every supported runtime that has released the opset. So the table is that of the
-oldest supported runtime (`python -m gradc.upkeep.kernel_registry --anew` prints it) as far as its opsets
-go, and that of each newer one (`python -m gradc.upkeep.kernel_registry` prints the table with what it adds)
-for the opsets that it was the first to release. `words` and `fails` no registry lists: they are kept as they
-are, and a test runs them.
+A model of an opset runs on every supported runtime that has released the opset. So the table has the kernels
+of the oldest supported runtime (`python -m gradc.upkeep.kernel_registry --anew`), and for later opsets those
+of the first runtime that released them (`python -m gradc.upkeep.kernel_registry` adds the installed one's).
+`words` and `fails` are not in a registry: they are kept, and a test runs them.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ Row = tuple[int, int | None, Mapping[str, str]]
 
 
 def cpu_kernels() -> dict[str, list[Row]]:
-    """Op -> (since, until, dtypes of each type variable), for gradc's ops and opsets."""
+    """Return op -> (since, until, dtypes of each type variable), for gradc's ops and opsets."""
     names = {op.onnx_name() for op in OPS}
     found: dict[str, list[Row]] = defaultdict(list)
     for kernel in registered_kernels("CPUExecutionProvider"):
@@ -45,7 +44,7 @@ def _words(types: list[str]) -> str:
 
 
 def _merged(rows: list[Row]) -> list[Row]:
-    """One row per version range where the kernels differ in one type variable only."""
+    """Merge rows with equal version ranges that differ in one type variable."""
     joined: dict[tuple, set[str]] = defaultdict(set)
     for since, until, types in rows:
         variables = tuple(types)
@@ -61,7 +60,7 @@ def _merged(rows: list[Row]) -> list[Row]:
 def extended(
     known: Mapping[str, Sequence[Row]], newest: int, added: Mapping[str, Sequence[Row]]
 ) -> dict[str, list[Row]]:
-    """The known rows of opsets to the newest, and those added ones that serve a newer schema."""
+    """Return the known rows up to the opset `newest`, and added ones for newer schemas."""
     found = {name: [row for row in rows if row[0] <= newest] for name, rows in known.items()}
     for op in OPS:
         name = op.onnx_name()
@@ -73,7 +72,7 @@ def extended(
 
 
 def as_text(anew: bool = False) -> str:
-    """The table as the file has it: the installed runtime's own, or today's with what it adds."""
+    """Return the table as text: the current one extended, or only the installed runtime's (`anew`)."""
     runtime = f"onnxruntime {runtime_version()}, CPUExecutionProvider, registered kernels"
     released = min(released_opset(), NEWEST)
     if anew:

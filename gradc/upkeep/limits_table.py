@@ -1,4 +1,4 @@
-"""The table of limits in the documents, made from their declaration."""
+"""Table of limits in the documents, from their declaration."""
 
 from __future__ import annotations
 

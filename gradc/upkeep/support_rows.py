@@ -1,4 +1,4 @@
-"""Small graphs of the ops that are rows, made from what their classes declare."""
+"""Small graphs of table-declared ops, from their declarations."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ SOME_VALUE = {"f32": 0.5, "s64": 1, "bool": True, "s64[]": [0], "f32[]": [0.5]}
 
 
 def page_of(family: str) -> str:
-    """The page of a family: what has spatial axes has one for itself."""
+    """Return the page of a family; ops with spatial axes have their own."""
     base, _ = FAMILIES[family]
     return "rows.md" if min(base.RANKS) < 3 else "spatial.md"
 
 
 def example_rank(kind: str) -> int:
-    """The rank of the data in a graph that stands for those of all ranks: 2, or the next that there is."""
+    """Return the representative rank of an op's data: 2, or the next supported one."""
     return min(rank for rank in row_class(kind).RANKS if rank >= 2)
 
 
 def probe(kind: str, dtype: str, rank: int, dynamic: bool) -> Graph:
-    """A graph of one op on tensors of some rank, their sizes known or only at run time."""
+    """Return a graph of one op on tensors of a rank, with static or dynamic sizes."""
     cls, g = row_class(kind), Graph()
     shape: list[Any] = [f"S{axis}" if dynamic else SIZE for axis in range(rank)]
     documented = documented_attributes(cls)

@@ -1,5 +1,5 @@
-"""What is supported, made from the code: attributes from the op classes, their values from what the ops
-say of wrong ones, dtypes and ranks by compiling a small graph of each."""
+"""Support table: attributes from the op classes, their values from diagnostics of wrong ones, dtypes and
+ranks from compiling a small graph of each op."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from passes.kernels import PROVIDERS
 DTYPES = ("f32", "bf16", "f16", "f64")
 SPATIAL = (1, 2, 3)
 NO_LENGTH = 7
-"""No list of any op has this many values in a 2D graph."""
+"""A list length that no op accepts in a 2D graph."""
 
 Size = int | str
 
@@ -97,7 +97,7 @@ PROBES: dict[str, Callable[[Graph, str, int, bool], Any]] = {
     "ResizeBilinearV2Grad": _resize,
     "UpsampleBilinear2dBackward": _upsample,
 }
-"""Kind -> a small graph of it, static or with every dim unknown that may be."""
+"""Kind -> a small graph of it, static or with all dims dynamic that may be."""
 
 
 def compiles(kind: str, dtype: str, n: int, dynamic: bool, target: str) -> bool:
@@ -117,7 +117,7 @@ def _probed(kind: str, dtype: str, n: int, dynamic: bool) -> Graph:
 
 
 def attributes_of(kind: str) -> Iterator[tuple[str, str, str, str]]:
-    """Name, type, values and default of each attribute of a source op."""
+    """Yield name, type, values and default of each attribute of a source op."""
     for documented in documented_attributes(source_ops()[kind]).values():
         spec = documented.spec
         default = "required" if documented.required else _shown(spec.default)
@@ -125,7 +125,7 @@ def attributes_of(kind: str) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _values(kind: str, name: str, spec: AttributeSpec) -> str:
-    """The words of an enumeration, else what the op's own diagnostics call right."""
+    """Return the words of an enumeration, else the expectation of the op's diagnostics."""
     if spec.words:
         return ", ".join(f"`{word}`" for word in spec.words)
     if spec.tag == "bool":
@@ -140,9 +140,9 @@ def _values(kind: str, name: str, spec: AttributeSpec) -> str:
 
 
 def _expected(kind: str, name: str, value: Attribute) -> str:
-    """What the op of a kind says that it expects of an attribute in place of a wrong value.
+    """Return what an op's diagnostic expects instead of a wrong attribute value.
 
-    '' where it rather says so of something else, with which the value disagrees.
+    '' if the diagnostic is about another value that conflicts with it.
     """
     graph = Graph()
     graph.output(PROBES[kind](graph, "f32", 2, False), "out")
@@ -157,7 +157,7 @@ def _expected(kind: str, name: str, value: Attribute) -> str:
 
 
 def _general(expected: str) -> str:
-    """Without the sizes and the layout of the probe: `2, one value per axis`; a bare `2` with a noun."""
+    """Remove the sizes and the layout of the probe: `2, one value per axis`; a bare `2` gets a noun."""
     text = re.sub(r"^(\d+)(?=$| \()", r"\1 values", expected)
     return re.sub(r"^\d+[,;] ", "", text).replace("NCX order", "data_format order")
 
@@ -189,14 +189,14 @@ def _family_rows() -> Iterator[str]:
     for family, (_, rows) in FAMILIES.items():
         kinds = [row.kind for row in rows]
         if not any(dtype in row.dtypes for row in rows for dtype in DTYPES):
-            continue  # what takes integers alone is on its page
+            continue  # integer-only ops are on their own page
         cells = [_family_cell(kinds, dtype, target) for dtype in DTYPES for target in PROVIDERS]
         name = kinds[0] if len(kinds) == 1 else f"{family}: {len(kinds)} ops"
         yield f"| [{name}](ops/{page_of(family)}) | any | {' | '.join(cells)} |"
 
 
 def _family_cell(kinds: Sequence[str], dtype: str, target: str) -> str:
-    """What holds of all of a family, else of how many."""
+    """Return the support of a family, or how many of its ops are supported."""
     cells = [_cell(kind, dtype, example_rank(kind), target) for kind in kinds]
     count = cells.count("yes")
     if count in (0, len(kinds)):
@@ -212,6 +212,6 @@ def _cell(kind: str, dtype: str, n: int, target: str) -> str:
 
 
 def dtypes_and_ranks() -> str:
-    """A row per op and rank, a column per dtype and execution provider."""
+    """Return a row per op and rank, with a column per dtype and execution provider."""
     legend = "`yes`: static and dynamic sizes; `static`: static sizes only; `no`: not supported."
     return "\n".join((*_dtype_rows(), *_family_rows(), "", legend))

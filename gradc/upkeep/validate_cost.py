@@ -1,4 +1,4 @@
-"""Hold the cost model against measurements of this machine: `python -m gradc.upkeep.validate_cost --help`."""
+"""Compare the cost model with measurements: `python -m gradc.upkeep.validate_cost --help`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from passes.cost import rates
 from passes.kernels.target import Target
 
 HOPELESS = 4.0
-"""A strategy with a price of so many times the least is not timed."""
+"""Strategies predicted slower than the best by this factor are not timed."""
 
 CLOSE = 1.1
-"""The choice should take at most so many times the time of the best."""
+"""Allowed time of the choice relative to the best."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class Case:
 
     @property
     def loss(self) -> float:
-        """How many times the time of the best the chosen one takes."""
+        """Time of the chosen strategy relative to the best."""
         return self.measured[self.chosen] / self.measured[self.best]
 
 
 def worth_timing(problem: Problem, target: Target) -> dict[CandidateModel, float]:
-    """The strategies that may be best, with their prices and what a run costs beside its ops."""
+    """Return the strategies that may be best, with their predicted seconds."""
     prices = {
         model: rates.seconds(model.facts.features, target.name, target.threads)
         for model in candidates(problem, target)
@@ -59,7 +59,7 @@ def worth_timing(problem: Problem, target: Target) -> dict[CandidateModel, float
 
 
 def cases(given: Sequence[Problem], target: Target, seconds: float, measured: Measurements) -> Iterator[Case]:
-    """Cases until the time is over; `measured` is used where it is known, and added to."""
+    """Yield cases until the time is over; `measured` is used and extended."""
     end = time.perf_counter() + seconds
     for problem in given:
         prices = worth_timing(problem, target)
@@ -90,15 +90,13 @@ def show(case: Case) -> str:
 
 @click.command()
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True)
-@click.option("--seed", default=2, show_default=True, help="1 is what the rates were fitted to.")
-@click.option("--count", default=100, show_default=True, help="Random problems.")
-@click.option(
-    "--suite", type=click.Choice(SUITES), help="Instead of random problems, those of a suite in f32."
-)
-@click.option("--seconds", default=600.0, show_default=True, help="Stop measuring after so long.")
-@click.option("--keep", type=click.Path(dir_okay=False), help="Keep measurements in a file, and use them.")
+@click.option("--seed", default=2, show_default=True, help="The rates were fitted to seed 1.")
+@click.option("--count", default=100, show_default=True, help="Number of random problems.")
+@click.option("--suite", type=click.Choice(SUITES), help="Use the f32 problems of a suite instead.")
+@click.option("--seconds", default=600.0, show_default=True, help="Stop measuring after this time.")
+@click.option("--keep", type=click.Path(dir_okay=False), help="Store and reuse measurements in this file.")
 def main(threads: int, seed: int, count: int, suite: str | None, seconds: float, keep: str | None) -> None:
-    """Time every strategy on random problems; print where the choice is wrong, and how often."""
+    """Time every strategy on random problems; print where and how often the choice is wrong."""
     target = Target("cpu", threads=threads)
     measured = Measurements.read(keep) if keep else Measurements()
     given = list(problems(seed, count)) if suite is None else of_suite(suite)

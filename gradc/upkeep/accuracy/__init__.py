@@ -1,8 +1,8 @@
-"""How exact results are: errors against float64, for a graph of the user's and for every strategy.
+"""Accuracy of results against float64, for a user's graph and for every strategy.
 
 errors   the measures: absolute, relative, in units of the last place
 exact    the float64 reference, and the magnitudes of its terms
-report   of one compiled graph: `gradc verify --report`
-cases    the problems that every strategy is measured on, and its bounds
+report   report of one compiled graph: `gradc verify --report`
+cases    the measured problems of every strategy, and the bounds
 table    docs/accuracy.md
 """

@@ -1,8 +1,8 @@
 """Measure every strategy against float64 and write the table of docs/accuracy.md.
 
 python -m gradc.upkeep.accuracy docs/accuracy.md            write it between the markers
-python -m gradc.upkeep.accuracy --check docs/accuracy.md    measure again: fail if a bound is broken, or a row
-                                                     is missing; another machine's digits may differ
+python -m gradc.upkeep.accuracy --check docs/accuracy.md    measure again: fail if a bound is broken or a row
+                                                     is missing; digits differ between machines
 """
 
 from __future__ import annotations

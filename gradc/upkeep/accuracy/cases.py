@@ -1,4 +1,4 @@
-"""What every strategy is measured on, how far it may be off, and how far it is."""
+"""Accuracy cases of every strategy, their error bounds and their errors."""
 
 from __future__ import annotations
 
@@ -64,25 +64,25 @@ resize_backward,DTYPE,NXC,diff_dst=1x8x20x30,diff_src=1x8x9x18,interpolation=nea
 resize_backward_dynamic,DTYPE,NCX|NXC,diff_dst=?x8x?x?
 resize_backward_dynamic,DTYPE,NCX,diff_dst=1x8x?,interpolation=nearest_floor,coordinates=corner
 """
-"""Small enough to be measured in a test: sums of one term up to some thousand."""
+"""Small problems for tests, with sums of one to some thousand terms."""
 
 BESIDE_THE_TERMS = 4
-"""Roundings of a term beside those of the sum: its product, its weight on each of two axes or its pool's
-size, and one addition that joins what two parts of a form have added up."""
+"""Roundings per term besides those of the sum: its product, its weight on two axes or its pool's size, and
+one addition that joins two partial sums."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """In ulps of the terms, for a sum of `terms` products in a dtype.
+    """Error bound in ulps of the terms, for a sum of `terms` products in a dtype.
 
-    Worst: each addition rounds a partial sum by half a unit of f32 (f64) at most, whatever the order, and
-    a number of magnitude m has units above 2^-24 m (2^-53 m): so as many ulps as there are roundings
-    (Higham, Accuracy and Stability of Numerical Algorithms, 2002, sections 3.1 and 4.2). The reference for
-    f64 is of float64 itself and is off by as much again. A half type is accumulated in f32 and rounded
-    once: half an ulp, and those of f32, each 2^-13 (f16) or 2^-16 (bf16) of its own.
+    Worst: each addition rounds a partial sum by at most half a unit of f32 (f64), in any order, and a number
+    of magnitude m has units above 2^-24 m (2^-53 m): as many ulps as roundings (Higham, Accuracy and
+    Stability of Numerical Algorithms, 2002, sections 3.1 and 4.2). The float64 reference has the same error,
+    which doubles the bound for f64. A half type is accumulated in f32 and rounded once: half an ulp plus
+    those of f32, each 2^-13 (f16) or 2^-16 (bf16) of its own.
 
-    p99: roundings are as often up as down, so that the square root of their number takes its place
-    (Higham and Mary, A New Approach to Probabilistic Rounding Error Analysis, 2019).
+    p99: roundings go up and down equally often, so the square root of their number replaces it (Higham and
+    Mary, A New Approach to Probabilistic Rounding Error Analysis, 2019).
     """
 
     dtype: str
@@ -104,7 +104,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Case:
-    """A graph of one gradient, its weights among its inputs."""
+    """A graph of one gradient, with its weights as inputs."""
 
     what: str
     dtype: str
@@ -113,7 +113,7 @@ class Case:
 
     @cached_property
     def gradients(self) -> list[Operation]:
-        """The canonical gradients that strategies are asked for."""
+        """The canonical gradients of the graph."""
         module = self.module.clone()
         to_gradients(module, Options(threads=1))
         return [op for op in module.walk() if strategies_of(op)]
@@ -125,7 +125,7 @@ class Case:
 
     @cached_property
     def magnitude(self) -> np.ndarray:
-        if any(isinstance(op, MaxPoolBackwardOp) for op in self.gradients):  # src says the places alone
+        if any(isinstance(op, MaxPoolBackwardOp) for op in self.gradients):  # src only determines positions
             inputs = {**self.inputs, "diff_dst": np.abs(self.inputs["diff_dst"])}
             (result,) = exact(self.module, list(inputs.values()))
             return result
@@ -134,7 +134,7 @@ class Case:
 
     @cached_property
     def terms(self) -> int:
-        """The most terms that a result is a sum of."""
+        """The maximum number of terms in a sum."""
         (op,) = (op for op in self.gradients if op.name != "grad.take_window")
         if isinstance(op, ResizeBackwardOp):
             return prod(map(_most_read, op.samplings))
@@ -154,7 +154,7 @@ class Case:
             yield AxisSampling(int(x), y, step, op.interpolation, rule)
 
     def errors(self, strategy: str, strict_ieee: bool) -> Errors | None:
-        """Of the graph compiled with a strategy, None where that is refused."""
+        """Return the errors of the graph compiled with a strategy, None if it is refused."""
         options = Options(strategy=strategy, threads=1, strict_ieee=strict_ieee)
         try:
             compiled = compile_module(self.module.clone(), options)
@@ -169,7 +169,7 @@ def _most_read(sampling: AxisSampling) -> int:
 
 
 def cases(dtype: str) -> Iterator[Case]:
-    """The problems above, and a convolution whose result has a run-time size."""
+    """Yield the problems above, and a convolution whose result has a dynamic size."""
     for found in cases_of_text(PROBLEMS.replace("DTYPE", dtype), "cases"):
         yield Case(str(found.problem), dtype, found.problem.module(), found.problem.feeds())
     graph = Graph()

@@ -1,4 +1,4 @@
-"""docs/accuracy.md: the errors of every strategy for every op and dtype on onnxruntime's CPU provider."""
+"""Accuracy table of docs/accuracy.md: errors of every strategy, op and dtype on the CPU provider."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REFUSED = "-"
 
 @dataclass
 class Entry:
-    """What was measured of a strategy for one kind of op in one dtype: the largest of all problems."""
+    """Maximum errors of a strategy for one kind of op in one dtype, over all problems."""
 
     terms: int = 0
     worst: float = 0.0
@@ -44,8 +44,7 @@ class Entry:
 
 
 Entries = dict[tuple[str, str], dict[str, Entry]]
-"""(op, strategy) -> dtype -> entry; every pair that is registered has a row, every dtype that is not refused
-an entry."""
+"""(op, strategy) -> dtype -> entry; every registered pair has a row, every accepted dtype an entry."""
 
 
 def measured() -> Entries:
@@ -66,7 +65,7 @@ def _measure(found: Entries, dtype: str, case: Case) -> None:
 
 
 def _asked(case: Case) -> Iterator[tuple[str, str]]:
-    """The ops of a case and the strategies that know them."""
+    """Yield the ops of a case with their strategies."""
     kinds = {op.name: type(op) for op in case.gradients}
     for strategy in STRATEGIES:
         for name, kind in kinds.items():
@@ -88,7 +87,7 @@ def lines(entries: Entries) -> Iterator[str]:
 
 
 def rows_of(document: str) -> list[tuple[str, str, str, tuple[bool, ...]]]:
-    """Of the table in a document what every machine gives: op, strategy, terms, what is refused."""
+    """Return the machine-independent part of a document's table: op, strategy, terms, refusals."""
     rows = []
     for line in PART.read(document).splitlines()[2:]:
         op, strategy, terms, *cells = (cell.strip() for cell in line.strip().strip("|").split("|"))
@@ -106,5 +105,5 @@ def broken_bounds(entries: Entries) -> list[str]:
 
 
 def refreshed(text: str, entries: Entries) -> str:
-    """The document with its table made anew. Raises ValueError if it lacks the markers."""
+    """Return the document with a new table. Raises ValueError if it lacks the markers."""
     return PART.write(text, "\n".join(lines(entries)))

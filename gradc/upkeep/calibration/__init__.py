@@ -1,7 +1,7 @@
-"""Where the rates of the cost model come from.
+"""Calibration of the cost model's rates.
 
 nodes         random small models of single ops, and of pairs that the runtime fuses
-problems      random gradients, each in every form that a strategy gives it
-measurements  seconds of a run by model, kept as data
-fit           rates that explain the measurements
+problems      random gradients, lowered with every strategy
+measurements  seconds of a run by model, stored as data
+fit           rates fitted to the measurements
 """

@@ -1,7 +1,7 @@
-"""Rates, none below zero, that explain measurements: the least sum of squares of log(predicted / measured).
+"""Nonnegative rates that minimize the sum of squares of log(predicted / measured).
 
-Gauss and Newton: near rates r, log(f r' / t) is log(f r / t) + (f r' - f r) / (f r), linear in r'. Each
-round is a least-squares problem in r' >= 0.
+Gauss-Newton: near rates r, log(f r' / t) is log(f r / t) + (f r' - f r) / (f r), linear in r'. Each round is
+a least-squares problem in r' >= 0.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from passes.cost.vector import Features, dot
 
 ROUNDS = 12
 PRIOR = 1e-3
-"""Weight of a pull towards zero, so that of features that always come together one is enough."""
+"""Weight of a pull towards zero, which selects one of several features that always occur together."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,11 @@ class Sample:
     features: Features
     seconds: float
     weight: float = 1.0
-    """Of the square of its error, beside those of the other samples."""
+    """Weight of the squared error, relative to other samples."""
 
 
 def fit(samples: Sequence[Sample]) -> dict[str, float]:
-    """Seconds per unit by the name of the feature."""
+    """Return seconds per unit by feature."""
     names = sorted({name for sample in samples for name in sample.features})
     matrix = np.array([[sample.features.get(name, 0.0) for name in names] for sample in samples])
     measured = np.array([sample.seconds for sample in samples])
@@ -46,8 +46,8 @@ def fit(samples: Sequence[Sample]) -> dict[str, float]:
 
 
 def fit_some(samples: Sequence[Sample], rates: Mapping[str, float], prefix: str) -> dict[str, float]:
-    """All rates, where those that begin so are new: of what the others leave of a time, the least sum of
-    squares of errors relative to the whole time."""
+    """Return all rates, with new ones for features with this prefix: they minimize the squares of relative
+    errors of what the other rates leave unexplained."""
     names = sorted({name for sample in samples for name in sample.features if name.startswith(prefix)})
     given = {name: rate for name, rate in rates.items() if name not in names}
     matrix = np.array(
@@ -59,7 +59,7 @@ def fit_some(samples: Sequence[Sample], rates: Mapping[str, float], prefix: str)
 
 
 def nonnegative(matrix: np.ndarray, target: np.ndarray, rounds: int = 3) -> np.ndarray:
-    """The x >= 0 with the least |matrix x - target|: Lawson and Hanson's active sets."""
+    """Return the x >= 0 that minimizes |matrix x - target|: Lawson and Hanson's active sets."""
     count = matrix.shape[1]
     size = np.linalg.norm(matrix, axis=0)
     size[size == 0] = 1.0
@@ -79,7 +79,7 @@ def nonnegative(matrix: np.ndarray, target: np.ndarray, rounds: int = 3) -> np.n
 
 
 def _settled(gram: np.ndarray, right: np.ndarray, x: np.ndarray, free: np.ndarray) -> np.ndarray:
-    """The optimum over the free variables, of which those that would be negative are bound to zero."""
+    """Return the optimum over the free variables, with negative ones fixed to zero."""
     while True:
         at = np.flatnonzero(free)
         wanted = np.linalg.solve(gram[np.ix_(at, at)], right[at])
@@ -99,7 +99,7 @@ def _settled(gram: np.ndarray, right: np.ndarray, x: np.ndarray, free: np.ndarra
 
 
 def quality(samples: Sequence[Sample], rates: Mapping[str, float]) -> dict[str, dict[str, float]]:
-    """By kind: how many models, and the median and 90th percentile of the relative error."""
+    """Return per kind the number of models, and median and 90th percentile of the relative error."""
     errors: dict[str, list[float]] = {}
     for sample in samples:
         errors.setdefault(sample.kind, []).append(abs(dot(sample.features, rates) / sample.seconds - 1))

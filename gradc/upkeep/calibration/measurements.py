@@ -1,4 +1,4 @@
-"""Seconds of a run by model and number of threads: measuring them, and keeping them as data."""
+"""Measured seconds of a run, by model and number of threads, stored as data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gradc.files.writing import StrPath, write_whole
 from gradc.upkeep.calibration.model import Model
 
 LEAST_RUNS, MOST_RUNS, ENOUGH_SECONDS = 5, 40, 0.02
-"""A model runs LEAST_RUNS times, and on until ENOUGH_SECONDS have passed, at most MOST_RUNS."""
+"""A model runs LEAST_RUNS times, then until ENOUGH_SECONDS have passed, at most MOST_RUNS times."""
 
 
 @dataclass
@@ -24,7 +24,7 @@ class Measurements:
 
     @classmethod
     def read(cls, path: StrPath) -> Measurements:
-        """None of them where there is no file."""
+        """Read a file; empty if it does not exist."""
         if not Path(path).exists():
             return cls()
         return cls(json.loads(Path(path).read_text(encoding="utf-8")))
@@ -37,13 +37,13 @@ class Measurements:
         return [model for model in models if model.label not in self.seconds]
 
     def of(self, models: Iterable[Model]) -> Mapping[str, float]:
-        """Those of the models that are there."""
+        """Return the measurements of these models."""
         labels = {model.label for model in models}
         return {label: seconds for label, seconds in self.seconds.items() if label in labels}
 
 
 def measure(model: Model, threads: int, clock: Callable[[], float] = time.perf_counter) -> float:
-    """The median of some runs, inputs and outputs in place."""
+    """Return the median of some runs with bound inputs and outputs."""
     from gradc.runtime.session import Session
 
     session = Session(model.proto(), threads=threads)

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from gradc.model.exporter import ModelProto
 
 RUN = "run"
-"""The feature of a run as such."""
+"""Feature of the overhead of a run."""
 
 Build = Callable[[Emitter, Sequence[SSAValue]], SSAValue]
 
 
 class Model(ABC):
-    """`kind` groups models whose fit is reported together; `name` tells one from another of its kind."""
+    """`kind` groups models for reports; `name` is unique within its kind."""
 
     @property
     @abstractmethod
@@ -46,29 +46,29 @@ class Model(ABC):
 
     @property
     def label(self) -> str:
-        """Another one for every other model, so that what was measured of it can be found again."""
+        """Unique label of the model, the key of its measurement."""
         return f"{self.kind} {self.name} {self.facts.digest}"
 
     @cached_property
     def facts(self) -> Facts:
-        """The ops themselves are not kept: a calibration has thousands of models."""
+        """Features and digest only; the ops of thousands of models would not fit in memory."""
         return facts(self.written())
 
     @abstractmethod
     def written(self) -> Written:
-        """The ops."""
+        """Return the ops."""
 
     @abstractmethod
     def proto(self) -> ModelProto: ...
 
     @abstractmethod
     def feeds(self) -> list[np.ndarray]:
-        """Random inputs, in order."""
+        """Return random inputs, in order."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """Ops and their results. `owner` keeps alive what the ops read."""
+    """Ops and their results. `owner` keeps alive the values that the ops use."""
 
     ops: list[Operation]
     results: Sequence[SSAValue]
@@ -77,14 +77,14 @@ class Written:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the cost model counts in ops, and a word that is another for other ops."""
+    """Cost features of the ops, and a digest that identifies them."""
 
     features: Features
     digest: str
 
 
 def facts(written: Written) -> Facts:
-    """Constants count in the digest by their types."""
+    """Compute the facts; constants enter the digest by their types."""
     lines = [f"{op.name} {op.operand_types} {op.result_types} {_attributes(op)}" for op in written.ops]
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
     return Facts(features_of(written.ops, written.results) | {RUN: 1.0}, digest)
@@ -98,7 +98,7 @@ def _attributes(op: Operation) -> str:
 
 @dataclass(frozen=True)
 class NodeModel(Model):
-    """What `build` makes of inputs of these shapes, in f32."""
+    """A model that `build` creates on f32 inputs of these shapes."""
 
     of: str
     called: str
@@ -136,7 +136,7 @@ class NodeModel(Model):
 
 @dataclass(frozen=True)
 class CandidateModel(Model):
-    """A problem in the form that a strategy gives it."""
+    """A problem lowered with a strategy."""
 
     problem: Problem
     strategy: Strategy
@@ -174,7 +174,7 @@ def canonical_op(module: ModuleOp) -> Operation:
 
 
 def candidates(problem: Problem, target: Target) -> Iterator[CandidateModel]:
-    """A model for every strategy that writes the problem."""
+    """Yield a model for every strategy that applies to the problem."""
     module = problem.module()
     op = canonical_op(module)
     for strategy in strategies_of(op):

@@ -1,4 +1,4 @@
-"""Random models of ops that move data, or make one number of one or of several."""
+"""Random models of data movement, elementwise ops and reductions."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def concat(rng: np.random.Generator) -> NodeModel | None:
 
 
 def split(rng: np.random.Generator) -> NodeModel | None:
-    """The parts are joined in another order: a model has one result."""
+    """Draw a Split whose parts are concatenated in another order, as a model has one result."""
     shape, count = draw_shape(rng), int(rng.choice([2, 3]))
     axis = int(rng.integers(len(shape)))
     shape[axis] = -(-shape[axis] // count) * count

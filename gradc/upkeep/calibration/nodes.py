@@ -15,7 +15,7 @@ from gradc.upkeep.calibration.model import NodeModel
 
 
 def nodes(seed: int, scale: float = 1.0) -> Iterator[NodeModel]:
-    """`scale` times the usual number of models of each kind."""
+    """Yield `scale` times the usual number of models of each kind."""
     for kind, (count, draw) in KINDS.items():
         rng = np.random.default_rng([seed, *kind.encode()])
         yield from _some(draw, rng, math.ceil(count * scale))
@@ -60,4 +60,4 @@ KINDS: dict[str, tuple[int, Draw]] = {
     "Elementwise": (12, moves.unary),
     "MatMul f64": (25, products.wide_matmul),
 }
-"""How many models of each kind, and how one is drawn."""
+"""Kind -> number of models, and the function that draws one."""

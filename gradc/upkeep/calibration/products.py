@@ -1,4 +1,4 @@
-"""Random models of ops that compute: products, convolutions, pooling."""
+"""Random models of matrix products, convolutions and pooling."""
 
 from __future__ import annotations
 
@@ -111,13 +111,13 @@ def channels_last(rng: np.random.Generator) -> NodeModel | None:
 
 
 def depthwise_last(rng: np.random.Generator) -> NodeModel | None:
-    """Of any multiple of 4 channels: blocks of 16 that they need not fill."""
+    """Draw a depthwise convolution with 4 n channels, which need not fill blocks of 16."""
     channels, size, k = 4 * draw_size(rng, 1, 48), draw_size(rng, 5, 120), int(rng.choice([2, 3, 5]))
     return _between_transposes([channels, size, k], (channels, 1, k, k), channels)
 
 
 def _between_transposes(name: list[int], shape: tuple[int, ...], group: int | None = None) -> NodeModel:
-    """A convolution between two Transposes, which become part of its reordering."""
+    """Return a convolution between two Transposes, which the runtime merges into its reordering."""
     *_, size, k = name
     channels = shape[1] * (group or 1)
     weights = floats(*shape)
@@ -161,7 +161,7 @@ def pool(rng: np.random.Generator) -> NodeModel | None:
 
 
 def pool_volume(rng: np.random.Generator) -> NodeModel | None:
-    """Volumes, or images with the channels behind, which are not pooled."""
+    """Draw volumes, or images with trailing channels, which are not pooled."""
     k, y = int(rng.choice([2, 2, 3, 4])), draw_size(rng, 4, 150)
     last = [1, draw_channels(rng)] if rng.random() < 0.7 else [k, draw_size(rng, 4, 60)]
     window = [k, k, last[0]]

@@ -1,4 +1,4 @@
-"""`python -m gradc.upkeep.documents [--check] [PAGE..]`: the generated parts of all pages, or of these."""
+"""`python -m gradc.upkeep.documents [--check] [PAGE..]`: write the generated parts of all or some pages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gradc.upkeep.generated import Part
 
 
 def refreshed(text: str, parts: Mapping[str, Content]) -> str:
-    """The page with its parts made anew. Raises ValueError if it lacks the markers of one."""
+    """Return the page with new parts. Raises ValueError if it lacks the markers of one."""
     for name, content in parts.items():
         text = Part(name).write(text, content())
     return text

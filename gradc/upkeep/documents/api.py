@@ -1,4 +1,4 @@
-"""The Python interface as Markdown, from signatures and docstrings."""
+"""Reference of the Python API as Markdown, from signatures and docstrings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OTHERS = {
     "gradc.reporting.data.Remark": Remark,
     "gradc.runtime.session.Session": Session,
 }
-"""What public methods take and give."""
+"""Types of arguments and results of public methods."""
 
 HIDDEN = {"Compiled": ("parts", "source", "module", "options")}
 VALUES = {
@@ -65,7 +65,7 @@ def _function(name: str, function: Any) -> Iterator[str]:
 
 
 def _signature(name: str, function: Any) -> str:
-    """A parameter a line where one line would be long."""
+    """Format a signature, on several lines if it is long."""
     signature = inspect.signature(function)
     parameters = list(map(_parameter, signature.parameters.values()))
     stars = [i for i, p in enumerate(signature.parameters.values()) if p.kind is p.KEYWORD_ONLY][:1]
@@ -94,7 +94,7 @@ def _type(annotation: Any) -> str:
 
 
 def _prose(documented: Any) -> Iterator[str]:
-    """The paragraphs of a docstring, one that describes arguments as a list."""
+    """Yield the paragraphs of a docstring; one that describes arguments becomes a list."""
     for paragraph in (inspect.getdoc(documented) or "").split("\n\n"):
         lines = paragraph.splitlines()
         if not _ARGUMENT.match(lines[0] if lines else ""):
@@ -149,7 +149,7 @@ def _first(text: str) -> str:
 
 
 def _documented_fields(cls: type) -> dict[str, str]:
-    """The texts behind the fields of a class."""
+    """Return the texts after the fields of a class."""
     try:
         (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
     except (OSError, TypeError):

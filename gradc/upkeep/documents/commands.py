@@ -1,4 +1,4 @@
-"""The command line as Markdown: `gradc` from click, `gradc-opt` from argparse, and the passes."""
+"""Command line reference as Markdown: `gradc` from click, `gradc-opt` from argparse, and the passes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from passes.strategies import by_name
 
 HEADER = ("option", "what it does")
 WIDTH = 10_000
-"""Columns: no line of a help text is broken."""
+"""Width that avoids line breaks in help texts."""
 
 
 def gradc_commands() -> str:
@@ -67,7 +67,7 @@ def _names(action: argparse.Action) -> str:
 
 
 def passes() -> str:
-    """Every pass and pipeline. The strategies, which are passes as well, have a page of their own."""
+    """Describe every pass and pipeline, except strategies, which have their own page."""
     return "\n\n".join(
         (
             *(_pass(name, load()) for name, load in all_passes().items() if name not in by_name()),

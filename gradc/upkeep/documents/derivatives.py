@@ -1,4 +1,4 @@
-"""Which op of ONNX has which derivative: for which types and sizes, what a model has to say, and kinks."""
+"""Table of the derivatives of ONNX ops: supported dtypes and sizes, requirements, and kinks."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from passes.vjp.kept import KEPT, shown
 from passes.vjp.reach.listed import REASONS, REFUSED
 
 PROBES = Path(__file__).resolve().parents[3] / "docs" / "ops" / "derivatives.json"
-"""Op -> column -> `yes`, `-` where ONNX has no such thing, or why not: what tests/docs/probe_derivatives.py
-found on onnxruntime."""
+"""Op -> column -> `yes`, `-` if ONNX has no such case, or the reason: results of
+tests/docs/probe_derivatives.py on onnxruntime."""
 
 DTYPES = ("f32", "f16", "bf16", "f64")
 TRIED = (*DTYPES, "run-time sizes", "integers", "twice")
 
 
 def table() -> str:
-    """A row for each op that has one."""
+    """Return a row for each differentiable op."""
     columns = ("op", "by", "keeps", *TRIED, "known when it is written", "not", "at kinks")
     head = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     return "\n".join([*head, *_rows()])
@@ -42,7 +42,7 @@ def _probes() -> Mapping[str, Mapping[str, str]]:
 
 
 def no() -> str:
-    """Why something is `no`, and of which ops."""
+    """Return the reasons of each `no`, with their ops."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for name, columns in _probes().items():
         for column in TRIED:
@@ -53,7 +53,7 @@ def no() -> str:
 
 
 def none() -> str:
-    """The ops that have none, by reason."""
+    """Return the ops without a derivative, by reason."""
     reasons: dict[str, list[str]] = {}
     for why, names in (("0", REASONS), ("refused", REFUSED)):
         for name in sorted(names):

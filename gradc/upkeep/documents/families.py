@@ -1,4 +1,4 @@
-"""The pages of families: a table of the ops that are rows, and what each becomes in ONNX."""
+"""Pages of op families: a table of the ops that are declared by specs, and their ONNX nodes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEADER = ("op", "result", "attributes", "dtypes", "in ONNX, f32, opset 18")
 
 
 def family(name: str) -> str:
-    """What the ops of a family have in common, and a line for each."""
+    """Return the common description of a family, and a row for each op."""
     base, rows = FAMILIES[name]
     ports = ", ".join(f"`{port}`" for port in base.PORTS)
     head = f"{base.SUMMARY} Inputs {ports}; output `{'`, `'.join(base.RESULTS)}`. {base.CONSTRAINTS}"

@@ -1,6 +1,6 @@
-"""The group means of benchmark files as a Markdown table.
+"""Markdown table of the group means of benchmark files.
 
-No number in a document is written by hand: what stands there is what `gradc bench --json` wrote.
+Numbers in documents are generated from the files of `gradc bench --json`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ RULE = "|---|--:|--:|--:|--:|--:|"
 
 
 def table(reports: Sequence[dict[str, Any]]) -> str:
-    """A row for each group and thread count, and a line on what was run where."""
+    """Return a row for each group and thread count, and a line about each run."""
     rows = [
         (Group(**mean["group"]), report["settings"]["threads"], mean)
         for report in reports
@@ -33,7 +33,7 @@ def _row(group: Group, threads: int, mean: dict[str, Any]) -> str:
 
 
 def about_run(report: dict[str, Any]) -> str:
-    """Machine, versions and, where the file has it, the day."""
+    """Return machine, versions and, if recorded, the date."""
     machine = report["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in report["versions"].items())
     day = f"; {report['date']}" if "date" in report else ""

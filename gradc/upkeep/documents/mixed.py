@@ -1,4 +1,4 @@
-"""What a graph may hold beside gradients: the ops of ONNX that gradc has, and the forms of source."""
+"""Ops that a graph may contain besides gradients: those of ONNX, by source format."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FORMS: Mapping[str, tuple[str, str, str]] = {
 
 
 def forms() -> str:
-    """A row per form of source: gradients, ops that are rows of tables, and ops of ONNX."""
+    """Return a row per source format: gradients, other oneDNN ops, and ONNX ops."""
     others = several([f"`{kind}`" for kind in sorted(set(PUBLIC_KINDS) - set(source_ops()) - {"End"})])
     rows = [f"| {form} | {' | '.join(cells).format(others=others)} |" for form, cells in FORMS.items()]
     head = ["| form | gradients | other ops of oneDNN | ops of ONNX |", "|---|---|---|---|"]
@@ -25,12 +25,12 @@ def forms() -> str:
 
 
 def newest_opset() -> int:
-    """The newest opset of which an op has a form of its own."""
+    """Return the newest opset that revised an op."""
     return max(op_class(name).REVISIONS[-1] for name in op_names())
 
 
 def onnx_ops() -> str:
-    """The ops that there are: all of ONNX's standard domain."""
+    """Return the list of ONNX's standard ops."""
     names = op_names()
     listed = ", ".join(f"`{name}`" for name in names)
     return f"{listed}.\n\nThese are {len(names)}, all of ONNX's standard domain up to opset {newest_opset()}."

@@ -1,4 +1,4 @@
-"""The page of a source op: what its class, its canonical form and the measurements say."""
+"""Page of a source op, from its class, its canonical form and the measurements."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOUN = {True: "at run time", False: "at compile time"}
 
 
 def formula(kind: str) -> str:
-    """Summary, formula, ports, constraints."""
+    """Return summary, formula, ports and constraints."""
     op = source_ops()[kind]
     text = op_text(op)
     parts = [*_said(text), _ports(op), *map(escaped, text.paragraphs), _constraints(text)]
@@ -58,7 +58,7 @@ def attributes(kind: str) -> str:
 
 
 def canonical(kind: str) -> str:
-    """The canonical ops that a small graph of the op becomes, with known sizes and with unknown ones."""
+    """Return the canonical ops of a small graph of the op, with static and with dynamic sizes."""
     parts = []
     for op, when in canonical_ops(kind).items():
         text = op_text(op)
@@ -74,10 +74,8 @@ def canonical(kind: str) -> str:
 
 
 def canonical_ops(kind: str) -> dict[type[Operation], list[bool]]:
-    """Class of a `grad` op -> whether it comes of graphs with known sizes (False), unknown ones (True).
-
-    An op need not take both.
-    """
+    """Return each `grad` op of a kind, with whether graphs with static (False) or dynamic sizes (True) use
+    it."""
     found: dict[type[Operation], list[bool]] = {}
     for dynamic in (False, True):
         graph = Graph()
@@ -93,7 +91,7 @@ def canonical_ops(kind: str) -> dict[type[Operation], list[bool]]:
 
 
 def strategies(kind: str) -> str:
-    """The strategies that can write the op, and how they fared in the measured problems."""
+    """Return the strategies of the op, with their results in the measured problems."""
     measured = speed.report(speed.STRATEGIES)
     races = speed.races(measured).get(kind)
     if not races:

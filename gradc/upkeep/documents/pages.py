@@ -1,4 +1,4 @@
-"""Which page has which parts. What makes a part is imported when it is asked for."""
+"""Generated parts of each page; their generators are imported on demand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Content = Callable[[], str]
 
 
 def pages() -> Mapping[str, Mapping[str, Content]]:
-    """Path of a page, from the root of the repository -> name of a part -> what makes it."""
+    """Return path of a page -> name of a part -> its generator."""
     from dialects.onednn.row_classes import FAMILIES, KINDS
     from gradc.upkeep import limits_table, support_table
     from gradc.upkeep.documents import (

@@ -1,8 +1,7 @@
-"""The pictures of docs/speed: `python -m gradc.upkeep.documents.plots`, with matplotlib.
+"""Charts of docs/speed: `python -m gradc.upkeep.documents.plots`, with matplotlib.
 
-Of each suite the ratios, as `gradc bench --plot` draws them. Of each op its measured strategies: a row for
-each problem, a mark for each strategy at its time; a ring is around what gradc takes by itself. There colours
-and greys are legible on white and on black, and nothing is behind them.
+Each suite has the chart of `gradc bench --plot`. Each op has a chart with a row per problem and a mark per
+strategy at its time; a ring marks gradc's choice. Colors are legible on white and black backgrounds.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ GREY = "#808890"
 COLOURS = ("#3b82d0", "#e0701f", "#2fa05a", "#d64550", "#9467bd", "#a07050", "#d66cb5", "#8a9a20", "#20a5b5")
 MARKS = "osD^vPX<>"
 ROW = 0.3
-"""Inches."""
+"""Height of a row in inches."""
 
 NETWORKS = "docs/speed/networks.json"
 NETWORKS_CHART = "docs/speed/networks.svg"
@@ -34,18 +33,18 @@ PANELS = {"constant weights": "gradient of the input", "by weights": "gradients 
 
 
 def names_of(races: Sequence[Race]) -> list[str]:
-    """The strategies that were timed, in the order of their registration."""
+    """Return the timed strategies, in registration order."""
     return list(dict.fromkeys(name for race in races for name in race.seconds))
 
 
 def fingerprint(races: Sequence[Race]) -> str:
-    """What a picture is made from; it is in the picture, so that a stale one is found without drawing."""
+    """Return a hash of the plotted numbers, stored in the picture to detect stale ones."""
     text = json.dumps([[race.title, race.layout, race.chosen, race.seconds] for race in races])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def draw(kind: str, races: Sequence[Race]) -> bytes:
-    """An SVG; the same numbers give the same bytes."""
+    """Return an SVG; it is reproducible."""
     import_module("matplotlib").rcParams.update(
         {"svg.fonttype": "none", "svg.hashsalt": "gradc", "font.family": "sans-serif", "font.size": 9}
     )

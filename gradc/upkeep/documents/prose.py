@@ -13,7 +13,7 @@ _AFTER_FORMULA = re.compile(r", (?=with |where )|; |(?<=])\. (?=[A-Z])|\. (?=The
 
 @dataclass(frozen=True)
 class OpText:
-    """The docstring of an op: what it is, its formula, what else is said, and its constraints by name."""
+    """The parsed docstring of an op: summary, formula, other text, and constraints by name."""
 
     summary: str
     formula: str
@@ -23,7 +23,7 @@ class OpText:
 
 
 def paragraphs(documented: object) -> list[str]:
-    """Of the docstring, each on one line, or on a line for each entry of a numbered list."""
+    """Return the paragraphs of a docstring, one per line; entries of numbered lists have own lines."""
     return [_joined(part) for part in (inspect.getdoc(documented) or "").split("\n\n")]
 
 
@@ -53,13 +53,13 @@ def op_text(documented: object) -> OpText:
 
 
 def _constraints(text: str) -> dict[str, str]:
-    """`C1 one; C2 other.` by name."""
+    """Parse `C1 one; C2 other.` by name."""
     _, *parts = _CONSTRAINT.split(text)
     return dict(zip(parts[0::2], (part.rstrip(". ") for part in parts[1::2]), strict=True))
 
 
 def _split(text: str) -> tuple[str, str]:
-    """The formula and what is said of it."""
+    """Split a paragraph into the formula and the text after it."""
     found = _AFTER_FORMULA.search(text)
     if found is None:
         return text.rstrip("."), ""
@@ -68,18 +68,18 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table; a bar in a cell is escaped."""
+    """Return a Markdown table; bars in cells are escaped."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 
 
 def capitalized(text: str) -> str:
-    """With a capital letter where a word begins the text, and no name or number."""
+    """Capitalize a text that begins with a word, not with a name or number."""
     return text[0].upper() + text[1:] if re.match(r"[a-z]+[ ,']", text) else text
 
 
 def escaped(text: str) -> str:
-    """Without what Markdown takes for emphasis, HTML or a link, outside of backticks."""
+    """Escape Markdown emphasis, HTML and links outside of backticks."""
     parts = text.split("`")
     parts[0::2] = [re.sub(r"([*<\[\]])", r"\\\1", part) for part in parts[0::2]]
     return "`".join(parts)

@@ -1,7 +1,7 @@
-"""Writes gradc/builder/row_methods.py, the builder's methods of the ops that are rows:
+"""Generator of gradc/builder/row_methods.py, the builder's methods of table-declared ops.
 
-python -m gradc.upkeep.documents.row_methods            writes it anew
-python -m gradc.upkeep.documents.row_methods --check    fails if it is stale
+python -m gradc.upkeep.documents.row_methods            write it
+python -m gradc.upkeep.documents.row_methods --check    fail if it is stale
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the files of docs/speed say of the strategies."""
+"""Measured speed of the strategies, from the files of docs/speed."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _PREFIX = "gradc:"
 
 @dataclass(frozen=True)
 class Race:
-    """A problem and what each strategy that takes it needs; `chosen` is what gradc takes by itself.
+    """A problem with the times of its strategies; `chosen` is gradc's choice.
 
-    `ratios` are times over the time of the chosen one, as `gradc bench` compares them, round by round.
+    `ratios` are times relative to the chosen strategy, compared round by round as in `gradc bench`.
     """
 
     problem: str
@@ -38,7 +38,7 @@ class Race:
     ratios: dict[str, float]
 
     def times(self, strategy: str) -> float:
-        """How many times the least time a strategy takes."""
+        """Return a strategy's time relative to the fastest."""
         return self.ratios[strategy] / min(self.ratios.values())
 
 
@@ -48,7 +48,7 @@ def report(path: str) -> dict[str, Any]:
 
 
 def races(found: dict[str, Any]) -> dict[str, list[Race]]:
-    """Kind of source op -> the problems of a bench of all strategies whose labels name it."""
+    """Return source op -> problems of a bench of all strategies, by the labels."""
     by_kind: dict[str, list[Race]] = defaultdict(list)
     for case in found["cases"]:
         kind, _, title = case["label"].partition(": ")
@@ -67,7 +67,7 @@ def _of_strategies(case: dict[str, Any], field: str) -> dict[str, float]:
 
 
 def standing(strategy: str, of: Sequence[Race]) -> tuple[str, str]:
-    """In how many problems a strategy is the fastest, and how many times the least time it takes."""
+    """Return in how many problems a strategy is the fastest, and its mean time relative to the fastest."""
     ran = [race for race in of if strategy in race.seconds]
     if not ran:
         return "not timed", ""
@@ -76,7 +76,7 @@ def standing(strategy: str, of: Sequence[Race]) -> tuple[str, str]:
 
 
 def choice() -> str:
-    """How good the predicted choice is, in a sentence or two."""
+    """Summarize the quality of the predicted choice in a sentence or two."""
     found = report(STRATEGIES)
     all_races = [race for part in races(found).values() for race in part]
     losses = [race.times(race.chosen) for race in all_races]
@@ -90,7 +90,7 @@ def choice() -> str:
 
 
 def compile_times() -> str:
-    """The table of the file that benchmarks/compile_time.py wrote."""
+    """Return the table of the file that benchmarks/compile_time.py wrote."""
     found = report("docs/speed/compile-time.json")
     columns = ("build_ms", "first_ms", "again_ms")
     rows = [
@@ -101,7 +101,7 @@ def compile_times() -> str:
 
 
 def networks() -> str:
-    """The table of the file that `gradc bench --suite networks --threads 1 --json` wrote."""
+    """Return the table of the file that `gradc bench --suite networks --threads 1 --json` wrote."""
     found = report("docs/speed/networks.json")
     header = ("network", "gradient", "nodes", "ms", "its forwards", "torch", "onnx-ad")
     rows = [_network(race) for race in found["models"]]
@@ -109,7 +109,7 @@ def networks() -> str:
 
 
 def _network(race: dict[str, Any]) -> tuple[str, ...]:
-    """Of the others, how many times as long as gradc's they took."""
+    """Return a row: gradc's time, and the times of the others relative to it."""
     ours, *others = race["finishes"]
     ratios = {other["name"]: other["ratio"] for other in others}
     forwards = f"{1 / ratios['forward']:.2f}"

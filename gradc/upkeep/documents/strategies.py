@@ -1,4 +1,4 @@
-"""Every strategy: its idea, the ops that it writes, what it refuses."""
+"""Page of the strategies: idea, ops, refusals."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ODD = (
     "resize_backward,f32,NCX,diff_dst=1x1x40000x3,diff_src=1x1x30011x3",
     "resize_backward_dynamic,f32|f64,NCX|NXC,diff_dst=1x4x?x?",
 )
-"""Problems with sizes unknown or empty, other dtypes, axes that differ."""
+"""Problems with dynamic or empty sizes, other dtypes, unequal axes."""
 
 
 def page() -> str:
@@ -65,14 +65,14 @@ def _described(strategy: Strategy) -> Iterator[str]:
 
 @cache
 def refusals() -> dict[str, dict[str, tuple[str, str]]]:
-    """Strategy -> reasons, numbers, dtypes and axes aside, each with the first problem refused for it."""
+    """Return strategy -> distinct refusal reasons (ignoring numbers, dtypes, axes), with examples."""
     found: dict[str, dict[str, tuple[str, str]]] = {name: {} for name in by_name()}
     cases = [
         *cases_of(str(ROOT / "docs/speed/ops.txt")),
         *suite("full"),
         *(case for text in ODD for case in cases_of(text)),
     ]
-    with spelling.using(spelling.Place.COMMAND_LINE):  # the examples are options of commands
+    with spelling.using(spelling.Place.COMMAND_LINE):  # the examples use command-line options
         for case in cases:
             _note_refusals(found, case)
     return found
