@@ -39,7 +39,7 @@ def dot(features: Mapping[str, float], rates: Mapping[str, float]) -> float:
 
 
 def split_by_sharing(features: Mapping[str, float]) -> tuple[Features, Features]:
-    """What threads share, and what one of them does alone under the names of what is shared."""
+    """Split features into those that threads share, and those of one thread, without `ALONE`."""
     shared = {name: value for name, value in features.items() if not name.startswith(ALONE)}
     alone = {name.removeprefix(ALONE): value for name, value in features.items() if name not in shared}
     return shared, alone

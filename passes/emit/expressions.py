@@ -1,7 +1,4 @@
-"""Values with arithmetic: `g * (1 - y * y)` creates three ONNX ops.
-
-Rules and lowerings of elementwise ops are written as formulas.
-"""
+"""Values with arithmetic: `g * (1 - y * y)` creates three ONNX ops, so that rules read like formulas."""
 
 from __future__ import annotations
 
@@ -29,8 +26,6 @@ from dialects.support.shapes import (
     tensor_type,
 )
 from passes.emit.rewriting import Emitter
-
-Operand: TypeAlias = "Expr | float"
 
 MASK = "gradc.mask"
 """Attribute of a 0/1 mask that a rule multiplies by, as opposed to a mask of the model."""
@@ -251,3 +246,6 @@ class Expr:
 
     def sign(self) -> Expr:
         return self.apply(onnx.SignOp)
+
+
+Operand: TypeAlias = Expr | float

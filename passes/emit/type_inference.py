@@ -53,11 +53,11 @@ def settle_readings(module: ModuleOp) -> None:
         return
     inferred = module.clone()
     infer_types(inferred)
-    for op, told in zip(module.walk(), inferred.walk(), strict=True):
+    for op, typed in zip(module.walk(), inferred.walk(), strict=True):
         if isinstance(op, HasReadings) and op.is_open:
-            op.attributes |= told.attributes
+            op.attributes |= typed.attributes
             set_type(
-                op.results[0], shapes.tensor_type(element_type_of(op.results[0]), shape_of(told.results[0]))
+                op.results[0], shapes.tensor_type(element_type_of(op.results[0]), shape_of(typed.results[0]))
             )
 
 

@@ -155,7 +155,7 @@ EMITTED: Mapping[str, Form] = MappingProxyType(
 Reduction: TypeAlias = Callable[..., Expr]
 """Function of the operand, the axes, static or as an expression, and the attributes of ONNX's reductions."""
 
-Axes: TypeAlias = "Sequence[int] | Expr"
+Axes: TypeAlias = Sequence[int] | Expr
 
 
 def by(op: type[OnnxOp]) -> Reduction:

@@ -1,6 +1,6 @@
 """Conditions of the source ops' verifiers on dynamic sizes.
 
-Most are collected by running the verifier with symbolic sizes (`demanded`). For the ops whose sizes determine
+Most are collected by running the verifier with symbolic sizes (`demanded`). For ops whose sizes determine
 their pads, they are given here: a condition is `(op, operands, math) -> rows, sizes of the result`.
 `operands` are the sizes of each data operand, and the elements of an operand that is sizes or axes.
 tests/property/test_run_time_sizes.py and test_checked_rows.py compare the conditions with the verifiers.
@@ -136,8 +136,8 @@ def _interpolate(op: InterpolateBackwardOp, operands: Sequence[Sizes], math: Sha
     for letter, axis in zip(letters, spatial, strict=True):
         rows += positive(f"{letter} of src", src[axis]) + positive(f"{letter} of diff_dst", dst[axis])
     if op.is_given("sizes"):
-        told = zip(letters, ys, op.value("sizes"), strict=True)
-        rows += [found for letter, y, size in told for found in equal(f"{letter} of diff_dst", y, size)]
+        given = zip(letters, ys, op.value("sizes"), strict=True)
+        rows += [found for letter, y, size in given for found in equal(f"{letter} of diff_dst", y, size)]
     elif op.is_given("scales"):
         rows += _scaled(op, [src[axis] for axis in spatial], ys, math)
     for letter, given, y in zip(letters, *sizes[:1], ys, strict=True) if sizes else ():
@@ -184,8 +184,8 @@ def _upsample(op: UpsampleBilinear2dBackwardOp, operands: Sequence[Sizes], math:
     batch = layouts.axis_of(layout, "N", 2)
     made = tuple(dim if isinstance(dim, int) else grad[axis] for axis, dim in enumerate(op.input_shape()))
     rows = _same_batch_and_channels("gradOut", grad, made, layout)
-    told = zip("HW", layouts.spatial_axes(layout, 2), op.outputSize, strict=True)
-    for letter, axis, size in told:
+    declared = zip("HW", layouts.spatial_axes(layout, 2), op.outputSize, strict=True)
+    for letter, axis, size in declared:
         rows += positive(f"{letter} of gradOut", grad[axis])
         rows += equal(f"{letter} of gradOut", grad[axis], size) if size >= 0 else []
     return rows, tuple(grad[batch] if axis == batch else size for axis, size in enumerate(made))
@@ -230,12 +230,12 @@ def _stand_in(
     elements: dict[SSAValue, Shape] = {}
     block, values = Block(), list[SSAValue]()
     for index, (value, sizes) in enumerate(zip(op.operands, operands, strict=True)):
-        told = tuple(map(known.form, sizes))
+        symbols = tuple(map(known.form, sizes))
         if is_vector_of_sizes(op, index):
-            elements[value] = told
+            elements[value] = symbols
             values.append(value)
         else:
-            type_ = tensor_type(element_type_of(value), told)
+            type_ = tensor_type(element_type_of(value), symbols)
             values.append(block.insert_arg(type_, len(block.args)))
     results = zip(op.results, declared, strict=True)
     copy = type(op).create(

@@ -20,7 +20,7 @@ from passes.strategies.weights_to_taps import NEEDED, WeightsToTaps
 
 
 class WeightsToExactTaps(Strategy):
-    """Where, Slice and MatMul for each tap, stacked."""
+    """Slice, Where and MatMul for each tap, stacked."""
 
     name: ClassVar[str] = "weights-to-exact-taps"
     ops: ClassVar = (ConvBackwardWeightsOp,)
