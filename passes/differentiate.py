@@ -190,7 +190,7 @@ class _Differentiation:
         arguments = dict(wrt)
         of, keep = held.in_place_of(of), held.in_place_of(keep)
         weights = held.defaults(wrt) if request.weights_as_inputs else {}
-        hint = advice("name_template", "says how they are called")
+        hint = advice("name_template", "sets their names")
         check_names([*cotangents.values(), *gradients.values()], [*inputs, *weights, *keep], hint)
         self._simplify(function, [*of.values(), *keep.values()], wrt.values())
         wrt = self._as_tensors(function, wrt)
@@ -348,7 +348,7 @@ class _Differentiation:
 
 def _for_one_number(last: str) -> str:
     """Return a hint: the available ways to reduce a tensor to one number."""
-    ways = (advice("reduce", "says sum or mean"), advice("cotangents", "makes it an input", True))
+    ways = (advice("reduce", "takes sum or mean"), advice("cotangents", "makes it an input", True))
     said = ", ".join(filter(None, ways))
     return f"{said}, or {last}" if said else last
 
@@ -371,9 +371,7 @@ def _check_reached(
 def _narrower(declared: Mapping[str, Attribute | None], of: Mapping[str, SSAValue]) -> list[Diagnostic]:
     """Return a remark on each result declared with a static size that is dynamic."""
     return [
-        Diagnostic(
-            "remark", f"{name} is declared as {show(said)}, which it is in some runs only: {show(found)}"
-        )
+        Diagnostic("remark", f"{name} is declared as {show(said)}, but has the dynamic shape {show(found)}")
         for name, value in of.items()
         if isinstance(type_ := declared.get(name), TensorType) and has_rank(value)
         for said, found in [(shape_of(cast("Attribute", type_)), shape_of(value))]
@@ -390,5 +388,5 @@ def check_names(new: Sequence[str], given: Sequence[str], hint: str = "") -> Non
     names = [*new, *given]
     taken = sorted(name for name in set(new) if names.count(name) > 1)
     if taken:
-        expected = "names that the model has not, each once"
+        expected = "unique new names"
         raise usage("names of the gradient", given=several(taken), expected=expected, hint=hint)

@@ -42,7 +42,7 @@ def conv(f: Forward, e: Operators) -> Results:
 def _block(f: Forward) -> int:
     block = f.value(BLOCK)
     if block is None:
-        raise refusal("channels of a block", given="unknown", expected="8 or 16, as the processor tells")
+        raise refusal("channels of a block", given="unknown", expected="8 or 16, depending on the processor")
     return block
 
 

@@ -68,10 +68,10 @@ def _check_order(f: Forward, bits: int) -> None:
     points."""
     zeros = f.operand(3)
     if bits != 4:
-        raise refusal("bits beside g_idx", given=bits, expected=4)
+        raise refusal("bits with g_idx", given=bits, expected=4)
     if zeros is not None and zeros.dtype == UI8:
-        hint = "onnxruntime's CPU kernel reads 8 in their place"
-        raise refusal("zero_points of u8 beside g_idx", expected="none", hint=hint)
+        hint = "onnxruntime's CPU kernel uses 8 instead"
+        raise refusal("zero_points of u8 with g_idx", expected="none", hint=hint)
 
 
 def unpacked(packed: Expr, sizes: list[int], bits: int) -> Expr:

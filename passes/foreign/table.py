@@ -46,11 +46,11 @@ def titles() -> Iterator[str]:
     return (".".join(filter(None, (domain, name))) for domain, bodies in BODIES.items() for name in bodies)
 
 
-_NO_TYPE = f"{NO_TYPE} it reads; a value_info in the model would tell it"
+_NO_TYPE = f"{NO_TYPE}; a value_info in the model would define it"
 MOST_NEEDED = 7
 """From this operand count on, an index error is a bug in a decomposition."""
 
-_NOT_MADE = "what stands for it does not make this result"
+_NOT_MADE = "its decomposition does not compute this result"
 
 
 def replaced(

@@ -154,7 +154,7 @@ def causal_conv(f: Forward, e: Operators) -> Results:
     assert weights is not None
     channels, taps = weights.shape[0], weights.shape[2]
     if f.value("ndim", 1) != 1 or f.x.rank != 3 or not isinstance(channels, int) or not isinstance(taps, int):
-        raise refusal("CausalConvWithState", expected="one axis beside batch and channels, of known weights")
+        raise refusal("CausalConvWithState", expected="one spatial axis, and weights of known sizes")
     x, length = to_front(f.x) if last else f.x, (taps - 1) * apart
     if past is None:
         whole = x.apply(onnx.PadOp, e.ints([0, 0, length, 0, 0, 0]))

@@ -80,16 +80,16 @@ WHOLE_WINDOWS = "ceil_mode and count_include_pad"
 RESIZED = "antialias, exclude_outside, a keep_aspect_ratio_policy or a rare coordinate_transformation_mode"
 
 BACKWARD = PortableForm("direction reverse", "tract goes forward", is_reversed, forward)
-RARE = "clip, input_forget, peepholes or activations of its own"
+RARE = "clip, input_forget, peepholes or non-default activations"
 RARE_FORMS = (
     PortableForm(RARE, "tract ignores them, OpenVINO some", has_rare_attributes, recurrent),
     PortableForm(f"{RARE}, and layout 1", "tract ignores them, OpenVINO some", is_rare),
     BACKWARD,
 )
-OTHER_AXIS = "onesided, or along another axis than 1"
+OTHER_AXIS = "onesided, or along an axis other than 1"
 IGNORES_AXIS = "OpenVINO and tract take axis 1, OpenVINO gives another shape"
 NOTHING = PortableForm(
-    "axes of no elements",
+    "empty axes",
     "OpenVINO and tract give a finite number",
     is_over_nothing,
     extreme_of_nothing,

@@ -156,7 +156,7 @@ class Target:
         emit = Emitter()
         try:
             if not write_older_form(emit, op):
-                return f"{op.onnx_name()} in this form is not of opset {self.opset}"
+                return f"{op.onnx_name()} in this form is not in opset {self.opset}"
             lacking = (self.lacks_form(new) for new in emit.ops if isinstance(new, OnnxOp))
             return next(filter(None, lacking), None)
         finally:
@@ -213,7 +213,7 @@ class Target:
         if not self.kernels.has(name, since, types):
             return f"{name} has no kernel for {shown} on {self.name} at opset {self.opset}"
         if form := wrong_form(self.provider, op):
-            return f"{name} of {form} is not what ONNX says on {self.name}"
+            return f"{name} with {form} deviates from ONNX on {self.name}"
         if avoided := self.avoided(op):
             return f"{name} with {avoided.what} is not {self.name}: {avoided.why}"
         attributes = op.onnx_attributes() if name in word_types(self.name) else {}

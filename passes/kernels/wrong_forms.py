@@ -27,8 +27,8 @@ NO_HIDDEN_SIZE = WrongForm("no hidden_size", _has_no_hidden_size)
 
 WRONG_FORMS: Mapping[str, Mapping[type[OnnxOp], WrongForm]] = {
     "cpu": {
-        onnx.AffineGridOp: WrongForm("the corners of an axis of one place", affine_grid.is_of_one_place),
-        onnx.BatchNormalizationOp: WrongForm("training, into its operands", normalizations.may_overwrite),
+        onnx.AffineGridOp: WrongForm("align_corners and an axis of size 1", affine_grid.is_of_one_place),
+        onnx.BatchNormalizationOp: WrongForm("training, in place", normalizations.may_overwrite),
         onnx.DFTOp: WrongForm("f64, inverse, with a factor in f32", inverse_transforms.is_inverse_in_f64),
         **dict.fromkeys((onnx.GRUOp, onnx.LSTMOp, onnx.RNNOp), NO_HIDDEN_SIZE),
         onnx.HardSwishOp: WrongForm("f64, with a factor in f32", pointwise.is_in_f64),

@@ -129,7 +129,7 @@ def _other_name(name: str, values: Mapping[str, SSAValue]) -> str:
         rank = len(shape_of(whole))
         numbers = "1 number" if rank == 1 else f"{rank} numbers"
         return f"{missing}an element of {base} is {numbers} in brackets, or : for all along an axis"
-    return nearest(name, values) or "gradc inspect --values lists what there is"
+    return nearest(name, values) or "gradc inspect --values lists all values"
 
 
 def _element_of(name: str, values: Mapping[str, SSAValue]) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
 from dialects.support.diagnostics import Diagnostic, name_of, position_of, sentence
 
-_HINT = "TorchScript writes index_add so; the other exporter adds"
+_HINT = "TorchScript exports index_add this way; torch.export's exporter adds"
 
 
 def lost_sums(ops: Iterable[object], flows: Iterable[SSAValue]) -> list[Diagnostic]:
@@ -22,7 +22,7 @@ def lost_sums(ops: Iterable[object], flows: Iterable[SSAValue]) -> list[Diagnost
         Diagnostic(
             "remark",
             sentence(
-                f"ScatterElements {name_of(op)}".strip() + " keeps only the last of rows with one index",
+                f"ScatterElements {name_of(op)}".strip() + " keeps only the last of rows with equal indices",
                 hint=_HINT,
             ),
             position=position_of(op),

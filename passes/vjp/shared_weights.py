@@ -23,7 +23,7 @@ _HINT = "exporters store equal tensors once, such as those of a layer that was n
 
 def shared_statistics(wrt: Mapping[str, SSAValue], ops: Iterable[Operation]) -> list[Diagnostic]:
     """Return a remark on each weight that is both scale or bias and mean or variance of a BatchNormalization:
-    its gradient sums both roles, of which a training step needs one."""
+    its gradient sums both, of which a training step needs one."""
     names = {value: name for name, value in wrt.items()}
     found: dict[str, Diagnostic] = {}
     for op in ops:
@@ -33,7 +33,7 @@ def shared_statistics(wrt: Mapping[str, SSAValue], ops: Iterable[Operation]) -> 
         for value, role in ((op.scale, "the scale"), (op.B, "the bias")):
             if value in names and value in statistics:
                 node = f"BatchNormalization {name_of(op)}".strip()
-                what = f"{names[value]} is {role} and {statistics[value]} of {node}; its gradient is by both"
+                what = f"{names[value]} is {role} and {statistics[value]} of {node}; its gradient sums both"
                 told = Diagnostic("remark", sentence(what, hint=_HINT), position=position_of(op))
                 found.setdefault(names[value], told)
     return list(found.values())
@@ -71,7 +71,7 @@ def copied_weights(wrt: Collection[str], copies: Mapping[str, Sequence[str]]) ->
             "remark",
             sentence(
                 f"the gradient of {name} leaves out {several(names)}, an Identity of it in the file",
-                hint=f"{_HINT}; of one weight with two readers, differentiate by all names and add up",
+                hint=f"{_HINT}; for one weight with two readers, add the gradients of all names",
             ),
         )
         for name, names in left.items()

@@ -36,7 +36,7 @@ def named_values(function: FuncOp) -> dict[str, SSAValue]:
     return found | dict(zip(input_names(function), function.args, strict=True))
 
 
-UNRANKED = ("a value of unknown rank", "one whose elements have a known number of places")
+UNRANKED = ("a value of unknown rank", "a value of known rank")
 
 
 def base_of(name: str) -> str:

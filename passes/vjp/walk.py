@@ -194,7 +194,7 @@ class Walk:
         """Raise UsageError unless a user's rule returned one gradient for each operand."""
         if not isinstance(op, OnnxOp | NodeOp) or title_of(op) not in self.rules:
             return
-        what, expected = f"what the rule of {title_of(op)} gives", f"{count}, one for each operand"
+        what, expected = f"result of the rule of {title_of(op)}", f"{count}, one for each operand"
         if not isinstance(gradients, Sequence):
             raise _usage(what, type(gradients).__name__, f"a list of {expected}")
         if len(gradients) != count:
@@ -204,7 +204,7 @@ class Walk:
         """Raise UsageError unless a user's rule returned a gradient of the operand's type."""
         if not isinstance(op, OnnxOp | NodeOp) or title_of(op) not in self.rules:
             return
-        what = f"what the rule of {title_of(op)} gives for operand {index}"
+        what = f"gradient of operand {index} by the rule of {title_of(op)}"
         if not isinstance(gradient, Expr):
             raise _usage(what, type(gradient).__name__, "an expression, or gradc.ZERO")
         if gradient.dtype != operand.dtype or not shapes.compatible(gradient.shape, operand.shape):
@@ -263,8 +263,8 @@ IN_PYTHON = "gradc.grad takes one in Python, rules={...}"
 
 def _without_rule(op: Operation) -> UnsupportedError:
     if isinstance(op, NodeOp) and op.is_standard and known_op(op.title) is not None:
-        hint = "a value_info in the model, of what other domains give, would tell it"
-        return refusal(f"{NO_TYPE} the {op.title} reads", hint=hint)
+        hint = "a value_info for the results of ops of other domains would define it"
+        return refusal(f"{op.title}: {NO_TYPE}", hint=hint)
     if not isinstance(op, OnnxOp):
         hint = advice("rules", "takes one") if current() is Place.PYTHON else IN_PYTHON
         if isinstance(op, NodeOp) and op.domain.data == FOR_ONE_MACHINE:
@@ -277,7 +277,7 @@ def _without_rule(op: Operation) -> UnsupportedError:
             return refusal(f"{title} has none: {contributed.REFUSED[title]}", hint=hint)
         if isinstance(op, NodeOp) and op.is_standard:
             return refusal(f"gradc knows no op {title} of ONNX", hint=nearest(title, op_names()))
-        return refusal(f"{title} has none, no ops of ONNX are known to stand for it", hint=hint)
+        return refusal(f"{title} has neither a rule nor a decomposition", hint=hint)
     return refusal(REFUSED.get(op.onnx_name(), "gradc has no derivative of it yet"))
 
 

@@ -233,5 +233,5 @@ def test_an_op_without_one_says_why():
     source = model_of(
         "MaxpoolWithMask", (1, 2, 4, 4), (np.ones((1, 2, 4, 4), np.int32),), kernel_shape=[2, 2]
     )
-    with pytest.raises(GradcError, match=r"MaxpoolWithMask has none: onnxruntime says"):
+    with pytest.raises(GradcError, match=r"MaxpoolWithMask has none: onnxruntime documents"):
         gradc.vjp(source, wrt="x", of="y")

@@ -136,7 +136,7 @@ def test_second_derivatives_of_models_that_have_names_of_gradients(name: str):
 @pytest.mark.parametrize("name", ["tangent_x", "hvp_x"])
 def test_names_of_a_second_derivative_that_are_taken(name: str):
     text = f"g (float[2] x, float[2] {name}) => (float[2] y) {{ t = Mul (x, {name}) y = Mul (t, t) }}"
-    with pytest.raises(gradc.UsageError, match=f"given {name}, expected names that the model has not"):
+    with pytest.raises(gradc.UsageError, match=f"given {name}, expected unique new names"):
         gradc.hvp(onnx.parser.parse_model(f"{HEAD} {text}"), wrt="x", reduce="sum")
 
 
@@ -179,7 +179,7 @@ MISTAKES = {
     "format": ({"name_template": "{name!r}_{what}"}, "name_template: given"),
     "taken": ({"of": "logits", "reduce": "sum", "wrt": ["grad_x", "x"]}, "there is no value grad_x"),
     "twice": ({"of": "logits", "reduce": "sum", "wrt": ["x", "x"]}, "no name twice"),
-    "several elements": ({"of": "logits"}, "reduce says sum or mean"),
+    "several elements": ({"of": "logits"}, "reduce takes sum or mean"),
     "an element that is none": ({"of": "logits[1,2,3]"}, "an element of logits is 2 numbers in brackets"),
     "an element beyond": (
         {"of": "logits[0,999]"},
@@ -360,7 +360,7 @@ def test_a_weight_that_is_a_statistic_as_well_is_told_of(alike: bool):
         y = BatchNormalization(x, scale, bias, {mean}, scale)
     }}"""
     remarks = gradc.vjp(onnx.parser.parse_model(text), wrt=["bias", "scale"], check=False).remarks
-    told = [remark.message for remark in remarks if "its gradient is by both" in remark.message]
+    told = [remark.message for remark in remarks if "its gradient sums both" in remark.message]
     assert [message.split(" of ")[0] for message in told] == ["scale is the scale and the variance"] + (
         ["bias is the bias and the mean"] if alike else []
     )

@@ -76,7 +76,7 @@ def test_a_result_of_several_elements_is_summed_up(reduce: str):
 @pytest.mark.parametrize(
     ("request_", "error", "text"),
     [
-        (Request(), UsageError, "expected one element; reduce says sum or mean"),
+        (Request(), UsageError, "expected one element; reduce takes sum or mean"),
         (Request(wrt=["b11"], reduce="sum"), UsageError, "there is no value b11; did you mean b1"),
         (Request(wrt=["x", "x"], reduce="sum"), UsageError, "no name twice"),
         (Request(of=["x"], wrt=["w1"], reduce="sum"), UsageError, "x does not depend on w1"),

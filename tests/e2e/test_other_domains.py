@@ -442,8 +442,8 @@ def test_an_op_that_others_stand_for_reads_nothing_any_more():
             "GroupQueryAttention <num_heads = 2, kv_num_heads = 1, kv_cache_bit_width = 4> (x, , , , , p, p)",
             "kv_cache_bit_width: given 4",
         ),
-        ("FusedConv (t, k)", "no type is known of what it reads; a value_info in the model"),
-        ("MoEGroupRouter (x)", "which groups it chooses from only run time knows"),
+        ("FusedConv (t, k)", "an operand has an unknown type; a value_info in the model"),
+        ("MoEGroupRouter (x)", "its groups are known at run time only"),
         ("MoE <use_sparse_mixer = 1> (x, c, k)", "use_sparse_mixer: given 1, expected 0"),
     ],
 )
@@ -470,7 +470,7 @@ def test_the_op_by_which_types_are_unknown_is_told_first():
     assert "com.microsoft.nchwc.Sum has none" in first
     assert "ENABLE_EXTENDED" in first
     assert others
-    assert all("no type is known of what" in one for one in others)
+    assert all("an operand has an unknown type" in one for one in others)
 
 
 def test_a_domain_that_onnxruntime_knows_needs_no_import():

@@ -155,7 +155,7 @@ def test_the_gradient_by_scales():
         ),
         (
             "MatMulNBits <K = 16, N = 2, bits = 8, block_size = 16> (x, b, s, , g)",
-            "bits beside g_idx: given 8",
+            "bits with g_idx: given 8",
         ),
         (
             "MatMulNBits <K = 16, N = 2, bits = 3, block_size = 16> (x, b, s)",

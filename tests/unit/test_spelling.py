@@ -159,7 +159,7 @@ def test_a_command_is_advised_to_take_its_own_options(name: str, graph: str, tmp
 
 def test_an_argument_that_hvp_does_not_take_is_no_remedy_for_it():
     with pytest.raises(
-        gradc.UsageError, match="reduce says sum or mean, or name one element, such as y"
+        gradc.UsageError, match="reduce takes sum or mean, or name one element, such as y"
     ) as caught:
         gradc.hvp(model_of(SINE), wrt="x")
     assert "cotangents" not in str(caught.value)

@@ -34,8 +34,8 @@ def what_tells_the_rank(value: SSAValue) -> str:
             nodes[one.owner.title] = None
         elif isinstance(one.owner, Operation):
             waiting += [x for x in one.owner.operands if _is_open(x) and x not in waiting]
-    shapes = advice("static_shapes", f"says that of {several(list(inputs))}") if inputs else ""
-    infos = f"a value_info in the model, of what {several(list(nodes))} gives, would tell it" if nodes else ""
+    shapes = advice("static_shapes", f"sets the shape of {several(list(inputs))}") if inputs else ""
+    infos = f"a value_info for the results of {several(list(nodes))} would define it" if nodes else ""
     return "; ".join(filter(None, (shapes, infos)))
 
 

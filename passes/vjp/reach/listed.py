@@ -16,7 +16,7 @@ STEPS = "it is constant between jumps"
 TRUTH = "a truth value has no derivative"
 BITS = "it works on bits"
 TEXT = "it works on strings"
-PLACES = "places have no derivative"
+PLACES = "indices have no derivative"
 SIZES = "it reads sizes, not elements"
 DRAWN = "it draws numbers"
 INTEGERS = "it works on integers"
@@ -52,7 +52,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
 PARTLY: Mapping[str, str] = MappingProxyType({"DynamicQuantizeLinear": STEPS})
 """ONNX op -> the reason why some of its results, not all, have derivative 0."""
 
-_SEQUENCES = "of a sequence or an optional only run time knows what stands in it, or where"
+_SEQUENCES = "the contents of a sequence or an optional are known at run time only"
 
 OF_OTHER_DOMAINS: Mapping[str, str] = MappingProxyType(
     {
@@ -87,7 +87,7 @@ OF_OTHER_DOMAINS: Mapping[str, str] = MappingProxyType(
 
 REFUSED: Mapping[str, str] = MappingProxyType(
     {
-        "MaxRoiPool": "its regions are rounded to places, of which the document leaves several readings",
+        "MaxRoiPool": "its regions are rounded to indices, which the specification leaves ambiguous",
         **dict.fromkeys(
             (*("Optional", "OptionalGetElement"),),
             _SEQUENCES,
@@ -100,7 +100,7 @@ OWED: frozenset[str] = frozenset()
 """Ops whose rule is not implemented."""
 
 
-NO_TYPE = "no type is known of what"
+NO_TYPE = "an operand has an unknown type"
 """Start of errors caused by unknown result types of ops of other domains."""
 
 RULED = "gradc.ruled"

@@ -26,16 +26,16 @@ REFUSED: Mapping[str, str] = MappingProxyType(
     {
         f"{DOMAIN}.{name}": why
         for name, why in {
-            "AttnLSTM": "its steps attend to a memory; an LSTM and an Attention apart have one",
-            "GatedDeltaNet": "run time knows which rows are one sequence; LinearAttention has one",
-            "MatMulFpQ4": "its weights lie as onnxruntime's kernel likes them; MatMulNBits has one",
-            "MaxpoolWithMask": "onnxruntime says that it is for internal use",
-            "MoEGroupRouter": "which groups it chooses from only run time knows",
-            "NGramRepeatBlock": "which words it forbids only the op knows",
-            "SparseAttention": "run-time tables say which blocks a query sees; GroupQueryAttention has one",
+            "AttnLSTM": "its steps attend to a memory; separate LSTM and Attention ops have one",
+            "GatedDeltaNet": "sequence boundaries are known at run time only; LinearAttention has one",
+            "MatMulFpQ4": "its weights have a kernel-specific layout; MatMulNBits has one",
+            "MaxpoolWithMask": "onnxruntime documents it as internal",
+            "MoEGroupRouter": "its groups are known at run time only",
+            "NGramRepeatBlock": "its forbidden words are internal to the op",
+            "SparseAttention": "its block mask is a run-time table; GroupQueryAttention has one",
             "SparseToDenseMatMul": "a sparse tensor has no gradient here; MatMul has one",
-            "VarlenCausalConvWithState": "run time knows which rows are one sequence",
-            "WordConvEmbedding": "how long a word is only run time knows",
+            "VarlenCausalConvWithState": "sequence boundaries are known at run time only",
+            "WordConvEmbedding": "word lengths are known at run time only",
         }.items()
     }
 )
