@@ -236,7 +236,7 @@ def test_on_the_command_line(tmp_path: Path):
     assert [value.name for value in onnx.load(output).graph.input] == ["x", "places", "cotangent_logits"]
     done = run_gradc("grad", str(source), "--of", "logits", "-o", str(output))
     assert done.code == 2
-    assert re.search(r"--of: given logits of shape .*--reduce says .* such as logits\[0,0\]", done.err)
+    assert re.search(r"--of: given logits of shape .*--reduce takes .* such as logits\[0,0\]", done.err)
     done = run_gradc("grad", str(source), "--static-shape", "x=2;3", "-o", str(output))
     assert done.code == 2
     assert "expected NAME=2x4x8x8 or NAME=2,4,8,8" in done.err
