@@ -24,7 +24,7 @@ def conv_axes(windows: Sequence[Window], pads: Sequence[Pads]) -> list[ConvAxis]
 
 
 def library_total(windows: Sequence[Window], size: SSAValue, math: ShapeMath) -> SSAValue:
-    """max(0, Ke - (X mod s, or s if that is 0)) = max(0, Ke - (X - s ((X - 1) div s)))."""
+    """Return max(0, Ke - (X mod s, or s if that is 0)) = max(0, Ke - (X - s ((X - 1) div s)))."""
     strides = math.vector([w.stride for w in windows])
     whole = math.mul(strides, math.div(math.sub(size, math.vector([1])), strides))
     rest = math.sub(size, whole)

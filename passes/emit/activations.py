@@ -26,7 +26,7 @@ _OPS: Mapping[str, Sequence[str]] = MappingProxyType(
 
 
 def _affine(x: Expr, alpha: float, beta: float) -> Expr:
-    """alpha x + beta, without `* 1` and `+ 0`: onnxruntime's optimizer makes invalid models next to them."""
+    """Return alpha x + beta without `* 1` and `+ 0`, next to which onnxruntime makes invalid models."""
     scaled = x if alpha == 1 else x * alpha
     return scaled if beta == 0 else scaled + beta
 

@@ -77,7 +77,7 @@ def refusal(built: CompileTimeCost, op: Operation) -> str | None:
 
 
 def _data(op: Operation) -> tuple[int, int]:
-    """Elements of the larger of data and result, and of both; a dynamic size counts as 1."""
+    """Count elements of the larger of data and result, and of both; a dynamic size counts as 1."""
     sizes = [
         prod(dim for dim in shape_of(value) if isinstance(dim, int))
         for value in (op.operands[0], op.results[0])

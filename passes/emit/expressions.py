@@ -220,7 +220,7 @@ class Expr:
         return self.apply(onnx.ExpOp)
 
     def exp_times(self, factor: float) -> Expr:
-        """exp(x) times a positive number, marked with `EXPONENTIAL`."""
+        """Return exp(x) times a positive number, marked with `EXPONENTIAL`."""
         made = self.exp()
         assert isinstance(made.value.owner, onnx.ExpOp)
         made.value.owner.attributes[EXPONENTIAL] = UnitAttr()

@@ -148,7 +148,7 @@ class LinearMap:
         return attributes_of(self.op).get("beta", 1.0) == 1
 
     def axis_of(self, value: SSAValue) -> int:
-        """Channel axis of the data or the result."""
+        """Return the channel axis of the data or the result."""
         return self.channels.axis % len(shape_of(value))
 
     @property

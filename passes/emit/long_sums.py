@@ -22,7 +22,7 @@ BLOCK = 2**12
 
 
 def long_sum(x: Expr, axes: Sequence[int], keepdims: int, most: int = MOST_TERMS) -> Expr:
-    """ReduceSum over static axes, in stages if they have more than `most` terms."""
+    """Sum over static axes, in stages if they have more than `most` terms."""
     if not is_long(x, axes, most):
         return x.apply(onnx.ReduceSumOp, x.e.ints(axes), keepdims=keepdims)
     over = sorted(axis % x.rank for axis in axes)
@@ -35,7 +35,7 @@ def long_sum(x: Expr, axes: Sequence[int], keepdims: int, most: int = MOST_TERMS
 
 
 def long_mean(x: Expr, axes: Sequence[int], keepdims: int, most: int = MOST_TERMS) -> Expr:
-    """ReduceMean over static axes, in stages if they have more than `most` terms."""
+    """Average over static axes, in stages if they have more than `most` terms."""
     if not is_long(x, axes, most):
         return x.apply(onnx.ReduceMeanOp, x.e.ints(axes), keepdims=keepdims)
     return long_sum(x, axes, keepdims, most) / math.prod(_size(x, axis) for axis in axes)

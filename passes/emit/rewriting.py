@@ -282,14 +282,14 @@ def _sizes(op: Operation) -> object:
 
 
 def _likely_equal(op: Operation) -> object:
-    """Key that is equal for equal ops and rarely for others; cheaper than `_equal`."""
+    """Return a key that is equal for equal ops and rarely for others; cheaper than `_equal`."""
     value = op.properties.get("value")
     data = value.data.data if isinstance(value, DenseIntOrFPElementsAttr) else None
     return (type(op), tuple(op.operands), data)
 
 
 def _equal(op: Operation) -> object:
-    """Key that ignores location, strategy and attributes that are set to their defaults."""
+    """Return a key without location, strategy and attributes that are set to their defaults."""
     marks = {name: value for name, value in op.attributes.items() if name != STRATEGY}
     attributes = (tuple(sorted(given.items())) for given in (_telling(op), marks))
     return (type(op), tuple(op.operands), *map(_without_symbols, op.result_types), *attributes)

@@ -103,14 +103,14 @@ def take_static_window(
 
 
 def multiply_left(emit: Emitter, matrix: SSAValue, value: SSAValue) -> SSAValue:
-    """matrix @ value; the first axis of a value of higher rank is a batch, which the matrix lacks."""
+    """Return matrix @ value; the first axis of a value of higher rank is a batch, which the matrix lacks."""
     if not _repeats(matrix, value):
         return emit(onnx.MatMulOp(matrix, value))
     return emit(onnx.MatMulOp(_per_batch(emit, matrix, value), value))
 
 
 def multiply_right(emit: Emitter, value: SSAValue, matrix: SSAValue) -> SSAValue:
-    """value @ matrix, also for an empty batch that onnxruntime fuses a Transpose into."""
+    """Return value @ matrix, also for an empty batch that onnxruntime fuses a Transpose into."""
     if _repeats(matrix, value) and (_is_transposed(value) or not is_known(matrix)):
         matrix = _per_batch(emit, matrix, value)
     return emit(onnx.MatMulOp(value, matrix))

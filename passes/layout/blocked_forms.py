@@ -234,8 +234,8 @@ def _clip(op: Operation) -> Form | None:
 
 
 def _hard_sigmoid(op: Operation) -> Form | None:
-    """For HardSigmoid of |x|: of x * x if it is a step, or, if it falls from above 1, the product of both
-    sides, of which one is 1."""
+    """Return the form of HardSigmoid(|x|): of x * x if it is a step, or, if it falls from above 1, the
+    product of both sides, one of which is 1."""
     assert isinstance(op, onnx.HardSigmoidOp)
     inner = op.operands[0].owner
     alpha, beta = op.call().attribute("alpha", 0.2), op.call().attribute("beta", 0.5)
@@ -254,7 +254,7 @@ def _hard_sigmoid(op: Operation) -> Form | None:
 
 
 def _clip_mask(op: Operation) -> Form | None:
-    """Form of a derivative's Cast(Clip(x) == x): two steps. NaN gives NaN, so comparisons of a model stay."""
+    """Return the form of a derivative's Cast(Clip(x) == x): two steps. NaN gives NaN, unlike a comparison."""
     compared = op.operands[0].owner
     if MASK not in op.attributes:
         return None
@@ -288,7 +288,7 @@ def _steps(low: float, high: float) -> tuple[Line, Line] | None:
 
 
 def _mean(op: Operation) -> Form | None:
-    """Form of a mean, or of a derivative's sum, whose rounding it changes."""
+    """Return the form of a mean, or of a derivative's sum, whose rounding it changes."""
     if isinstance(op, onnx.ReduceSumOp) and SUM not in op.attributes:
         return None
     data = op.operands[0]

@@ -56,7 +56,7 @@ def power(x: Expr, beta: float) -> Expr:
 
 
 def elu(x: Expr, alpha: float) -> Expr:
-    """Elu in f64 by its formula, as an attribute of ONNX is f32."""
+    """Lower an Elu; in f64 by its formula, as an attribute of ONNX is f32."""
     if x.dtype != f64:
         return x.apply(onnx.EluOp, alpha=alpha)
     return (x > 0).where(x, x.apply(onnx.EluOp, alpha=1.0) * alpha)
