@@ -89,7 +89,7 @@ class GradientRequest:
         if self.cotangents and self.reduce is not None:
             given = f"{option('cotangents', True)} and {option('reduce', self.reduce)}"
             hint = "a cotangent weights the elements, a reduction adds them up"
-            raise UsageError(Diagnostic("error", sentence(given, expected="one of both", hint=hint)))
+            raise UsageError(Diagnostic("error", sentence(given, expected="one of the two", hint=hint)))
         _check_template(self.name_template)
         if self.check is not None:
             arguments.flag("check", self.check)
@@ -160,7 +160,7 @@ def _check_seconds(given: Any, check: bool | None) -> None:
     if check is not None:
         both = f"{option('check', check)} and {option('check_seconds', given)}"
         hint = f"{option('check', True)} has no time limit"
-        raise UsageError(Diagnostic("error", sentence(both, expected="one of both", hint=hint)))
+        raise UsageError(Diagnostic("error", sentence(both, expected="one of the two", hint=hint)))
 
 
 def _check_functions(what: str, given: Any) -> None:
@@ -184,7 +184,7 @@ def weights_of(given: str | None, as_inputs: bool | None) -> str:
     alias = DEFAULT if arguments.flag("weights_as_inputs", as_inputs) else CONSTANT
     if given is not None:
         both = f"{option('weights', given)} and its deprecated alias weights_as_inputs"
-        raise UsageError(Diagnostic("error", sentence(both, expected=f"one of both, {option('weights')}")))
+        raise UsageError(Diagnostic("error", sentence(both, expected=f"one of the two, {option('weights')}")))
     return alias
 
 

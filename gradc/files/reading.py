@@ -55,7 +55,7 @@ def _opened_pipe(name: str) -> BinaryIO:
     if not ready.poll(PATIENCE * 1000) and not _has_writer(pipe):
         os.close(pipe)
         raise violation(
-            f"cannot read {name}: it is a pipe that nobody has opened to write for {PATIENCE:g} s"
+            f"cannot read {name}: it is a pipe that no process opened for writing within {PATIENCE:g} s"
         )
     os.set_blocking(pipe, True)
     return os.fdopen(pipe, "rb")

@@ -64,6 +64,6 @@ def _opened_special(path: StrPath) -> BinaryIO:
     except OSError as error:
         if error.errno != errno.ENXIO:
             raise
-        raise violation(f"cannot write {os.fspath(path)}: nobody reads from it") from None
+        raise violation(f"cannot write {os.fspath(path)}: it is a pipe without a reader") from None
     os.set_blocking(number, True)
     return open(number, "wb")

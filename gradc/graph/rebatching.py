@@ -305,7 +305,7 @@ class _Probe:
                     raise self._refused(op, "a size of its result is no multiple of the batch")
 
     def _refused(self, op: Operation, why: str) -> GradcError:
-        what = f"{option('rebatch', self.size)}: this op forbids another batch than {self.before}: {why}"
+        what = f"{option('rebatch', self.size)}: this op requires the batch {self.before}: {why}"
         return error_at(op, what, kind=UnsupportedError)
 
 

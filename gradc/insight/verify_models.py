@@ -284,9 +284,9 @@ def verify_at_sizes(
     if not runs:
         raise refusals[0]
     if unexercised:
-        yield f"not exercised: {several(unexercised)}; {option('inputs')} gives inputs that go there"
+        yield f"not exercised: {several(unexercised)}; {option('inputs')} gives inputs for them"
     for refusal in refusals:
-        yield f"left out: sizes that the model itself does not take: {refusal.diagnostic.message}"
+        yield f"skipped sizes at which the source model does not run: {refusal.diagnostic.message}"
 
 
 def _expected(
@@ -372,9 +372,9 @@ def _undecided(pair: Pair, draw: Draw, guess: Guess, error: GradcError) -> Unsup
     drawn = [f"{name} as {_brief(inputs[name])}" for name in _fitted(pair) if name in inputs]
     sizes = _sizes(pair.original, inputs)
     given = [f"sizes {sizes}"] * bool(sizes) + drawn
-    text = f"the model runs at none of the inputs that were drawn for it, at first {several(given, 4)}"
+    text = f"the model runs at none of the drawn inputs, such as {several(given, 4)}"
     others = f"{option('shape')} and {option('size')} other sizes"
-    hint = f"{option('inputs')} gives it some that it takes, {others}"
+    hint = f"{option('inputs')} gives valid inputs, {others}"
     return UnsupportedError(Diagnostic("error", f"{text}: {error.diagnostic.message}; {hint}"))
 
 

@@ -108,9 +108,9 @@ def _left_out(found: Sequence[StoredWeight], kept: set[str], to_npz: bool) -> It
     suffix = ".npz" if to_npz else safetensors.SUFFIX
     for dtype in dict.fromkeys(one.dtype for one in found if one.role != REQUIRED and one.name not in kept):
         names = [one.name for one in found if one.dtype == dtype and one.name not in kept]
-        yield Diagnostic("remark", f"left out, as a {suffix} file cannot hold {dtype}: {several(names)}")
+        yield Diagnostic("remark", f"omitted, since a {suffix} file cannot hold {dtype}: {several(names)}")
     if names := [one.name for one in found if one.role == REQUIRED]:
-        text = f"left out, as they are inputs without a value in the model: {several(names)}"
+        text = f"omitted, since they are inputs without a value in the model: {several(names)}"
         yield Diagnostic("remark", text)
 
 

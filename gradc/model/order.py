@@ -70,7 +70,7 @@ def _cycle(nodes: Sequence[NodeProto], needs: Sequence[set[int]], stuck: set[int
         path.append(min(needs[path[-1]] & stuck))
     cycle = path[path.index(path[-1]) :][::-1]
     names = [f"{title(nodes[index])} (node {index})" for index in cycle[1:]]
-    return GradcError(Diagnostic("error", f"nodes wait for each other: {several(names)}"))
+    return GradcError(Diagnostic("error", f"nodes form a cycle: {several(names)}"))
 
 
 def title(node: NodeProto) -> str:

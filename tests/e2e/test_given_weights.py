@@ -130,7 +130,7 @@ class TestAliases:
         assert found.model == want.model
 
     def test_both_at_once(self):
-        both = pytest.raises(gradc.GradcError, match="one of both")
+        both = pytest.raises(gradc.GradcError, match="one of the two")
         with pytest.warns(DeprecationWarning, match="use weights"), both:
             gradc.grad(classifier(), weights="default", weights_as_inputs=True)
 

@@ -202,7 +202,7 @@ def test_a_limit_of_time():
     """Within a thousandth of a second nothing is proved, and the file is written all the same."""
     (told,) = undecided(gradc.grad(network(), **ASKED, check_seconds=1e-3))
     assert "the whole takes more than the time or memory of the check" in told
-    with pytest.raises(UsageError, match="check=True and check_seconds=3: expected one of both"):
+    with pytest.raises(UsageError, match="check=True and check_seconds=3: expected one of the two"):
         gradc.grad(network(), **ASKED, check=True, check_seconds=3)
 
 

@@ -165,7 +165,7 @@ def test_a_weight_that_nothing_reads():
 
 MISTAKES = {
     "integers": ({"wrt": "places", "of": "taken"}, "the next floats behind it are taken"),
-    "both": ({"cotangents": True, "reduce": "sum", "of": "logits"}, "expected one of both"),
+    "both": ({"cotangents": True, "reduce": "sum", "of": "logits"}, "expected one of the two"),
     "two results": ({"cotangents": True}, "one of logits and taken"),
     "near": ({"of": "logit", "reduce": "sum"}, "did you mean logits"),
     "near pattern": ({"of": "logits", "reduce": "sum", "wrt": "kernal.*"}, "there is no value"),

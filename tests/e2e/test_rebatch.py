@@ -136,7 +136,7 @@ def test_an_op_that_forbids_it_is_named(op, tmp_path):
     onnx.save(model([forbidding], [1, 4, 4], shape, **constants), path)
     found = run_gradc("compile", path, "--rebatch", "N", "-o", tmp_path / "o.onnx")
     assert found.code == 3
-    assert f'[onnx.{op} "{op.lower()}_y"] --rebatch N: this op forbids another batch than 1: ' in found.line
+    assert f'[onnx.{op} "{op.lower()}_y"] --rebatch N: this op requires the batch 1: ' in found.line
 
 
 @pytest.mark.parametrize("command", ["compile", "grad"])

@@ -22,7 +22,7 @@ def pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_one_that_nobody_writes_to(pipe: Path):
-    with pytest.raises(GradcError, match="a pipe that nobody has opened to write"):
+    with pytest.raises(GradcError, match="a pipe that no process opened for writing"):
         reading.read_bytes(pipe)
 
 

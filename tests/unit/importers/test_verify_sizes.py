@@ -76,7 +76,7 @@ def test_undecided(words: str, tmp_path: Path):
     assert result.code == 3
     for part in (
         words.removesuffix(", ").removesuffix("[1"),
-        "runs at none of the inputs that were drawn",
+        "runs at none of the drawn inputs",
         "--inputs",
     ):
         assert part in result.err
