@@ -228,14 +228,14 @@ def _up_to(size: int | None, other: int) -> int:
 
 
 def _lengths(axis: int, batch: int) -> Callable[[Reader], Numbers]:
-    def found(r: Reader) -> Numbers:
+    def lengths(r: Reader) -> Numbers:
         shape = r.shape()
         if shape is None or len(shape) < 2:
             return None
         longest, count = shape[r.attribute("time_axis", axis)], shape[r.attribute("batch_axis", batch)]
         return [max(1, longest - place % (longest or 1)) for place in range(count)]
 
-    return found
+    return lengths
 
 
 def _indices(r: Reader) -> Numbers:

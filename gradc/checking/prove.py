@@ -284,14 +284,14 @@ class Prover:
         names = [name for name, value in outcome.of.items() if isinstance(value, np.ndarray)]
         claim = self.claim
 
-        def given(inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        def source_values(inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
             by = list(claim.differentiated.wrt)
             return values_of(claim.primal, names, inputs, by, claim.straight_through, self.kernel)
 
-        expected = given(self.inputs)
+        expected = source_values(self.inputs)
         for name in names:
             off = distance(outcome.of[name], expected[name])
-            if off > VALUES and not explained(off, name, expected, self.inputs, given):
+            if off > VALUES and not explained(off, name, expected, self.inputs, source_values):
                 text = f"{name} is off by {off:.3g} of its size where it is differentiated"
                 raise CheckError(Diagnostic("error", f"{text}; simplifying the function changed it"))
 

@@ -153,19 +153,19 @@ class _Ops:
         """
         constants = {f"operand{i}": array for i, array in enumerate(given) if known[i]}
 
-        def compiled() -> Compiled:
+        def compile_op() -> Compiled:
             options = replace(self._options, strategy=strategy, drop_unused_inputs=False, checked=False)
             return compile_module(alone(op), options, constants)
 
         fixed = (constant_value(value) for value in op.operands)
         weights = (*constants.values(), *(array for array in fixed if array is not None))
         if sum(array.nbytes for array in weights) > KEPT_BYTES:
-            return compiled()
+            return compile_op()
         key = (*_state(op), strategy, *((name, array.tobytes()) for name, array in constants.items()))
         if key not in self._kept:
             if len(self._kept) >= MOST_KEPT:
                 self._kept.pop(next(iter(self._kept)))
-            self._kept[key] = compiled()
+            self._kept[key] = compile_op()
         return self._kept[key]
 
     def _error(
