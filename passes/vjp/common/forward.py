@@ -92,7 +92,7 @@ class Forward:
             assert found is not None
         return found
 
-    def given(self, index: int) -> Expr | None:
+    def result_or_none(self, index: int) -> Expr | None:
         """Return a result that already exists, or None if the rule has to emit it."""
         return self.results[index] if index < len(self.results) else None
 

@@ -134,7 +134,7 @@ class ReducedSteps:
         moved = x.apply(onnx.TransposeOp, perm=self._perm(axis))
         return self._reshaped(moved, [*others, axis, 2 * self.rank + axis])
 
-    def joined(self, x: Expr, axis: int) -> Expr:
+    def merge_axis(self, x: Expr, axis: int) -> Expr:
         """Undo `split`."""
         others = [i if i < axis else self.rank + i for i in range(self.rank) if i != axis]
         return self.back(self._reshaped(x, [*others, self.rank + axis]), axis)

@@ -116,7 +116,7 @@ def layer_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence
 
 
 def _layer(f: Forward, x: Expr, axes: Sequence[int]) -> Normalized:
-    mean, r = f.given(1), f.given(2)
+    mean, r = f.result_or_none(1), f.result_or_none(2)
     is_plain = _scale(f, x) is None and f.operand(2) is None and f.has_result
     if is_plain and r is not None and r.dtype == x.dtype:
         return Normalized(wide(f.y), r, axes, less_mean=not _is_centred(f))
@@ -198,7 +198,7 @@ def _batch_training(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gra
     """VJP of training mode; results[3] and [4], absent in ONNX, are saved batch mean and variance."""
     x, cotangent, axes = wide(f.x), wide(g[0]), _others(f)
     axis, rank = _channel_axis(f), len(shape_of(f.x.value))
-    mean, variance = f.given(3), f.given(4)
+    mean, variance = f.result_or_none(3), f.result_or_none(4)
     mean = mean_of(x, axes, keepdims=0) if mean is None else mean.cast(x.dtype)
     centred = x - per_channel(mean, axis, rank)
     variance = mean_of(centred.square(), axes, keepdims=0) if variance is None else variance.cast(x.dtype)

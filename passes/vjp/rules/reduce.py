@@ -152,7 +152,7 @@ def _others_axis_by_axis(f: Forward) -> Expr:
     x = f.x
     for axis in range(f.x.rank):
         rows = steps.split(x, axis)
-        factors.append(steps.joined(_others_by_mask(rows), axis))
+        factors.append(steps.merge_axis(_others_by_mask(rows), axis))
         x = steps.back(rows.apply(onnx.ReduceProdOp, e.ints([-1]), keepdims=0), axis)
     found = e.scalar(1, f.x)
     for factor in reversed(factors):
