@@ -87,7 +87,7 @@ def several_readers(
 ) -> list[Diagnostic]:
     """Return a remark on each of `weights` that several nodes read on the way to `of`.
 
-    The two ops of a quantization count as one reader of its scale.
+    Quantization ops do not count: both ops of a pair read the scale.
     """
     found: list[Diagnostic] = []
     needed = _needed(of, ops)
