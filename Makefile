@@ -23,7 +23,7 @@ fuzz: setup
 
 lint: setup
 	$(VENV)/bin/ruff check .
-	$(VENV)/bin/ruff format --check dialects passes gradc tests examples benchmarks docs setup.py
+	$(VENV)/bin/ruff format --check dialects passes gradc tools tests examples benchmarks docs setup.py
 
 types: setup
 	$(VENV)/bin/basedpyright
@@ -32,10 +32,10 @@ types: setup
 generated: setup
 	$(VENV)/bin/python -m dialects.onnx.schema
 	$(VENV)/bin/python -m dialects.onednn.stubs
-	$(VENV)/bin/python -m gradc.upkeep.documents.row_methods
-	$(VENV)/bin/python -m gradc.upkeep.kernel_registry > passes/kernels/cpu.json.new
-	mv passes/kernels/cpu.json.new passes/kernels/cpu.json
-	$(VENV)/bin/python -m gradc.upkeep.documents
+	$(VENV)/bin/python -m tools.documents.spec_methods
+	$(VENV)/bin/python -m tools.kernel_registry > passes/kernel_tables/cpu.json.new
+	mv passes/kernel_tables/cpu.json.new passes/kernel_tables/cpu.json
+	$(VENV)/bin/python -m tools.documents
 
 # build/docs/index.html
 docs: setup

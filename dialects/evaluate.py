@@ -22,11 +22,11 @@ from xdsl.ir import Operation
 from dialects.cann.reference import CannFunctions
 from dialects.grad.reference.functions import GradFunctions
 from dialects.onednn.reference import OneDNNFunctions, row_functions
-from dialects.onnx.reference import OnnxFunctions
-from dialects.reference_work import Meter, check
+from dialects.onnx.interpreter import OnnxFunctions
+from dialects.reference_cost.account import new_account
+from dialects.reference_cost.module_cost import Meter, check
 from dialects.support import dense
 from dialects.support.entry import entry_function
-from dialects.support.work import new_account
 
 
 @register_impls

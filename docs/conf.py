@@ -11,7 +11,7 @@ import onnx
 
 import gradc
 from gradc.builder import base as builder
-from gradc.builder import row_methods
+from gradc.builder import spec_methods
 from gradc.compiler import compiled as compiler
 from gradc.runtime import session as runtime
 
@@ -52,7 +52,7 @@ default_role = "literal"
 # What is imported for type checkers only.
 vars(compiler).update(Ep=runtime.Ep, Session=runtime.Session, ModelProto=onnx.ModelProto)
 vars(builder).update(npt=numpy.typing)
-vars(row_methods).update(npt=numpy.typing)
+vars(spec_methods).update(npt=numpy.typing)
 
 for name in gradc.__all__:
     if isinstance(getattr(gradc, name), type):

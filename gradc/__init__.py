@@ -21,16 +21,16 @@ if TYPE_CHECKING:
         UsageError,
     )
     from dialects.support.limits import Limits
-    from gradc.base.version import __version__
     from gradc.builder.graph import Graph
-    from gradc.checking.claims import CheckError
     from gradc.compiler.compiled import Compiled
     from gradc.compiler.driver import compile
     from gradc.compiler.gradient import grad, hvp, value_and_grad, vjp
-    from gradc.faults.crash import InternalError
+    from gradc.crash_reports.crash import InternalError
     from gradc.reporting.collect import report
     from gradc.reporting.report import Report
-    from passes.vjp.common.forward import ZERO
+    from gradc.util.version import __version__
+    from gradc.verification.gradient_spec import CheckError
+    from passes.autodiff.common.primal import ZERO
 
 __all__ = [
     "ZERO",
@@ -54,14 +54,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "ZERO": "passes.vjp.common.forward",
-    "__version__": "gradc.base.version",
-    "CheckError": "gradc.checking.claims",
+    "ZERO": "passes.autodiff.common.primal",
+    "__version__": "gradc.util.version",
+    "CheckError": "gradc.verification.gradient_spec",
     "Compiled": "gradc.compiler.compiled",
     "Diagnostic": "dialects.support.diagnostics",
     "GradcError": "dialects.support.diagnostics",
     "Graph": "gradc.builder.graph",
-    "InternalError": "gradc.faults.crash",
+    "InternalError": "gradc.crash_reports.crash",
     "Limits": "dialects.support.limits",
     "Report": "gradc.reporting.report",
     "UnsupportedError": "dialects.support.diagnostics",

@@ -40,10 +40,9 @@ from dialects.support.diagnostics import UnsupportedError
 from dialects.support.documented_op import CHOICE
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import element_type_of
+from passes.builder.rewriting import functions, simplify
 from passes.cost.graph import tensor as tensor_of
 from passes.cost.work import Work
-from passes.emit.rewriting import functions, simplify
-from passes.kernels.target import Target, TargetPass
 from passes.layout import orders
 from passes.layout.elimination import Scope, least
 from passes.layout.order_graph import Choice, Component, OrderGraph, Tensor
@@ -51,6 +50,7 @@ from passes.layout.orders import Order, compose, identity, inverse, orders_of, s
 from passes.strategies import strategies_of
 from passes.strategies.base import Strategy
 from passes.strategies.choice import AUTO, Candidate, choose, find_strategy, ranking
+from passes.targets.target import Target, TargetPass
 
 STAY = 1e-9
 """Seconds by which another order must be better than the given one."""

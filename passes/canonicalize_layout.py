@@ -16,14 +16,14 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
-from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp
-from dialects.onednn.convolution import ConvolutionBackwardDataOp
+from dialects.onednn.conv_backward_data import ConvolutionBackwardDataOp
+from dialects.onednn.conv_transpose_backward_data import ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.documented_op import Declared, build, documented_attributes
 from dialects.support.shapes import shape_of
-from passes.emit.rewriting import Emitter, replace, rewrite, simplify
-from passes.onednn.conv import library_weights
+from passes.builder.rewriting import Emitter, replace, rewrite, simplify
+from passes.lower_onednn.conv import library_weights
 
 ConvOp = ConvolutionBackwardDataOp | ConvTransposeBackwardDataOp
 

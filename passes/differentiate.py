@@ -18,8 +18,8 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from dialects.geometry.forms import Size
 from dialects.onnx import ops as onnx
+from dialects.shapes.forms import Size
 from dialects.support.diagnostics import (
     Diagnostic,
     several,
@@ -34,40 +34,40 @@ from dialects.support.entry import (
     set_new_names,
     update_function_type,
 )
-from dialects.support.findings import Errors
+from dialects.support.error_list import Errors
+from dialects.support.option_names import advice, option
 from dialects.support.shapes import Dim, has_rank, shape_of, show, static
-from dialects.support.spelling import advice, option
-from passes.emit.affine_folding import fold_affine
-from passes.emit.expressions import Expr, Operators
-from passes.emit.rewriting import drop_unread_nodes, fold, simplify
-from passes.emit.sequences import unpack_sequences
-from passes.emit.size_names import name_sizes
-from passes.emit.type_inference import infer_types
-from passes.foreign.codes import compute_with_floats
-from passes.vjp.asked import all_named, check_floats, chosen, default_of, each, floats, usage
-from passes.vjp.common.forward import Rule
-from passes.vjp.control.branch_ranks import settle_branches
-from passes.vjp.control.element_ranks import settle_elements
-from passes.vjp.control.loop_shapes import settle_loops
-from passes.vjp.control.scan_outputs import to_scan_outputs
-from passes.vjp.exporter_traps import lost_sums
-from passes.vjp.masked_branches import guard_masked_branches
-from passes.vjp.reach.estimators import mark_estimates, unmark_estimates
-from passes.vjp.reach.flows import depending_on
-from passes.vjp.reach.listed import mark_ruled, unmark_ruled
-from passes.vjp.reach.unreached import no_gradient, partly_zero, without_gradients
-from passes.vjp.record import Differentiated
-from passes.vjp.rules.norm import unmark_centred
-from passes.vjp.rules.quantize import mark_pairs, unmark_pairs
-from passes.vjp.shared_weights import (
+from passes.autodiff.activity.active_values import depending_on
+from passes.autodiff.activity.non_differentiable import mark_ruled, unmark_ruled
+from passes.autodiff.activity.straight_through_patterns import mark_estimates, unmark_estimates
+from passes.autodiff.activity.unreached import no_gradient, partly_zero, without_gradients
+from passes.autodiff.common.primal import Rule
+from passes.autodiff.control_flow.branch_ranks import settle_branches
+from passes.autodiff.control_flow.loop_shapes import settle_loops
+from passes.autodiff.control_flow.scan_outputs import to_scan_outputs
+from passes.autodiff.control_flow.sequence_element_rank import settle_elements
+from passes.autodiff.exporter_traps import lost_sums
+from passes.autodiff.masked_branches import guard_masked_branches
+from passes.autodiff.named_values import Held, add_parts, base_of, named_values
+from passes.autodiff.record import Differentiated
+from passes.autodiff.request import all_named, check_floats, chosen, default_of, each, floats, usage
+from passes.autodiff.rules.norm import unmark_centred
+from passes.autodiff.rules.quantize import mark_pairs, unmark_pairs
+from passes.autodiff.shared_weights import (
     copied_weights,
     pop_copies,
     several_readers,
     shared_statistics,
 )
-from passes.vjp.stable_forms import use_stable_forms
-from passes.vjp.values import Held, add_parts, base_of, named_values
-from passes.vjp.walk import Walk
+from passes.autodiff.stable_forms import use_stable_forms
+from passes.autodiff.vjp import Walk
+from passes.builder.rewriting import drop_unread_nodes, fold, simplify
+from passes.builder.values import Expr, Operators
+from passes.decompositions.contrib.qdq_to_float import compute_with_floats
+from passes.fold_affine.folding import fold_affine
+from passes.infer_types import infer_types
+from passes.name_sizes import name_sizes
+from passes.unpack_sequences.sequences import unpack_sequences
 
 REDUCTIONS = ("sum", "mean")
 

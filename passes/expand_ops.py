@@ -23,14 +23,14 @@ from dialects.onnx import traits
 from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import name_of, of_mlir
 from dialects.support.shapes import UnknownRank, element_type_of
-from passes.emit.rewriting import Emitter, replace, rewrite, simplify
-from passes.kernels.empty_expand import EmptyExpand
-from passes.kernels.expansions import EXPANSIONS
-from passes.kernels.left_out_windows import LEFT_OUT, POOLS, WithoutCeilMode
-from passes.kernels.matrix_vector import VectorAsColumn
-from passes.kernels.older_forms import OLDER_FORMS, OlderForm
-from passes.kernels.portable_forms import PORTABLE_FORMS
-from passes.kernels.target import Target, TargetPass
+from passes.builder.rewriting import Emitter, replace, rewrite, simplify
+from passes.decompositions.missing_kernels.empty_expand import EmptyExpand
+from passes.decompositions.missing_kernels.matrix_vector import VectorAsColumn
+from passes.decompositions.missing_kernels.table import EXPANSIONS
+from passes.decompositions.older_opsets.excluded_windows import LEFT_OUT, POOLS, WithoutCeilMode
+from passes.decompositions.older_opsets.table import OLDER_FORMS, OlderForm
+from passes.decompositions.portable.table import PORTABLE_FORMS
+from passes.targets.target import Target, TargetPass
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,10 @@ from dialects.onnx.opset_range import opset_range
 from dialects.onnx.opsets import OLDEST
 from dialects.support.diagnostics import UnsupportedError, error_at
 from dialects.support.dtypes import name_of
-from dialects.support.findings import Errors
+from dialects.support.error_list import Errors
+from dialects.support.option_names import advice, option
 from dialects.support.shapes import element_type_of
-from dialects.support.spelling import advice, option
-from passes.kernels.target import Target, TargetPass
+from passes.targets.target import Target, TargetPass
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,8 @@ from xdsl.rewriter import InsertPoint
 
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp, TakeWindowOp
 from dialects.grad.max_pool import MaxPoolBackwardOp
-from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp as OneDNNConvTranspose
-from dialects.onednn.convolution import ConvolutionBackwardDataOp as OneDNNConvolution
+from dialects.onednn.conv_backward_data import ConvolutionBackwardDataOp as OneDNNConvolution
+from dialects.onednn.conv_transpose_backward_data import ConvTransposeBackwardDataOp as OneDNNConvTranspose
 from dialects.onednn.families import RowOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import UNROUNDED, OnnxOp
@@ -41,10 +41,10 @@ from dialects.support.documented_op import DocumentedOp
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.interfaces import set_type
 from dialects.support.shapes import shape_of
-from passes.emit.captured import stem
-from passes.emit.operands import replace_uses, set_operand
-from passes.emit.rewriting import rewrite, simplify
-from passes.kernels.target import Target, TargetPass
+from passes.builder.captured_values import stem
+from passes.builder.operands import replace_uses, set_operand
+from passes.builder.rewriting import rewrite, simplify
+from passes.targets.target import Target, TargetPass
 
 ACCUMULATES_IN_F32: dict[tuple[str, str], tuple[type[Operation], ...]] = {
     ("cuda", "f16"): (

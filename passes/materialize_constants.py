@@ -12,7 +12,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from dialects.onnx import ops as onnx
 from dialects.support.constants import constant_value
-from passes.emit.rewriting import rewrite
+from passes.builder.rewriting import rewrite
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passes.kernels.target import Target
+from passes.targets.target import Target
 
 CANONICALIZE = (
     "materialize-constants",  # a single constant op from here on
@@ -12,13 +12,13 @@ CANONICALIZE = (
 
 LOWER = (
     "canonicalize-layout",  # ONNX's weights; after the dtypes, so that casts meet at the ops
-    "convert-cann-to-grad",
-    "convert-onednn-to-grad",  # from here on nothing is optional
+    "lower-cann",
+    "lower-onednn",  # from here on nothing is optional
     "simplify",  # folds static size arithmetic before strategies are selected
 )
 
 
-PADS = ("convert-onednn-to-grad",)
+PADS = ("lower-onednn",)
 """Passes of LOWER that may pad data which is multiplied by weights."""
 
 
@@ -51,10 +51,12 @@ def from_grad(target: Target, strategy: str = "auto") -> str:
             f"select-strategy{_options(target, strategy)}",
             "name-sizes",  # so that computations on equal unknown sizes are merged
             "simplify",  # constant weights are flipped, transposed, widened at compile time
-            *(() if target.strict_ieee else (f"fast-forms{options}",)),  # after all differentiation
+            *(
+                () if target.strict_ieee else (f"onnxruntime-peepholes{options}",)
+            ),  # after all differentiation
             f"expand-ops{options}",  # before the types: decompositions may have the half type
             f"legalize-types{options}",  # lowered ops in a half type
-            *(() if target.strict_ieee else (f"keep-blocked{options}",)),  # counts what will run
+            *(() if target.strict_ieee else (f"keep-nchwc{options}",)),  # counts what will run
             f"share-weights{options}",  # after the last pass that folds constants
             f"legalize-onnx{options}",  # the end contract
         )

@@ -19,14 +19,14 @@ from xdsl.passes import ModulePass
 
 from dialects.grad.geometry import Pads
 from dialects.onednn.base import WindowedOp
-from dialects.onednn.conv_forward import ConvTransposeForwardOp, ForwardConvOp
-from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp
-from dialects.onednn.convolution import ConvolutionBackwardDataOp
+from dialects.onednn.conv import ConvTransposeForwardOp, ForwardConvOp
+from dialects.onednn.conv_backward_data import ConvolutionBackwardDataOp
+from dialects.onednn.conv_transpose_backward_data import ConvTransposeBackwardDataOp
 from dialects.onednn.pool import PoolingOp
 from dialects.onednn.windows import known_pads
 from dialects.support.attributes import INTS
 from dialects.support.interfaces import refine_results
-from passes.emit.rewriting import refresh_function_types
+from passes.builder.rewriting import refresh_function_types
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from dialects.support.diagnostics import Diagnostic, UnsupportedError, sentence
-from dialects.support.findings import Errors
-from passes.emit.rewriting import rewrite
-from passes.kernels.target import Target, TargetPass
+from dialects.support.error_list import Errors
+from passes.builder.rewriting import rewrite
 from passes.strategies import written_ops
 from passes.strategies.base import Strategy, apply_strategy
 from passes.strategies.choice import AUTO, Candidate, candidates, choose, find_strategy, unused_choices
+from passes.targets.target import Target, TargetPass
 
 __all__ = ["AUTO", "Candidate", "candidates", "choose", "find_strategy", "unused_choices"]
 

@@ -19,8 +19,8 @@ from xdsl.rewriter import Rewriter
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.values import constant_of
-from passes.emit.rewriting import Emitter, functions
-from passes.kernels.target import Target, TargetPass
+from passes.builder.rewriting import Emitter, functions
+from passes.targets.target import Target, TargetPass
 
 BYTES_OF_A_NODE = 2**17
 """Bytes of constants that a node has to save."""

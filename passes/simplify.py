@@ -8,7 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from passes.emit.rewriting import simplify
+from passes.builder.rewriting import simplify
 
 
 @dataclass(frozen=True)

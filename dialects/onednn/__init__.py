@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from xdsl.ir import Dialect, Operation
 
-from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp
-from dialects.onednn.convolution import ConvolutionBackwardDataOp
-from dialects.onednn.interpolate import InterpolateBackwardOp
-from dialects.onednn.row_classes import KINDS as ROW_KINDS
-from dialects.onednn.row_classes import NAMES, row_class
+from dialects.onednn.conv_backward_data import ConvolutionBackwardDataOp
+from dialects.onednn.conv_transpose_backward_data import ConvTransposeBackwardDataOp
+from dialects.onednn.interpolate_backward import InterpolateBackwardOp
+from dialects.onednn.spec_classes import KINDS as ROW_KINDS
+from dialects.onednn.spec_classes import NAMES, row_class
 
 CLASSES = (
     ConvolutionBackwardDataOp,

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
 from dialects.grad.geometry import Window, axis_letters
-from dialects.support import demands, dtypes, layouts, shapes
+from dialects.support import dtypes, layouts, shapes, size_guards
 from dialects.support.attributes import INT, INTS, defaulted, is_padding, optional, required, word
 from dialects.support.diagnostics import Diagnostic, GradcError, diagnostic_at, error_at
 from dialects.support.documented_op import DocumentedOp
@@ -104,7 +104,7 @@ class OneDNNOp(DocumentedOp, Remarks, ABC):
                 continue
             if dim == 0:
                 raise self.error(f"{port} {name}", given=0, expected="a positive size")
-            demands.positive(f"{port} {name}", dim)
+            size_guards.positive(f"{port} {name}", dim)
 
     def check_shape_input(self, port: str, value: SSAValue, length: int) -> None:
         """Check that a port of sizes is s32, 1-D and of the given length."""
@@ -112,7 +112,7 @@ class OneDNNOp(DocumentedOp, Remarks, ABC):
         if dtype != "s32":
             raise self.error(f"dtype of {port}", given=dtype, expected="s32")
         shape = shape_of(value)
-        if len(shape) != 1 or not demands.equal(f"length of {port}", shape[0], length):
+        if len(shape) != 1 or not size_guards.equal(f"length of {port}", shape[0], length):
             raise self.error(f"shape of {port}", given=show(value), expected=f"[{length}]")
 
     def default_note(self, *names: str) -> str:

@@ -12,7 +12,7 @@ from xdsl.irdl import operand_def, result_def, var_operand_def
 
 from dialects.onednn.base import DATA_FORMAT
 from dialects.onednn.norm import NormalizationOp, channel_axis
-from dialects.onednn.row import Row
+from dialects.onednn.op_spec import Row
 from dialects.support.attributes import FLOAT
 from dialects.support.diagnostics import Diagnostic
 from dialects.support.shapes import NamedShape, Shape, element_type_of, tensor_type

@@ -14,9 +14,9 @@ from xdsl.irdl import operand_def, opt_operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from dialects.onednn.base import OneDNNOp, show
-from dialects.onednn.row import BackwardRow, Row
+from dialects.onednn.op_spec import BackwardRow, Row
 from dialects.onnx.dims import broadcast, ints, multiply, subtract
-from dialects.support import demands, dtypes, shapes
+from dialects.support import dtypes, shapes, size_guards
 from dialects.support.attributes import FLAG, INTS, AttributeSpec, documented_attributes, word
 from dialects.support.diagnostics import Diagnostic, GradcError
 from dialects.support.shapes import Dim, NamedShape, Shape, element_type_of, shape_of, tensor_type
@@ -118,7 +118,7 @@ class RowOp(OneDNNOp, ABC):
         (_, first), *others = ports
         merged = shape_of(first)
         for name, value in others:
-            if not demands.equal_shapes(name, shape_of(value), merged):
+            if not size_guards.equal_shapes(name, shape_of(value), merged):
                 given = ", ".join(f"{port} {show(v)}" for port, v in ports)
                 raise self.error("shapes differ", given=given, expected="equal shapes")
             merged = shapes.merge(merged, shape_of(value))
@@ -260,7 +260,7 @@ class ChoiceOp(RowOp, ABC):
         """Return the sources' shape, after checking that cond broadcasts to it."""
         with contextlib.suppress(GradcError):
             together = broadcast([shape_of(self.cond), common])
-            if len(together) == len(common) and demands.equal_shapes("cond", together, common):
+            if len(together) == len(common) and size_guards.equal_shapes("cond", together, common):
                 return common
         given, expected = show(self.cond), f"one that broadcasts to {shapes.show(common)}"
         raise self.error("shape of cond", given=given, expected=expected)
@@ -347,7 +347,7 @@ class ReductionOp(RowOp, ABC):
                 "axes are given twice", given="an attribute and an input", expected="one of the two"
             )
         length = self._count_of_axes()
-        axes = demands.elements_of(self.axes_input)
+        axes = size_guards.elements_of(self.axes_input)
         assert axes is None or len(axes) == length
         known = ints(axes)
         if known is None:
@@ -359,12 +359,12 @@ class ReductionOp(RowOp, ABC):
         """Require of run-time axes what `_checked_axes` checks: in range, no two equal or `rank` apart."""
         rank = len(shape_of(self.src))
         for index, axis in enumerate(axes):
-            demands.between(f"axes[{index}]", axis, -rank, rank - 1)
+            size_guards.between(f"axes[{index}]", axis, -rank, rank - 1)
             for before in axes[:index]:
                 square = multiply(subtract(axis, before), subtract(axis, before))
-                demands.between(f"axes[{index}], once", square, 1)
+                size_guards.between(f"axes[{index}], once", square, 1)
                 apart = subtract(square, rank * rank)
-                demands.between(f"axes[{index}], counted from the first", multiply(apart, apart), 1)
+                size_guards.between(f"axes[{index}], counted from the first", multiply(apart, apart), 1)
 
     def _count_of_axes(self) -> int:
         assert self.axes_input is not None

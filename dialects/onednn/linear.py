@@ -13,9 +13,9 @@ from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from dialects.onednn.base import DATA_FORMAT, show
 from dialects.onednn.families import RowOp
-from dialects.onednn.row import Row
+from dialects.onednn.op_spec import Row
 from dialects.onnx.dims import broadcast
-from dialects.support import demands, dtypes, layouts, shapes
+from dialects.support import dtypes, layouts, shapes, size_guards
 from dialects.support.attributes import FLAG, word
 from dialects.support.diagnostics import GradcError
 from dialects.support.shapes import NamedShape, Shape, element_type_of, shape_of, tensor_type
@@ -34,7 +34,7 @@ class ChannelOp(RowOp, ABC):
 
     def check_per_channel(self, port: str, value: SSAValue, channels: shapes.Dim) -> None:
         """Check that an operand is a vector with one element per channel."""
-        if not demands.equal_shapes(port, shape_of(value), (channels,)):
+        if not size_guards.equal_shapes(port, shape_of(value), (channels,)):
             expected = shapes.show((channels,))
             hint = f"data_format is {self.value('data_format')}"
             raise self.error(f"shape of {port}", given=show(value), expected=expected, hint=hint)
@@ -137,7 +137,7 @@ class ProductOp(RowOp, ABC):
             if not shape_of(value):
                 raise self.error(f"rank of {port}", given=0, expected="1 or more")
         a, b = (_exchanged(shape_of(value), self.is_transposed(port)) for port, value in sides)
-        if not demands.equal("inner sizes", a[-1:][0], b[-2:][0]):
+        if not size_guards.equal("inner sizes", a[-1:][0], b[-2:][0]):
             given = ", ".join(f"{port} {show(value)}" for port, value in sides)
             raise self.error("inner sizes differ", given=given, expected="equal ones", hint=self._flags())
         batch = self._broadcast_batch(a[:-2], b[:-2])
@@ -158,7 +158,7 @@ class ProductOp(RowOp, ABC):
             return
         with contextlib.suppress(GradcError):
             together = broadcast([shape_of(bias), shape])
-            if len(together) == len(shape) and demands.equal_shapes("bias", together, shape):
+            if len(together) == len(shape) and size_guards.equal_shapes("bias", together, shape):
                 return
         expected = f"one that broadcasts to {shapes.show(shape)}"
         raise self.error("shape of bias", given=show(bias), expected=expected)

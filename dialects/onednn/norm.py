@@ -13,8 +13,8 @@ from xdsl.irdl import operand_def, result_def, var_operand_def
 
 from dialects.onednn.base import DATA_FORMAT, show
 from dialects.onednn.families import RowOp
-from dialects.onednn.row import Row
-from dialects.support import demands, dtypes, layouts, shapes
+from dialects.onednn.op_spec import Row
+from dialects.support import dtypes, layouts, shapes, size_guards
 from dialects.support.attributes import FLAG, FLOAT, INT, AttributeSpec
 from dialects.support.shapes import Dim, NamedShape, Shape, element_type_of, shape_of, tensor_type
 
@@ -66,7 +66,7 @@ class NormalizationOp(RowOp, ABC):
         return element_type_of(self.data) if given == "f64" else f32
 
     def check_parameter(self, port: str, value: SSAValue, expected: Sequence[Dim], hint: str) -> None:
-        if not demands.equal_shapes(port, shape_of(value), expected):
+        if not size_guards.equal_shapes(port, shape_of(value), expected):
             raise self.error(f"shape of {port}", given=show(value), expected=shapes.show(expected), hint=hint)
 
     def check_affine(self, before: int) -> None:
@@ -278,8 +278,8 @@ class GroupNormalizationOp(ForwardOp, ABC):
             self.check_parameter(port, value, (channels,), f"data_format is {self.value('data_format')}")
         if groups < 1 or channels == 0 or (isinstance(channels, int) and channels % groups):
             raise self.error("groups", given=groups, expected=f"a divisor of the channels, {channels}")
-        demands.positive("channels", channels)
-        demands.divides("channels in groups", groups, channels)
+        size_guards.positive("channels", channels)
+        size_guards.divides("channels in groups", groups, channels)
         return self.types_with_statistics(shape, (shape[0], groups))
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from dialects.onednn.row import BackwardRow, Row
+from dialects.onednn.op_spec import BackwardRow, Row
 from dialects.support.attributes import FLOAT, word
 
 GELU_MODE = word("gelu_erf", "gelu_tanh", default="gelu_erf")

@@ -14,10 +14,10 @@ from xdsl.irdl import operand_def, result_def
 from dialects.grad.geometry import Pads, Window, axis_letters, check_fits
 from dialects.onednn.base import AUTO_PAD, DATA_FORMAT, WindowedOp
 from dialects.onednn.families import RowOp
-from dialects.onednn.row import Row
+from dialects.onednn.op_spec import Row
 from dialects.onednn.windows import positions, same_pads, same_positions
 from dialects.onnx.dims import add, multiply, subtract
-from dialects.support import demands, dtypes, layouts, limits
+from dialects.support import dtypes, layouts, limits, size_guards
 from dialects.support.attributes import FLAG, INTS, AttributeSpec, word
 from dialects.support.diagnostics import Diagnostic, GradcError, violation
 from dialects.support.shapes import Dim, element_type_of, shape_of, tensor_type
@@ -108,7 +108,7 @@ class PoolingOp(RowOp, WindowedOp, ABC):
             check_fits(window, size, pads)
         found = positions(window, size, pads, ceil=self.rounds_up)
         beyond = add(size, sum(pads) - window.extent)
-        demands.between(f"spatial axis {axis} of src for the kernel", beyond)
+        size_guards.between(f"spatial axis {axis} of src for the kernel", beyond)
         self.check_windows(window, size, pads, found)
         return found
 
@@ -178,7 +178,7 @@ class AveragePoolingOp(PoolingOp, ABC):
             return
         last = add(multiply(add(count, -1), window.stride), -pads[0])
         inside = subtract(size, last)
-        demands.positive("elements of the last window", inside)
+        size_guards.positive("elements of the last window", inside)
         if isinstance(inside, int) and (pads[0] >= window.kernel or inside < 1):
             which = "first" if pads[0] >= window.kernel else "last"
             raise violation(

@@ -14,10 +14,10 @@ from dialects.grad.geometry import Pads, Window, axis_letters
 from dialects.grad.reference.pool import avg_pool_backward, max_pool_backward
 from dialects.onednn.base import AUTO_PAD, DATA_FORMAT, WindowedOp, show
 from dialects.onednn.families import RowOp
-from dialects.onednn.row import Row
+from dialects.onednn.op_spec import Row
 from dialects.onednn.windows import same_pads, same_total
 from dialects.onnx.dims import add, multiply, subtract
-from dialects.support import demands, layouts, shapes
+from dialects.support import layouts, shapes, size_guards
 from dialects.support.attributes import FLAG, INTS, AttributeSpec
 from dialects.support.diagnostics import Diagnostic
 from dialects.support.shapes import Dim, NamedShape, Shape, element_type_of, shape_of, tensor_type
@@ -65,7 +65,7 @@ class PoolGradientOp(RowOp, WindowedOp, ABC):
         given = layouts.reorder(src, self.data_format, "NCX")
         dst = self.channels_first(self.diff_dst)
         for name, one, other in zip(("N", "C"), dst, given, strict=False):
-            if not demands.equal(f"diff_dst axis {name}", one, other):
+            if not size_guards.equal(f"diff_dst axis {name}", one, other):
                 raise self.error(f"diff_dst axis {name}", given=one, expected=f"{other}, that of src")
         letters, pads_of = axis_letters(len(src) - 2), self.pads(given[2:])
         rows = zip(letters, self.windows, given[2:], dst[2:], pads_of, strict=True)
@@ -92,9 +92,11 @@ class PoolGradientOp(RowOp, WindowedOp, ABC):
         total = same_total(window, x) if self.is_same else None if pads is None else sum(pads)
         beyond = subtract(add(x, total), window.extent)
         rest = subtract(beyond, multiply(subtract(y, 1), window.stride))
-        demands.between(f"{letter} of diff_dst for that of src", rest, 1 - window.stride, window.stride - 1)
-        demands.between(f"{letter} of src", x)
-        demands.positive(f"{letter} of diff_dst", y)
+        size_guards.between(
+            f"{letter} of diff_dst for that of src", rest, 1 - window.stride, window.stride - 1
+        )
+        size_guards.between(f"{letter} of src", x)
+        size_guards.positive(f"{letter} of diff_dst", y)
 
     def remarks(self) -> Iterator[Diagnostic]:
         yield from self.ignored_pads_remark()
@@ -191,7 +193,7 @@ class AvgPoolGradientOp(PoolGradientOp, ABC):
     def image_shape(self) -> Shape:
         """Return the shape of diff_src as far as it is known at compile time."""
         if self.src_shape_input is not None:
-            given = demands.elements_of(self.src_shape_input)
+            given = size_guards.elements_of(self.src_shape_input)
             return (None,) * len(shape_of(self.diff_dst)) if given is None else tuple(given)
         if self.value("src_shape"):
             return tuple(None if size == DYNAMIC_INDEX else size for size in self.value("src_shape"))

@@ -12,9 +12,9 @@ from xdsl.irdl import operand_def, result_def
 
 from dialects.onednn.base import DATA_FORMAT, show
 from dialects.onednn.families import RowOp
-from dialects.onednn.row import Row
+from dialects.onednn.op_spec import Row
 from dialects.onnx.dims import broadcast_dims
-from dialects.support import demands, layouts, shapes
+from dialects.support import layouts, shapes, size_guards
 from dialects.support.attributes import FLAG
 from dialects.support.diagnostics import GradcError
 from dialects.support.shapes import Dim, element_type_of, shape_of, tensor_type
@@ -62,7 +62,7 @@ class SlopeOp(RowOp, ABC):
 
 def _fits(slope: Dim, src: Dim) -> bool:
     try:
-        return demands.equal("slope broadcast to src", broadcast_dims(slope, src), src)
+        return size_guards.equal("slope broadcast to src", broadcast_dims(slope, src), src)
     except GradcError:
         return False
 

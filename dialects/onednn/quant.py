@@ -13,9 +13,9 @@ from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from dialects.onednn.base import show
 from dialects.onednn.families import RowOp
-from dialects.onednn.row import Row
+from dialects.onednn.op_spec import Row
 from dialects.onnx.dims import floordiv
-from dialects.support import demands, dtypes, shapes
+from dialects.support import dtypes, shapes, size_guards
 from dialects.support.attributes import FLOATS, INT, INTS, word
 from dialects.support.diagnostics import Diagnostic
 from dialects.support.shapes import Dim, NamedShape, element_type_of, shape_of, tensor_type
@@ -81,7 +81,7 @@ class StaticScalingOp(ScalingOp, ABC):
         """Check scales and zero points against the low-precision dtype `integer`."""
         scales, zps, axis = self.value("scales"), self.value("zps"), self.scaled_axis()
         size: Dim = 1 if axis is None else shape_of(self.src)[axis]
-        if not demands.equal("length of scales", size, len(scales)):
+        if not size_guards.equal("length of scales", size, len(scales)):
             raise self.error(
                 "length of scales", given=len(scales), expected=size, hint=f"qtype {self.value('qtype')}"
             )
@@ -161,7 +161,7 @@ class DynamicScalingOp(ScalingOp, ABC):
                 raise self.error(f"dtype of {port}", given=given, expected=f"one of {', '.join(names[port])}")
             expected = self.scales_shape()
             is_scalar = expected == (1,) and shape_of(value) == ()
-            if not (is_scalar or demands.equal_shapes(port, shape_of(value), expected)):
+            if not (is_scalar or size_guards.equal_shapes(port, shape_of(value), expected)):
                 hint = f"qtype {self.value('qtype')}"
                 raise self.error(
                     f"shape of {port}", given=show(value), expected=shapes.show(expected), hint=hint
@@ -230,7 +230,7 @@ class DynamicDequantizationOp(DynamicScalingOp, ABC):
             if group < 1 or (isinstance(size, int) and size % group):
                 expected = f"divisors of {shapes.show(shape)}"
                 raise self.error("group_shape", given=list(groups), expected=expected)
-            demands.divides(f"src in groups of {group}", group, size)
+            size_guards.divides(f"src in groups of {group}", group, size)
         return tuple(floordiv(size, group) for group, size in zip(groups, shape, strict=True))
 
     def beside(self, vector: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dialects.onednn.row import Row
+from dialects.onednn.op_spec import Row
 
 REDUCTIONS = (
     Row("ReduceL1", "sum of abs(src[j])", lambda x, axis: np.abs(x).sum(axis)),

@@ -12,12 +12,12 @@ from xdsl.ir import SSAValue
 from dialects.grad.geometry import Pads
 from dialects.grad.reference import conv, resize
 from dialects.onednn.base import OneDNNConvOp
-from dialects.onednn.conv_forward import library_weights
-from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp
-from dialects.onednn.convolution import ConvolutionBackwardDataOp
-from dialects.onednn.interpolate import InterpolateBackwardOp
-from dialects.onednn.row_classes import loaded_rows
-from dialects.onnx.kernels import round_to
+from dialects.onednn.conv import library_weights
+from dialects.onednn.conv_backward_data import ConvolutionBackwardDataOp
+from dialects.onednn.conv_transpose_backward_data import ConvTransposeBackwardDataOp
+from dialects.onednn.interpolate_backward import InterpolateBackwardOp
+from dialects.onednn.spec_classes import loaded_rows
+from dialects.onnx.numpy import round_to
 from dialects.onnx.operands import wide
 from dialects.support import layouts
 from dialects.support.dtypes import of_mlir

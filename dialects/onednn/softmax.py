@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 from xdsl.irdl import operand_def, result_def
 
 from dialects.onednn.families import RowOp
-from dialects.onednn.row import Row
+from dialects.onednn.op_spec import Row
 from dialects.support.attributes import INT, word
 from dialects.support.diagnostics import Diagnostic
 from dialects.support.dtypes import HALVES

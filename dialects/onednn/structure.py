@@ -13,11 +13,11 @@ from xdsl.irdl import operand_def, result_def, var_operand_def
 
 from dialects.onednn.base import show
 from dialects.onednn.families import RowOp
-from dialects.onednn.row import Row
+from dialects.onednn.op_spec import Row
 from dialects.onnx.call import Call, Tensor
 from dialects.onnx.dims import add, product
 from dialects.onnx.infer.reshapes import reshape
-from dialects.support import demands, dtypes, shapes
+from dialects.support import dtypes, shapes, size_guards
 from dialects.support.attributes import FLAG, INT, INTS
 from dialects.support.constants import constant_value
 from dialects.support.diagnostics import Diagnostic, GradcError, UnsupportedError, error_at
@@ -50,7 +50,7 @@ class JoiningOp(RowOp, ABC):
         common: shapes.Shape = (None,) * len(shape_of(self.operands[0]))
         for port, value in ports:
             others = tuple(None if i == axis else dim for i, dim in enumerate(shape_of(value)))
-            if not demands.equal_shapes(port, others, common):
+            if not size_guards.equal_shapes(port, others, common):
                 given = ", ".join(f"{name} {show(v)}" for name, v in ports)
                 raise self.error("shapes differ", given=given, expected=f"equal sizes but for axis {axis}")
             common = shapes.merge(common, others)
@@ -84,8 +84,8 @@ class ReshapingOp(RowOp, ABC):
         operands = (Tensor(shape_of(self.src)), Tensor(wanted.shape, wanted))
         call = Call("Reshape", operands, {"allowzero": int(not self.value("special_zero"))})
         (shape,) = self.checked(reshape, call)
-        if demands.are_collected():
-            demands.equal("number of elements", product(shape_of(self.src)), product(shape))
+        if size_guards.are_collected():
+            size_guards.equal("number of elements", product(shape_of(self.src)), product(shape))
         return (tensor_type(element_type_of(self.src), shape),)
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -221,7 +221,7 @@ class DroppingOp(RowOp, ABC):
             given, expected = dtypes.name_of(element_type_of(value)), self.port_dtype(port, "")
             if given != expected:
                 raise self.error(f"dtype of {port}", given=given, expected=expected)
-            if shape_of(value) and not demands.equal_shapes(port, shape_of(value), (1,)):
+            if shape_of(value) and not size_guards.equal_shapes(port, shape_of(value), (1,)):
                 raise self.error(f"shape of {port}", given=show(value), expected="a scalar")
         shape = shape_of(self.src)
         return (tensor_type(element_type_of(self.src), shape), tensor_type(dtypes.UI8, shape))

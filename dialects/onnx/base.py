@@ -22,7 +22,7 @@ from xdsl.pattern_rewriter import RewritePattern
 from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, Pure
 
-from dialects.onnx import assembly, fold_work, kernels, traits
+from dialects.onnx import assembly, numpy, traits
 from dialects.onnx.attributes import SEGMENTS, python_values
 from dialects.onnx.call import Call, Python
 from dialects.onnx.construction import (
@@ -40,6 +40,7 @@ from dialects.onnx.opsets import Version
 from dialects.onnx.result_types import call_of, in_order, ranks_of, result_types
 from dialects.onnx.signature import OPTIONAL, Signature
 from dialects.onnx.values import constant_of, dims_of
+from dialects.reference_cost import fold_cost
 from dialects.support import shapes
 from dialects.support.dense import from_numpy, to_numpy
 from dialects.support.diagnostics import (
@@ -50,7 +51,7 @@ from dialects.support.diagnostics import (
 )
 from dialects.support.dtypes import of_mlir
 from dialects.support.interfaces import InfersTypes, check_results
-from dialects.support.state import State, VerifiedOnce
+from dialects.support.op_cache_key import State, VerifiedOnce
 
 __all__ = [
     "OnnxConstant",
@@ -232,7 +233,7 @@ class OnnxOp(
             return None
         try:
             call = Call(self.onnx_name(), (), self.onnx_attributes(), len(self.results))
-            found = kernels.evaluate(call, arrays, [d.numpy for d in dtypes if d])
+            found = numpy.evaluate(call, arrays, [d.numpy for d in dtypes if d])
         except GradcError:
             return None
         if self.onnx_name() in traits.VIEWS and arrays[0] is not None:
@@ -242,7 +243,7 @@ class OnnxOp(
     def _may_fold(self) -> bool:
         if UNROUNDED in self.attributes or PACKED in self.attributes or self.onnx_name() in CODED:
             return False
-        return self.onnx_name() in kernels.KERNELS and self.is_deterministic()
+        return self.onnx_name() in numpy.KERNELS and self.is_deterministic()
 
     def _fold_sizes(self) -> Sequence[Attribute] | None:
         """Return sizes that follow from types alone: Shape of a static tensor, and arithmetic on it."""
@@ -258,7 +259,7 @@ class OnnxOp(
     def _worth_folding(self) -> bool:
         """Return whether folding does not duplicate or widen a large constant, which runtimes fold on
         loading."""
-        if fold_work.is_too_much(self.call(), self.results):
+        if fold_cost.is_too_much(self.call(), self.results):
             return False
         made = sum(_bytes(result) for result in self.results)
         if made <= FOLDED_FREELY or self.onnx_name() in traits.VIEWS:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import zip_longest
 
-from dialects.geometry import bounds, sizes
-from dialects.geometry.forms import Extreme, Form, Size, TooComplex
 from dialects.onnx.call import Tensor
-from dialects.support import demands
+from dialects.shapes import bounds, sizes
+from dialects.shapes.forms import Extreme, Form, Size, TooComplex
+from dialects.support import size_guards
 from dialects.support.diagnostics import violation
 from dialects.support.memo import Memo
 from dialects.support.shapes import Dim, Shape, show
@@ -30,8 +30,8 @@ def broadcast_dims(a: Dim, b: Dim) -> Dim:
         return a
     if isinstance(a, int) and isinstance(b, int):
         raise violation("dims do not broadcast", given=f"{a} and {b}")
-    if a is not None and b is not None and demands.are_collected():
-        return demands.broadcast(a, b)
+    if a is not None and b is not None and size_guards.are_collected():
+        return size_guards.broadcast(a, b)
     if isinstance(a, int) or isinstance(b, int):
         return a if isinstance(a, int) else b
     if is_cut_to(a, b) or is_cut_to(b, a):

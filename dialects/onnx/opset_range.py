@@ -17,7 +17,7 @@ from dialects.onnx.result_types import types_in_schema
 from dialects.onnx.signature import GRAPH
 from dialects.onnx.values import constant_of
 from dialects.support.diagnostics import UnsupportedError, error_at
-from dialects.support.state import once_per_state
+from dialects.support.op_cache_key import once_per_state
 
 
 def required_opset(op: OnnxOp) -> int:

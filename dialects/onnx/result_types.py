@@ -24,8 +24,8 @@ from dialects.support import shapes
 from dialects.support.diagnostics import violation
 from dialects.support.dtypes import UI8
 from dialects.support.memo import Memo
+from dialects.support.op_cache_key import call_state
 from dialects.support.shapes import Shape
-from dialects.support.state import call_state
 
 if TYPE_CHECKING:
     from dialects.onnx.base import OnnxOp

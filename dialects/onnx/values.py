@@ -10,7 +10,6 @@ import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType, i32, i64
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
-from dialects.geometry.forms import Size
 from dialects.onnx.dims import (
     add,
     largest,
@@ -20,6 +19,7 @@ from dialects.onnx.dims import (
     subtract,
     truncated,
 )
+from dialects.shapes.forms import Size
 from dialects.support import shapes
 from dialects.support.dense import to_numpy
 from dialects.support.memo import by_identity

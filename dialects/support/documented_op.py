@@ -39,7 +39,7 @@ from dialects.support.attributes import (
     documented_attributes,
 )
 from dialects.support.diagnostics import GradcError, error_at, nearest
-from dialects.support.findings import Errors
+from dialects.support.error_list import Errors
 from dialects.support.interfaces import (
     InfersTypes,
     check_results,
@@ -48,8 +48,8 @@ from dialects.support.interfaces import (
     set_type,
 )
 from dialects.support.memo import Memo
+from dialects.support.op_cache_key import VerifiedOnce
 from dialects.support.shapes import Shape
-from dialects.support.state import VerifiedOnce
 
 DISCARDABLE_PREFIX = "source."
 """Prefix of attributes that the importers add to an op, such as its id in the document."""

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from dialects.support import layouts, shapes
 from dialects.support.diagnostics import Diagnostic, error_at
 from dialects.support.dtypes import name_of
-from dialects.support.state import once_per_state
+from dialects.support.op_cache_key import once_per_state
 
 
 class InfersTypes(Operation, ABC):

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from dialects.support import spelling
+from dialects.support import option_names
 from dialects.support.diagnostics import (
     Diagnostic,
     UnsupportedError,
@@ -28,7 +28,7 @@ from dialects.support.diagnostics import (
     nearest,
     sentence,
 )
-from dialects.support.during import during
+from dialects.support.scoped_contextvar import during
 
 OPTION = "--limit"
 
@@ -161,7 +161,7 @@ def check(name: str, given: int, what: str) -> None:
 def too_large(name: str, given: int, what: str) -> str:
     """Return the message that `what` exceeds a limit, and how to raise it."""
     expected = f"at most {current().of(name):,}, the limit {name}"
-    return sentence(what, f"{given:,}", expected, f"{spelling.limit(name, given)} raises it")
+    return sentence(what, f"{given:,}", expected, f"{option_names.limit(name, given)} raises it")
 
 
 def check_tensor(shape: Iterable[object], name: str, what: str) -> None:

@@ -20,9 +20,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
 
-from dialects.geometry.forms import Form, Size, TooComplex, form_text, name
-from dialects.geometry.size_text import NoSize, parse
-from dialects.geometry.sizes import substitute
+from dialects.shapes.forms import Form, Size, TooComplex, form_text, name
+from dialects.shapes.size_text import NoSize, parse
+from dialects.shapes.sizes import substitute
 from dialects.support.diagnostics import Diagnostic, GradcError, violation
 from dialects.support.memo import MOST, by_identity
 

@@ -6,8 +6,9 @@ import itertools
 from collections.abc import Iterator, Sequence
 from math import prod
 
-from dialects.support import limits, work
-from dialects.support.work import LEAST
+from dialects.reference_cost import account
+from dialects.reference_cost.account import LEAST
+from dialects.support import limits
 
 PER_STACK = 2**8
 """Fixed time of one of many small matrix products, in reads."""
@@ -27,7 +28,7 @@ def asked_taps(
 def ask_taps(kernel: Sequence[int], elements: int, *, products: int = 0, taken: int = 0) -> None:
     """Account for all taps, each with `elements` reads and `products` multiply-adds, and `taken` float64
     elements."""
-    work.ask(prod(kernel) * (max(elements, LEAST) + products // PER_READ), 8 * taken)
+    account.ask(prod(kernel) * (max(elements, LEAST) + products // PER_READ), 8 * taken)
 
 
 def taps_of(kernel: Sequence[int], elements: int) -> Iterator[tuple[int, ...]]:

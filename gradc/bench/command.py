@@ -12,12 +12,12 @@ from gradc.bench.peers.base import NotAvailable, Peer
 from gradc.bench.report import Report
 from gradc.bench.run import ALL, GRADC, Case, Outcome, Result, Settings, run_case
 from gradc.bench.suite import cases_of, suite
-from gradc.faults.crash import InternalError
+from gradc.crash_reports.crash import InternalError
 from gradc.terminal import messages, progress
 from gradc.terminal.outputs import STDOUT, write_output
 from gradc.terminal.tables import look
-from passes.kernels.target import usable_threads
 from passes.strategies.choice import find_strategy
+from passes.targets.target import usable_threads
 
 QUICK = "quick"
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from dialects.support.diagnostics import Diagnostic, UnsupportedError
-from gradc.base.extras import install
 from gradc.bench.floors import Group
 from gradc.bench.report import threads_of
 from gradc.terminal.outputs import write_output
+from gradc.util.extras import install
 
 COLOURS = {"torch": "#d95f02", "onednn": "#1b70b3", "onnx-ad": "#7a6fb0"}
 DPI = 150

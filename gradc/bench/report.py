@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from math import exp, log
 from typing import Any
 
-from gradc.base.machine import this_machine
-from gradc.base.version import __version__
 from gradc.bench.floors import CLOSE, Group, Target
 from gradc.bench.run import Outcome, Result, Settings
 from gradc.files.json_text import json_text
 from gradc.runtime.session import runtime_version
 from gradc.terminal.tables import BAD, PLAIN, POOR, Look, table
+from gradc.util.machine import this_machine
+from gradc.util.version import __version__
 
 NUMBERS = (0, 1, 2, 3, 4)
 WIDTH = 500

@@ -15,12 +15,12 @@ from dialects.support.documented_op import STRATEGY
 from gradc.bench.floors import Group, Target, group_of, target_of
 from gradc.bench.peers.base import Contestant, NotSupported, Peer
 from gradc.bench.truth import Truth, truth
-from gradc.checking.verify import OutputError
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import compile_module
 from gradc.compiler.options import Options
 from gradc.problems import OPS, Problem
 from gradc.tuning.measure import Samples, alternate, quartiles
+from gradc.verification.verify import OutputError
 from passes.strategies import strategies_of
 
 GRADC = "gradc"

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dialects.evaluate import evaluate
-from gradc.checking.verify import RTOL, OutputError, compare
 from gradc.problems import ConvBackwardDataProblem, ConvTransposeBackwardDataProblem, Problem
+from gradc.verification.verify import RTOL, OutputError, compare
 
 CHANNELS = 4
 """Number of channels of the result that are computed: the reference is slow."""

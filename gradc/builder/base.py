@@ -15,7 +15,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from dialects import source_ops
 from dialects.cann.resize import CannResizeOp
 from dialects.onednn.base import OneDNNOp
-from dialects.onednn.row_classes import row_class
+from dialects.onednn.spec_classes import row_class
 from dialects.support import dense, dtypes, shapes
 from dialects.support.attributes import documented_attributes
 from dialects.support.diagnostics import (
@@ -27,8 +27,6 @@ from dialects.support.diagnostics import (
 from dialects.support.documented_op import build
 from dialects.support.entry import set_names
 from dialects.support.shapes import NamedShape
-from gradc.base.arguments import array as as_array
-from gradc.base.arguments import path as checked_path
 from gradc.builder.arguments import (
     A_NAME,
     Dims,
@@ -42,6 +40,8 @@ from gradc.builder.arguments import (
 from gradc.builder.block_state import block_of, state_of, values_of
 from gradc.builder.callers import caller
 from gradc.graph.tensors import TensorInfo, tensor_info
+from gradc.util.arguments import array as as_array
+from gradc.util.arguments import path as checked_path
 
 if TYPE_CHECKING:
     import numpy.typing as npt

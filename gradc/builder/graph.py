@@ -23,7 +23,7 @@ from dialects.onednn import (
 from dialects.support.attributes import unknown_dims
 from gradc.builder.arguments import Dims, Floats, Ints
 from gradc.builder.base import Value
-from gradc.builder.row_methods import REQUIRED, RowMethods
+from gradc.builder.spec_methods import REQUIRED, RowMethods
 
 
 class Graph(RowMethods):

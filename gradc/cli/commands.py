@@ -16,9 +16,6 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, printable, sentence, violation
-from gradc.checking.alike import kind_of
-from gradc.checking.samples import ANY_SIZES, Guess, random_inputs, random_model_inputs
-from gradc.checking.verify import OutputError, check_reference
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import Observer, compile_module, load, lower
 from gradc.compiler.gradient import gradient_of
@@ -31,13 +28,13 @@ from gradc.files.json_text import json_text
 from gradc.graph.constants import bind_constants
 from gradc.graph.printing import whole
 from gradc.graph.unused import unused_remarks
-from gradc.insight import accuracy as accuracy
-from gradc.insight import before_after, summaries, verify_models, verify_ops
-from gradc.insight.accuracy import Report
-from gradc.insight.before_after import BeforeAfter, Measures
-from gradc.insight.observe import Timing
-from gradc.insight.verify_models import ModelError, WithinError
-from gradc.insight.verify_ops import OpError
+from gradc.inspection import accuracy as accuracy
+from gradc.inspection import before_after, summaries, verify_models, verify_ops
+from gradc.inspection.accuracy import Report
+from gradc.inspection.before_after import BeforeAfter, Measures
+from gradc.inspection.observe import Timing
+from gradc.inspection.verify_models import ModelError, WithinError
+from gradc.inspection.verify_ops import OpError
 from gradc.model import saving
 from gradc.runtime.session import Session
 from gradc.terminal import messages, progress
@@ -46,6 +43,9 @@ from gradc.terminal.outputs import STDOUT, write_output
 from gradc.terminal.streams import write_stdout
 from gradc.terminal.tables import BAD, PLAIN, Look, table
 from gradc.tuning.tuner import Tuner
+from gradc.verification.exact_match import kind_of
+from gradc.verification.samples import ANY_SIZES, Guess, random_inputs, random_model_inputs
+from gradc.verification.verify import OutputError, check_reference
 
 Files = str | tuple[str, ...]
 """One file, or several."""

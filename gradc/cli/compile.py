@@ -101,7 +101,7 @@ def compile_command(
 ) -> None:
     """Compile the graph IN (- for stdin) to ONNX; several oneDNN Graph JSON files are one graph."""
     from gradc.cli import commands
-    from gradc.insight.observe import Check, Observers, PrintIR, Timing
+    from gradc.inspection.observe import Check, Observers, PrintIR, Timing
 
     if stop_after is None and emit == "onnx" and output is None:
         raise click.UsageError("Missing option '-o' / '--output': where the model goes ('-' for stdout).")

@@ -40,7 +40,7 @@ def one_line_errors() -> Iterator[None]:
     except Exception as error:
         code = getattr(error, "exit_code", None)
         if code is None:
-            from gradc.faults.crash import unexpected
+            from gradc.crash_reports.crash import unexpected
 
             error = unexpected(error)
             code = error.exit_code

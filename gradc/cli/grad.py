@@ -44,7 +44,7 @@ class ListRules(click.Option):
     ) -> tuple[Any, list[str]]:
         given, args = super().handle_parse_result(ctx, opts, args)
         if given and not ctx.resilient_parsing:
-            from gradc.insight.rules import as_text
+            from gradc.inspection.rules import as_text
 
             names: Any = opts.get("files")
             click.echo(as_text(names if isinstance(names, tuple) else ()))

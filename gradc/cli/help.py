@@ -13,7 +13,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from dialects.support import spelling
+from dialects.support import option_names
 from gradc.cli.completion import offering
 from gradc.cli.errors import ReaderGone
 from gradc.cli.interrupts import EXIT_INTERRUPTED
@@ -77,7 +77,7 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         _check_output(ctx.params)
-        with spelling.offering(_python_names(self.params)):
+        with option_names.offering(_python_names(self.params)):
             return super().invoke(ctx)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

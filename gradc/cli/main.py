@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dialects.support import spelling
-from gradc.base.version import __version__
+from dialects.support import option_names
 from gradc.cli import completion
 from gradc.cli.bench import bench
 from gradc.cli.compile import compile_command
@@ -50,6 +49,7 @@ from gradc.files.kinds import is_onnx
 from gradc.terminal import messages, progress, streams
 from gradc.terminal.console import has_style
 from gradc.terminal.tables import look
+from gradc.util.version import __version__
 
 if TYPE_CHECKING:
     from gradc.compiler.compiled import Compiled
@@ -67,7 +67,7 @@ def main(args: Sequence[str] | None = None) -> None:
         messages.speaking(messages.form_of(sys.argv[1:] if args is None else args)),
         one_line_errors(),
         usage_errors(),
-        spelling.using(spelling.Place.COMMAND_LINE),
+        option_names.using(option_names.Place.COMMAND_LINE),
     ):
         code = cli.main(args, prog_name="gradc", standalone_mode=False)
         if sys.stdout is not None:
@@ -225,7 +225,7 @@ def inspect(
     if of_values:
         _print_values(source, as_json, auto_pad_rule)
         return
-    from gradc.insight import inspection
+    from gradc.inspection import inspection
 
     with progress.bar():
         found = inspection.inspect(source, auto_pad_rule, target, opset)
@@ -237,7 +237,7 @@ def inspect(
 
 
 def _print_values(source: Source, as_json: bool, auto_pad_rule: str | None) -> None:
-    from gradc.insight import values
+    from gradc.inspection import values
 
     with progress.bar():
         found = values.values(source, auto_pad_rule)
@@ -266,7 +266,7 @@ def explain(
 ) -> None:
     """Show the strategies for each gradient of the graph IN, their costs, and the choice."""
     from gradc.cli import commands
-    from gradc.insight import explain as explaining
+    from gradc.inspection import explain as explaining
 
     options = tuning.options(given)
     with tuning.tuner(options) as tuner:
@@ -283,7 +283,7 @@ def explain(
 @AS_JSON
 def doctor(as_json: bool) -> None:
     """Show versions and execution providers, and how to install what is missing."""
-    from gradc.insight import doctor as clinic
+    from gradc.inspection import doctor as clinic
 
     found = clinic.examine()
     _print(clinic.as_json(found) if as_json else clinic.as_text(found, look(sys.stdout)))

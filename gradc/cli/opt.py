@@ -27,14 +27,13 @@ from xdsl.utils.target import Target as OutputTarget
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from dialects import context
-from dialects.support import limits, spelling
+from dialects.support import limits, option_names
 from dialects.support.diagnostics import (
     Diagnostic,
     GradcError,
     UsageError,
     nearest,
 )
-from gradc.base.version import __version__
 from gradc.cli.errors import one_line_errors
 from gradc.cli.interrupts import interrupted
 from gradc.compiler.pipeline_text import PIPELINES, parse_passes, usage
@@ -42,11 +41,12 @@ from gradc.files.reading import read_bytes, shown, unreadable
 from gradc.graph.checks import verify
 from gradc.graph.printing import elided
 from gradc.importers import FORMS, form_of_suffix, importer
-from gradc.importers.mlir_text import PlacingParser
+from gradc.importers.mlir.parser import PlacingParser
 from gradc.importers.text import decode
 from gradc.terminal import messages, streams
 from gradc.terminal.outputs import STDOUT, write_output
 from gradc.terminal.streams import STDIN_NAME, read_stdin
+from gradc.util.version import __version__
 from passes.registry import all_passes
 
 STDIN = "-"
@@ -232,7 +232,7 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     streams.prepare()
     form = messages.form_of(sys.argv[1:] if args is None else args)
-    with messages.speaking(form), spelling.using(spelling.Place.PASSES):
+    with messages.speaking(form), option_names.using(option_names.Place.PASSES):
         try:
             with one_line_errors():
                 return _flushed(_main(args))

@@ -13,9 +13,9 @@ from dialects.support.diagnostics import UnsupportedError, violation
 from gradc.cli.commands import STDOUT, load_bound
 from gradc.compiler.options import Options
 from gradc.compiler.source import Source
-from gradc.faults import recipes
-from gradc.faults.crash import one_line
-from gradc.faults.recipes import IMPORT, MODEL, PASSES, SESSION, Recipe
+from gradc.crash_reports import recipes
+from gradc.crash_reports.crash import one_line
+from gradc.crash_reports.recipes import IMPORT, MODEL, PASSES, SESSION, Recipe
 from gradc.files.kinds import is_onnx
 from gradc.files.reading import shown
 from gradc.graph.printing import whole

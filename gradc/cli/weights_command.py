@@ -5,7 +5,7 @@ from __future__ import annotations
 from dialects.support.diagnostics import Diagnostic, UsageError, sentence
 from gradc.files import safetensors
 from gradc.files.arrays import read_files
-from gradc.insight import weights
+from gradc.inspection import weights
 from gradc.terminal import messages
 from gradc.terminal.numbers import size
 from gradc.terminal.tables import PLAIN, Look

@@ -18,24 +18,24 @@ from dialects.support import dense, entry
 from dialects.support.diagnostics import (
     Diagnostic,
 )
-from dialects.support.flat import flat, restored
 from dialects.support.limits import using
-from gradc.base import arguments
-from gradc.checking.proof import Proof
-from gradc.checking.samples import check_runnable
-from gradc.compiler.edited import blamed_on_edits, digest
+from dialects.support.module_pickle import flat, restored
+from gradc.compiler.model_edits import blamed_on_edits, digest
 from gradc.compiler.opaque_nodes import blamed_on_nodes
 from gradc.compiler.options import Options
-from gradc.faults import crash
-from gradc.faults.recipes import SESSION, Recipe
+from gradc.crash_reports import crash
+from gradc.crash_reports.recipes import SESSION, Recipe
 from gradc.graph.printing import whole
 from gradc.graph.run_time_sizes import RunTimeSizes
 from gradc.graph.tensors import TensorInfo
 from gradc.model.tensors import input_infos, optional_infos, output_infos
+from gradc.util import arguments
+from gradc.verification.proof import Proof
+from gradc.verification.samples import check_runnable
 
 if TYPE_CHECKING:
     from gradc.model.exporter import ModelProto
-    from gradc.model.parts import ModelParts
+    from gradc.model.split_model import ModelParts
     from gradc.runtime.session import Ep, Session
 
 
@@ -159,7 +159,7 @@ class Compiled:
 
     def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Evaluate the source with numpy, exactly and slowly; return the expected outputs by name."""
-        from gradc.checking.verify import in_order, reference
+        from gradc.verification.verify import in_order, reference
 
         function = entry.entry_function(self.source)
         with using(self.options.limits):

@@ -18,7 +18,7 @@ from dialects.support.diagnostics import (
 )
 from gradc.model.exported_domains import is_of_onnx
 from gradc.runtime.session import registered_ops
-from passes.kernels.target import Target
+from passes.targets.target import Target
 
 OF_RUNTIME = "com.microsoft"
 """Prefix of onnxruntime's domains."""

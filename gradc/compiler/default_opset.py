@@ -17,7 +17,7 @@ from dialects.support.diagnostics import GradcError
 from dialects.support.dtypes import name_of
 from gradc.compiler.options import Options
 from gradc.model.exported_domains import is_of_opset
-from passes.kernels.target import DEFAULT_OPSET
+from passes.targets.target import DEFAULT_OPSET
 
 
 def with_opset(options: Options, module: ModuleOp) -> Options:

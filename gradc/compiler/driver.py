@@ -22,12 +22,10 @@ from dialects.support.diagnostics import (
     sentence,
     several,
 )
-from dialects.support.findings import together
+from dialects.support.error_list import together
 from dialects.support.interfaces import collect_remarks
 from dialects.support.limits import Limits, using
-from dialects.support.spelling import offers_its_arguments, option
-from gradc.base import arguments
-from gradc.base.collector import rare_collections
+from dialects.support.option_names import offers_its_arguments, option
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.contributed_ops import explain_misspelt, lacked_remarks, misspelt_remarks
 from gradc.compiler.default_opset import with_opset
@@ -37,19 +35,21 @@ from gradc.compiler.options import Options
 from gradc.compiler.repeated_weights import repeated_weights
 from gradc.compiler.sizes import checked_rebatch, checked_static_shapes, resized
 from gradc.compiler.source import Source
-from gradc.faults import crash
-from gradc.faults.recipes import CHOICE, MODEL, Recipe
+from gradc.crash_reports import crash
+from gradc.crash_reports.recipes import CHOICE, MODEL, Recipe
 from gradc.graph.constants import bind_constants
 from gradc.graph.printing import whole
 from gradc.graph.renaming import renamed
 from gradc.graph.unused import drop_unused_inputs, unused_remarks
 from gradc.model.weight_metadata import CHANGED_KEY
-from gradc.runtime.carried_graph import metadata
+from gradc.runtime.embedded_graph import metadata
 from gradc.terminal import progress
 from gradc.terminal.notes import quoting_errors
 from gradc.tuning.request import BUDGET, TuningRequest
+from gradc.util import arguments
+from gradc.util.collector import rare_collections
 from passes import pipelines
-from passes.emit.type_inference import settle_readings
+from passes.infer_types import settle_readings
 from passes.registry import all_passes
 from passes.select_strategy import AUTO, SelectStrategyPass, find_strategy, unused_choices
 from passes.size_checks.writer import write_checks
@@ -193,7 +193,7 @@ def _loaded(
 
         return import_files(_paths(source), auto_pad_rule)
     if isinstance(source, Mapping):
-        from gradc.importers.onednn_json import import_document
+        from gradc.importers.onednn.reader import import_document
 
         with crash.import_reproducer(lambda: json.dumps(source, default=str), "json", auto_pad_rule):
             return import_document(source, auto_pad_rule)
@@ -219,7 +219,7 @@ def load_gradient(
     """Return the module of the gradient of a source, or that of the source if `user_request` is None."""
     if user_request is None:
         return load(source, auto_pad_rule, target=target)
-    from gradc.compiler.differentiated import differentiated
+    from gradc.compiler.gradient_module import differentiated
 
     return differentiated(load(source, auto_pad_rule, for_gradients=()), user_request)
 
@@ -281,7 +281,7 @@ def _write_bodies(module: ModuleOp, options: Options) -> None:
     """Inline the ONNX function bodies of an imported model's ops that the target does not implement."""
     if entry.OPSET not in module.attributes:
         return
-    from gradc.importers.onnx.bodies import write_bodies
+    from gradc.importers.onnx.function_bodies import write_bodies
 
     write_bodies(module, options.resolved())
 

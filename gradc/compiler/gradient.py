@@ -13,23 +13,23 @@ from xdsl.dialects.builtin import ModuleOp
 from dialects.support import entry
 from dialects.support.diagnostics import Diagnostic
 from dialects.support.limits import Limits, using
-from dialects.support.spelling import offers_its_arguments, option
-from gradc.base import arguments
-from gradc.checking.claims import Claim, Written
-from gradc.checking.proof import Proof
+from dialects.support.option_names import offers_its_arguments, option
 from gradc.compiler.compiled import Compiled
-from gradc.compiler.differentiated import in_onnx
 from gradc.compiler.driver import compile_module, constants_of, load
+from gradc.compiler.gradient_module import in_onnx
 from gradc.compiler.gradient_request import REQUIRED, GradientRequest, Names, weights_of
 from gradc.compiler.options import Options
 from gradc.compiler.results import edge_names, with_source_names
 from gradc.files.json_text import json_text
 from gradc.graph.constants import bind_constants
-from gradc.model.parts import without_initializers
+from gradc.model.split_model import without_initializers
 from gradc.model.weight_metadata import REQUIRED_KEY
 from gradc.terminal.notes import quoting_errors
+from gradc.util import arguments
+from gradc.verification.gradient_spec import Claim, Written
+from gradc.verification.proof import Proof
+from passes.autodiff.common.primal import Rule
 from passes.differentiate import NAME_TEMPLATE, Request, check_names, differentiate
-from passes.vjp.common.forward import Rule
 
 P = ParamSpec("P")
 

@@ -14,15 +14,15 @@ from xdsl.dialects.builtin import ModuleOp
 from dialects.support import limits
 from dialects.support.diagnostics import Diagnostic, GradcError, UnsupportedError
 from dialects.support.limits import using
-from gradc.checking.claims import CheckError, Claim, Written, remark
-from gradc.checking.kernels import Kernels
-from gradc.checking.proof import Proof
-from gradc.checking.prove import Prover, proof_of
-from gradc.checking.widening import has_halves
-from gradc.checking.written import Model
 from gradc.compiler.driver import load
 from gradc.compiler.runtime_kernels import runtime_kernel
 from gradc.runtime.session import check_provider, ep_of
+from gradc.verification.compiled_model import Model
+from gradc.verification.gradient_spec import CheckError, Claim, Written, remark
+from gradc.verification.kernels import Kernels
+from gradc.verification.proof import Proof
+from gradc.verification.prove import Prover, proof_of
+from gradc.verification.widening import has_halves
 
 if TYPE_CHECKING:
     from gradc.compiler.compiled import Compiled

@@ -15,10 +15,9 @@ from dialects.onnx.ops import ConstantOp, op_names
 from dialects.support import entry
 from dialects.support.attributes import entries
 from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence, several
-from dialects.support.findings import Errors
+from dialects.support.error_list import Errors
 from dialects.support.names import is_text
-from dialects.support.spelling import option
-from gradc.base import arguments
+from dialects.support.option_names import option
 from gradc.compiler.results import (
     Results,
     checked_names,
@@ -27,13 +26,14 @@ from gradc.compiler.results import (
     with_scales,
 )
 from gradc.compiler.sizes import checked_rebatch, checked_static_shapes, resized
+from gradc.util import arguments
+from passes.autodiff.activity.active_values import is_float, may_carry
+from passes.autodiff.activity.non_differentiable import title_of
+from passes.autodiff.common.primal import Rule
+from passes.autodiff.named_values import base_of, named_values
+from passes.autodiff.table import REGION_RULES
+from passes.decompositions.contrib.table import titles
 from passes.differentiate import NAME_TEMPLATE, REDUCTIONS, Gradients, Request
-from passes.foreign.table import titles
-from passes.vjp.common.forward import Rule
-from passes.vjp.reach.flows import is_float, may_carry
-from passes.vjp.reach.listed import title_of
-from passes.vjp.table import REGION_RULES
-from passes.vjp.values import base_of, named_values
 
 KEPT = ("none", "of", "all")
 """Keywords of `keep_outputs`."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dialects.onednn.convolution import ConvolutionBackwardDataOp
+from dialects.onednn.conv_backward_data import ConvolutionBackwardDataOp
 from dialects.support.attributes import documented_attributes
 from dialects.support.limits import Limits
-from gradc.base import arguments
+from gradc.util import arguments
 from passes import pipelines
-from passes.kernels import TARGETS
-from passes.kernels.target import Target
+from passes.kernel_tables import TARGETS
 from passes.select_strategy import AUTO, find_strategy
+from passes.targets.target import Target
 
 AUTO_PAD_RULES = documented_attributes(ConvolutionBackwardDataOp)["auto_pad_rule"].spec.words
 

@@ -12,8 +12,8 @@ from xdsl.utils.exceptions import ArgSpecParseError
 
 from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence
 from passes import pipelines
-from passes.kernels.target import DEFAULT_OPSET, Target
 from passes.select_strategy import AUTO
+from passes.targets.target import DEFAULT_OPSET, Target
 
 
 @dataclass(frozen=True)

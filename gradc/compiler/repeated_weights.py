@@ -14,7 +14,7 @@ from dialects.support import dtypes
 from dialects.support.diagnostics import Diagnostic, several
 from dialects.support.names import name_of_value
 from gradc.model.changed_weights import NOT_WEIGHTS
-from gradc.model.parts import KEPT_BYTES
+from gradc.model.split_model import KEPT_BYTES
 from gradc.terminal.numbers import in_words
 from passes.share_weights import WORDS, fingerprint
 

@@ -14,12 +14,12 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from dialects.support import entry
 from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence
+from dialects.support.option_names import option
 from dialects.support.shapes import element_type_of
-from dialects.support.spelling import option
-from gradc.base import arguments
 from gradc.graph.renaming import renamed
-from passes.emit.expressions import Operators
-from passes.vjp.reach.flows import is_float
+from gradc.util import arguments
+from passes.autodiff.activity.active_values import is_float
+from passes.builder.values import Operators
 
 NAMES = "a mapping from names to names"
 NUMBERS = "a mapping from names of results to numbers"

@@ -12,10 +12,10 @@ from xdsl.ir import SSAValue
 from dialects.onnx.node import NodeOp
 from dialects.support import entry
 from dialects.support.interfaces import set_type
-from gradc.checking.kernels import RuntimeKernel
-from gradc.checking.single import alone, inputs_of
 from gradc.model.exporter import export_parts
 from gradc.runtime.session import Session
+from gradc.verification.isolate_op import alone, inputs_of
+from gradc.verification.kernels import RuntimeKernel
 
 OPSET = 18
 

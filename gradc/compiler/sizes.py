@@ -10,12 +10,12 @@ from xdsl.ir import SSAValue
 
 from dialects.support import entry, shapes
 from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence
-from dialects.support.findings import Errors
+from dialects.support.error_list import Errors
 from dialects.support.names import is_text
-from dialects.support.spelling import option
-from gradc.base import arguments
+from dialects.support.option_names import option
 from gradc.graph.rebatching import rebatched
 from gradc.graph.run_time_sizes import specialised
+from gradc.util import arguments
 
 Shapes = Mapping[str, Sequence[int]]
 

@@ -14,7 +14,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from dialects.support.diagnostics import Diagnostic, UnsupportedError, UsageError
-from gradc.base.extras import install
+from gradc.util.extras import install
 
 MOST_NODES = 2_000
 MOST_CROSSINGS = 6_000

@@ -23,9 +23,9 @@ from dialects.support.attributes import documented_attributes
 from dialects.support.constants import constant_value
 from dialects.support.diagnostics import kind_of, name_of, position_of, printable
 from dialects.support.documented_op import STRATEGY, DocumentedOp
-from dialects.support.findings import is_opaque
+from dialects.support.error_list import is_opaque
 from gradc.graph.printing import ELIDED_ABOVE
-from passes.emit.captured import uses_by
+from passes.builder.captured_values import uses_by
 
 LONGEST = 36
 """Maximum characters of a line in a box."""

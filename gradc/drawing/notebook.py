@@ -17,7 +17,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.ops import ConstantOp
 from dialects.support.diagnostics import Diagnostic, name_of
 from gradc.graph.tensors import TensorInfo, shown, tensor_info
-from passes.kernels.target import Target
+from passes.targets.target import Target
 
 DRAWN = 60
 """Maximum nodes of a compiled graph that is drawn; larger ones need a report."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from dialects.support.diagnostics import violation
-from dialects.support.findings import Errors
+from dialects.support.error_list import Errors
 from gradc.files.npz import read_npz
 from gradc.files.safetensors import is_safetensors, read_safetensors
 from gradc.files.writing import StrPath

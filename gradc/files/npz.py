@@ -17,7 +17,7 @@ import numpy as np
 
 from dialects.support import limits
 from dialects.support.diagnostics import violation
-from dialects.support.findings import Errors
+from dialects.support.error_list import Errors
 from gradc.files.reading import opened, unreadable
 from gradc.files.writing import StrPath, is_special, whole_file, write_whole
 

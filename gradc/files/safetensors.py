@@ -16,7 +16,7 @@ from safetensors import SafetensorError, deserialize
 
 from dialects.support import dtypes, limits
 from dialects.support.diagnostics import violation
-from dialects.support.findings import Errors
+from dialects.support.error_list import Errors
 from gradc.files.npz import LONGEST
 from gradc.files.reading import opened, unreadable
 from gradc.files.writing import StrPath, whole_file

@@ -23,7 +23,7 @@ from dialects.support.diagnostics import (
     subject_of,
 )
 from dialects.support.entry import entry_function, input_names, output_names, return_op
-from dialects.support.findings import Errors, Finding, by_kind
+from dialects.support.error_list import Errors, Finding, by_kind
 from dialects.support.limits import LimitError
 from dialects.support.shapes import MOST_ELEMENTS
 

@@ -13,9 +13,9 @@ from xdsl.ir import BlockArgument
 from dialects.onnx.ops import ConstantOp
 from dialects.support import entry
 from dialects.support.diagnostics import location, nearest, violation
-from dialects.support.findings import Errors
-from gradc.base.arguments import array
+from dialects.support.error_list import Errors
 from gradc.graph.tensors import as_dtype, checked_inputs, tensor_info
+from gradc.util.arguments import array
 
 
 def bind_constants(module: ModuleOp, constants: Mapping[str, Any]) -> None:

@@ -29,10 +29,10 @@ from dialects.support.diagnostics import (
     sentence,
 )
 from dialects.support.interfaces import InfersTypes, refine_results, set_type
+from dialects.support.option_names import option
 from dialects.support.shapes import DimLike, Shape, element_type_of, has_rank, shape_of, show, tensor_type
-from dialects.support.spelling import option
-from passes.emit.rewriting import Emitter
-from passes.emit.type_inference import infer_types
+from passes.builder.rewriting import Emitter
+from passes.infer_types import infer_types
 
 PROBE = 1_000_003
 """A prime that no model has as a size: dims that are multiples of it come from the batch."""

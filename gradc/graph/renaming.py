@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence
 from dialects.support.entry import entry_function, input_names, output_names, set_names
 from dialects.support.names import is_text
-from dialects.support.spelling import option
+from dialects.support.option_names import option
 
 
 def renamed(module: ModuleOp, names: Mapping[str, str]) -> ModuleOp:

@@ -24,12 +24,12 @@ from dialects.support.constants import constant_value
 from dialects.support.diagnostics import GradcError, error_at, kind_of
 from dialects.support.interfaces import InfersTypes, collect_remarks, refine_results, set_type
 from dialects.support.limits import Limits, using
+from dialects.support.op_cache_key import MOST_SIZES
 from dialects.support.shapes import Shape, element_type_of, shape_of, tensor_type
-from dialects.support.state import MOST_SIZES
 from gradc.graph.checks import verify
 from gradc.graph.constants import bind_constants
 from gradc.graph.tensors import TensorInfo, check_names, checked_inputs, tensor_info
-from passes.emit.rewriting import rewrite
+from passes.builder.rewriting import rewrite
 
 MOST_CHECKED = 2**10
 """Sets of checked sizes that are cached before all are dropped."""

@@ -13,8 +13,8 @@ from xdsl.ir import SSAValue
 from dialects.onnx.types import word_of
 from dialects.support import dtypes, shapes
 from dialects.support.diagnostics import Diagnostic, GradcError, nearest, sentence, violation
-from dialects.support.findings import Errors, together
-from gradc.base.arguments import array
+from dialects.support.error_list import Errors, together
+from gradc.util.arguments import array
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support import entry
 from dialects.support.diagnostics import Diagnostic, position_of, several
-from dialects.support.spelling import advice
+from dialects.support.option_names import advice
 
 
 def unused_inputs(module: ModuleOp) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import Diagnostic, GradcError, Position, sentence, violation
-from gradc.faults import crash
+from gradc.crash_reports import crash
 from gradc.files.kinds import is_onnx
 from gradc.files.reading import read_bytes, shown, unreadable
 from gradc.importers.text import decode
@@ -20,8 +20,8 @@ from gradc.terminal.streams import STDIN_NAME, read_stdin
 STDIN = "-"
 
 FORMS: Mapping[str, str] = {
-    "json": "gradc.importers.onednn_json:import_json",
-    "mlir": "gradc.importers.mlir_text:import_mlir",
+    "json": "gradc.importers.onednn.reader:import_json",
+    "mlir": "gradc.importers.mlir.parser:import_mlir",
 }
 """File suffix -> `module:function` of its importer, imported on first use."""
 
@@ -98,8 +98,8 @@ def _at_the_begin(file: str, what: str, expected: str, hint: str) -> GradcError:
 
 def import_files(paths: Sequence[str | os.PathLike[str]], auto_pad_rule: str | None = None) -> ModuleOp:
     """Import several oneDNN Graph JSON files, the partitions of one graph, which share tensor ids."""
-    from gradc.importers import json_positions
-    from gradc.importers.onednn_json import import_documents
+    from gradc.importers.onednn import json_positions
+    from gradc.importers.onednn.reader import import_documents
 
     documents = []
     for path in paths:

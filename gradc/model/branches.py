@@ -18,7 +18,7 @@ import onnx.inliner
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 from onnx.external_data_helper import load_external_data_for_tensor
 
-from gradc.model.exposing import kinds_of_file
+from gradc.model.intermediate_outputs import kinds_of_file
 from gradc.model.order import names_read
 
 LARGEST = 2**28

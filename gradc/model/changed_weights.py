@@ -13,7 +13,7 @@ from dialects.support.diagnostics import name_of
 from dialects.support.dtypes import name_of as dtype_name
 from dialects.support.names import name_of_value
 from gradc.model.attribute_protos import raw_data
-from gradc.model.parts import ModelParts
+from gradc.model.split_model import ModelParts
 from gradc.model.stored_weights import stored_weights
 
 NOT_WEIGHTS = ("s32", "s64", "boolean", "string")

@@ -11,7 +11,7 @@ from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto
 
 from dialects.onnx.node import NodeOp
 from dialects.support.diagnostics import UnsupportedError, error_at
-from dialects.support.spelling import option
+from dialects.support.option_names import option
 from gradc.model.raised_forms import means_the_same, schema_at
 
 UNCHECKED = "gradc.unchecked"

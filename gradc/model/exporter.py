@@ -35,13 +35,13 @@ from dialects.onnx.types import OptionalType, SequenceType, word_of
 from dialects.support import entry
 from dialects.support.diagnostics import UnsupportedError, error_at, name_of, position_of, printable
 from dialects.support.names import name_of_value
-from dialects.support.spelling import option
+from dialects.support.option_names import option
 from gradc.model.annotations import Annotations, annotate_value
 from gradc.model.attribute_protos import fill_attribute, raw_data
 from gradc.model.exported_domains import Domains
 from gradc.model.names import Names
 from gradc.model.node_forms import NodeForms
-from gradc.model.parts import KEPT_BYTES, ModelParts
+from gradc.model.split_model import KEPT_BYTES, ModelParts
 from gradc.model.validity import InvalidModelError, check, has_long_vector
 from gradc.model.value_infos import edge_type, spelled, value_info, value_info_of
 

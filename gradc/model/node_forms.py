@@ -15,7 +15,7 @@ from dialects.onnx.node import NodeOp, kind_of_attribute
 from dialects.onnx.opset_range import is_default, older_attributes, opset_range
 from dialects.onnx.opsets import ATTRIBUTES_BEFORE, WORDS, WORDS_BEFORE
 from dialects.support.diagnostics import UnsupportedError, error_at
-from dialects.support.spelling import option
+from dialects.support.option_names import option
 
 
 class NodeForms:

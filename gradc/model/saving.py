@@ -16,7 +16,7 @@ from dialects.support.diagnostics import violation
 from gradc.files.atomic import draft, restoring, sweep
 from gradc.files.safetensors import pieces
 from gradc.files.writing import StrPath, is_special, refusals_of, whole_file
-from gradc.model.parts import ModelParts, parts_of
+from gradc.model.split_model import ModelParts, parts_of
 
 if TYPE_CHECKING:
     from onnx import ModelProto, TensorProto

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from onnx import TensorProto
 
-from gradc.model.foreign import TensorData
-from gradc.model.parts import KEPT_BYTES
+from gradc.model.external_data import TensorData
+from gradc.model.split_model import KEPT_BYTES
 from gradc.model.stored_weights import bytes_of
 
 CONTENTS = (

@@ -10,8 +10,8 @@ from onnx import ModelProto, ValueInfoProto
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute
 
-from gradc.model.parts import ModelParts, parts_of
 from gradc.model.saving import weight_bytes
+from gradc.model.split_model import ModelParts, parts_of
 
 CHECKED_BYTES = 2**26
 """Models with more bytes of weights are checked without them, since the checker serializes the model."""

@@ -12,17 +12,17 @@ from typing import Any, Protocol
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, sentence
-from gradc.checking.samples import random_inputs
-from gradc.checking.verify import OutputError
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.options import Options
-from gradc.faults.crash import heading, one_line
-from gradc.faults.recipes import PASSES, Recipe
+from gradc.crash_reports.crash import heading, one_line
+from gradc.crash_reports.recipes import PASSES, Recipe
 from gradc.files.writing import write_whole
 from gradc.graph.printing import whole
-from gradc.insight.verify_ops import verify
+from gradc.inspection.verify_ops import verify
 from gradc.model.exporter import export_parts
 from gradc.reduction.replay import fault_of
+from gradc.verification.samples import random_inputs
+from gradc.verification.verify import OutputError
 
 PLACE = "{}"
 

@@ -15,9 +15,9 @@ from dialects.support.limits import Limits, using
 from gradc.compiler.driver import choose
 from gradc.compiler.options import Options
 from gradc.compiler.pipeline_text import parse_passes
-from gradc.faults import recipes
-from gradc.faults.crash import NOT_OURS, one_line
-from gradc.faults.recipes import CHOICE, IMPORT, MODEL, SESSION, Recipe
+from gradc.crash_reports import recipes
+from gradc.crash_reports.crash import NOT_OURS, one_line
+from gradc.crash_reports.recipes import CHOICE, IMPORT, MODEL, SESSION, Recipe
 from gradc.files.reading import read_bytes, shown, unreadable
 from gradc.files.writing import StrPath
 from gradc.importers.text import decode
@@ -87,7 +87,7 @@ def _import(recipe: Recipe, body: str, file: str) -> None:
 
 
 def module_of(text: str, file: str) -> ModuleOp:
-    from gradc.importers.mlir_text import import_mlir
+    from gradc.importers.mlir.parser import import_mlir
 
     return import_mlir(text, file)
 

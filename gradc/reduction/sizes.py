@@ -13,8 +13,8 @@ from xdsl.ir import Attribute, Operation
 
 from dialects.cann.resize import UpsampleBilinear2dBackwardOp
 from dialects.grad.geometry import Window
-from dialects.onednn.convolution import ConvolutionBackwardDataOp, ConvolutionBackwardDataProblem
-from dialects.onednn.interpolate import InterpolateBackwardOp
+from dialects.onednn.conv_backward_data import ConvolutionBackwardDataOp, ConvolutionBackwardDataProblem
+from dialects.onednn.interpolate_backward import InterpolateBackwardOp
 from dialects.support import entry, layouts, shapes
 from dialects.support.attributes import FLOATS, ints_attribute
 from dialects.support.documented_op import DocumentedOp

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dialects.support.diagnostics import printable
-from gradc.insight.explain import WHY, Explanation, GradientReport, Source, StrategyReport
+from gradc.inspection.explain import WHY, Explanation, GradientReport, Source, StrategyReport
 from gradc.reporting.data import Missing
 from gradc.terminal.numbers import amount, time
 

@@ -16,17 +16,13 @@ from dialects.onnx.ops import ConstantOp
 from dialects.support.diagnostics import GradcError, UsageError, kind_of
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.limits import Limits, using
-from dialects.support.spelling import offers_its_arguments
-from gradc.base import arguments
-from gradc.base.installed import installed_version
-from gradc.base.machine import this_machine
-from gradc.base.version import __version__
+from dialects.support.option_names import offers_its_arguments
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import AUTO, compile_module, constants_of, load_gradient
 from gradc.compiler.gradient_request import Names, looked_at
 from gradc.compiler.options import Options
 from gradc.graph.constants import bind_constants
-from gradc.insight.explain import Explanation, explain
+from gradc.inspection.explain import Explanation, explain
 from gradc.model import saving
 from gradc.reporting.data import NOT_COMPILED, Missing, Model, Settings
 from gradc.reporting.gradient_check import gradient_check
@@ -38,6 +34,10 @@ from gradc.reporting.watching import Watch
 from gradc.terminal.notes import quoting_errors
 from gradc.tuning.request import BUDGET, TuningRequest
 from gradc.tuning.tuner import Progress, Tuner, no_progress
+from gradc.util import arguments
+from gradc.util.installed import installed_version
+from gradc.util.machine import this_machine
+from gradc.util.version import __version__
 
 PACKAGES = ("onnx", "onnxruntime", "onnxruntime-gpu", "numpy", "xdsl")
 CHECK_FAILED = 1

@@ -10,13 +10,13 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import Diagnostic, GradcError, printable
-from gradc.checking.proof import Proof
-from gradc.checking.verify import OutputError
 from gradc.files.json_text import json_text
 from gradc.graph.tensors import TensorInfo
-from gradc.insight import accuracy as accuracy
-from gradc.insight.explain import Explanation
+from gradc.inspection import accuracy as accuracy
+from gradc.inspection.explain import Explanation
 from gradc.reporting.changes import Line
+from gradc.verification.proof import Proof
+from gradc.verification.verify import OutputError
 
 if TYPE_CHECKING:
     from gradc.compiler.compiled import Compiled

@@ -13,7 +13,7 @@ from dialects.onnx.node import NodeOp
 from dialects.onnx.ops import ConstantOp
 from dialects.support.diagnostics import Diagnostic, GradcError, position_of, subject_of
 from dialects.support.documented_op import DocumentedOp
-from dialects.support.findings import is_opaque
+from dialects.support.error_list import is_opaque
 from gradc.drawing.picture import picture
 from gradc.reporting.data import NOT_COMPILED, Array, Contents, Missing
 from gradc.reporting.heat import HeatMap, NoMap, error_map, heat_map

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dialects.support.diagnostics import GradcError
-from gradc.checking.claims import CheckError
 from gradc.compiler.driver import load
 from gradc.compiler.gradient import gradient_of
 from gradc.compiler.source import Source
 from gradc.reporting.data import GradientCheck, Missing
 from gradc.reporting.request import Request
+from gradc.verification.gradient_spec import CheckError
 
 
 def gradient_check(request: Request) -> GradientCheck | Missing | None:

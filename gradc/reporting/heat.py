@@ -16,7 +16,7 @@ import numpy as np
 
 from dialects.support import layouts
 from dialects.support.diagnostics import Diagnostic, UsageError
-from gradc.base.extras import install
+from gradc.util.extras import install
 
 PERCENTILE = 99.5
 SMALLEST = 4

@@ -13,15 +13,15 @@ from typing import Any
 
 from dialects.support import shapes
 from dialects.support.diagnostics import Diagnostic, UnsupportedError, printable
-from dialects.support.spelling import option
-from gradc.base.extras import install
-from gradc.checking.errors import ULPS_OF_RESULT, ULPS_OF_TERMS
-from gradc.insight.accuracy import Row
+from dialects.support.option_names import option
+from gradc.inspection.accuracy import Row
 from gradc.reporting import drawings
 from gradc.reporting.bars import gradients
 from gradc.reporting.changes import Line, Stretch, folded
 from gradc.reporting.data import NOT_COMPILED, Contents, GradientCheck, Missing, Model, PassRecord, Run
 from gradc.terminal.numbers import number, size, time
+from gradc.util.extras import install
+from gradc.verification.errors import ULPS_OF_RESULT, ULPS_OF_TERMS
 
 PACKAGE = "gradc.reporting"
 DRAWING = "gradc.drawing"

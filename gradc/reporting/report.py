@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gradc.base import arguments
 from gradc.files.writing import StrPath, write_whole
 from gradc.reporting.data import Contents
+from gradc.util import arguments
 
 
 @dataclass(frozen=True, eq=False, repr=False)

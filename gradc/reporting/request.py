@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from gradc.base import arguments
 from gradc.compiler.gradient_request import GradientRequest
 from gradc.compiler.options import Options
 from gradc.compiler.source import Source
 from gradc.files.arrays import read_files
 from gradc.runtime.session import checked_ep
 from gradc.tuning.request import BUDGET, TuningRequest
+from gradc.util import arguments
 
 FLAGS = ("target", "opset", "strategy", "auto_pad_rule", "strict", "threads", "strict_ieee")
 """Compile options that every command takes."""

@@ -12,15 +12,15 @@ from dialects.support import entry
 from dialects.support.attributes import documented_attributes
 from dialects.support.diagnostics import GradcError
 from dialects.support.documented_op import DocumentedOp
-from gradc.checking.alike import why_not_measured
-from gradc.checking.samples import random_inputs
-from gradc.checking.verify import check_reference, in_order, reference
 from gradc.compiler.compiled import Compiled
-from gradc.insight import accuracy as accuracy
-from gradc.insight.verify_ops import verify
+from gradc.inspection import accuracy as accuracy
+from gradc.inspection.verify_ops import verify
 from gradc.reporting.data import Array, Missing, Run
 from gradc.reporting.request import Request
 from gradc.terminal.numbers import amount, size
+from gradc.verification.exact_match import why_not_measured
+from gradc.verification.samples import random_inputs
+from gradc.verification.verify import check_reference, in_order, reference
 
 MOST_OPS = 60
 MOST_FLOPS = 5 * 10**9

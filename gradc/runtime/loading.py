@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dialects.support.diagnostics import Diagnostic, GradcError, UnsupportedError
 from gradc.files import writing
 from gradc.model import saving
-from gradc.model.parts import ModelParts, parts_of
+from gradc.model.split_model import ModelParts, parts_of
 from gradc.runtime.refusals import refusals
 from gradc.runtime.values import ort_value_of
 
@@ -40,8 +40,8 @@ def load(
     """Return an InferenceSession of a model, with the values `within` as further outputs."""
     make = functools.partial(_make_session, runtime, options=options, provider=provider)
     if isinstance(model, str | os.PathLike):
-        from gradc.model.exposing import content_with
-        from gradc.model.foreign import checked_path  # imports onnx
+        from gradc.model.external_data import checked_path  # imports onnx
+        from gradc.model.intermediate_outputs import content_with
 
         path = checked_path(model)
         with refusals(f"onnxruntime cannot load {os.fspath(model)}", GradcError):
@@ -50,7 +50,7 @@ def load(
             options.add_session_config_entry(_DATA_FOLDER, str(path.parent))
             return make(content_with(path, within))
     if within:
-        from gradc.model.exposing import parts_with
+        from gradc.model.intermediate_outputs import parts_with
 
         model = parts_with(model if isinstance(model, ModelParts) else parts_of(model), within)
     with refusals("onnxruntime cannot load the model", None):

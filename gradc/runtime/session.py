@@ -19,18 +19,18 @@ from dialects.support.diagnostics import (
     sentence,
     violation,
 )
-from dialects.support.spelling import option
-from gradc.base import arguments
-from gradc.base.extras import install
+from dialects.support.option_names import option
 from gradc.files import writing
 from gradc.graph.tensors import TensorInfo, checked_inputs
-from gradc.model.parts import ModelParts
+from gradc.model.split_model import ModelParts
 from gradc.model.tensors import input_infos, output_infos
 from gradc.runtime.loading import PROVIDERS, check_started, load
 from gradc.runtime.refusals import one_line
 from gradc.runtime.values import info_of, on_cpu, ort_value, to_numpy
-from passes import kernels
-from passes.kernels.target import DEFAULT_OPSET, check_threads
+from gradc.util import arguments
+from gradc.util.extras import install
+from passes import kernel_tables
+from passes.targets.target import DEFAULT_OPSET, check_threads
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -87,7 +87,7 @@ def checked_ep(given: Any) -> Ep:
 
 def newest_opset() -> int:
     """Return the newest opset of gradc's kernel tables and the installed packages."""
-    return min(kernels.newest_opset(), released_opset())
+    return min(kernel_tables.newest_opset(), released_opset())
 
 
 @functools.cache
@@ -268,7 +268,7 @@ class Bound:
 
 def ep_of(target: str) -> Ep:
     """Return the execution provider for models of a target."""
-    return "cuda" if kernels.provider_of(target) == "cuda" else "cpu"
+    return "cuda" if kernel_tables.provider_of(target) == "cuda" else "cpu"
 
 
 def check_provider(ep: str) -> None:
@@ -339,7 +339,7 @@ def _carried_sizes(session: Any) -> RunTimeSizes | None:
     carried = session.get_modelmeta().custom_metadata_map
     if not carried:
         return None
-    from gradc.runtime.carried_graph import sizes_of
+    from gradc.runtime.embedded_graph import sizes_of
 
     return sizes_of(carried)
 

@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from dialects.support.during import during
+from dialects.support.scoped_contextvar import during
 from gradc.terminal.console import console, has_style, is_terminal, width_of
 from gradc.terminal.streams import heard_or_not
 

@@ -18,7 +18,7 @@ from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, TextIO
 
-from dialects.support.during import during
+from dialects.support.scoped_contextvar import during
 from gradc.terminal.console import console, is_terminal
 
 if TYPE_CHECKING:

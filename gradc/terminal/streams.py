@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import BinaryIO, TextIO
 
-from dialects.support.during import during
+from dialects.support.scoped_contextvar import during
 
 STDIN_NAME = "<stdin>"
 

@@ -10,13 +10,13 @@ from xdsl.ir import Operation
 
 from dialects.support import entry, shapes
 from dialects.support.interfaces import set_type
-from gradc.checking.samples import Sizes
 from gradc.graph.tensors import tensor_info
 from gradc.problems import OPS, Problem, problem_of
 from gradc.tuning.stores import AT
-from passes.emit.type_inference import infer_types
-from passes.kernels.target import Target
+from gradc.verification.samples import Sizes
+from passes.infer_types import infer_types
 from passes.strategies.choice import Candidate, candidates
+from passes.targets.target import Target
 
 GivenShapes = Mapping[str, Sequence[int]]
 

@@ -17,15 +17,15 @@ from dialects.onnx import ops as onnx
 from dialects.support import dtypes, shapes
 from dialects.support.diagnostics import violation
 from dialects.support.entry import set_names, update_function_type
-from gradc.checking.samples import check_runnable
-from gradc.checking.verify import RTOL, compare
 from gradc.model.exporter import export
 from gradc.problems import Problem
 from gradc.runtime.session import Bound, Session, ep_of
 from gradc.tuning.race import race
+from gradc.verification.samples import check_runnable
+from gradc.verification.verify import RTOL, compare
 from passes import pipelines
-from passes.kernels.target import Target
 from passes.registry import all_passes
+from passes.targets.target import Target
 
 
 def lowered(problem: Problem, strategy: str, target: Target) -> ModuleOp:

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from gradc.base.machine import Machine, this_machine
-from gradc.base.version import __version__
-from passes.kernels.target import Target
+from gradc.util.machine import Machine, this_machine
+from gradc.util.version import __version__
 from passes.strategies import by_name
+from passes.targets.target import Target
 
 
 @dataclass(frozen=True)

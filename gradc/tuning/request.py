@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dialects.support.diagnostics import Diagnostic, UsageError, sentence
-from dialects.support.spelling import option
-from gradc.base import arguments
+from dialects.support.option_names import option
 from gradc.files.writing import StrPath
 from gradc.runtime.session import check_provider, ep_of
 from gradc.tuning.cases import Case
 from gradc.tuning.records import Setting
 from gradc.tuning.stores import Cache, Store, TuningFile, load_file
 from gradc.tuning.tuner import BUDGET, Progress, Tuner, no_progress
-from passes.kernels.target import Target
+from gradc.util import arguments
+from passes.targets.target import Target
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ from typing import Any, TypeVar
 from platformdirs import user_cache_dir
 
 from dialects.support.diagnostics import Diagnostic, GradcError, violation
-from dialects.support.spelling import option
+from dialects.support.option_names import option
 from gradc.files.reading import read_bytes, unreadable
 from gradc.files.writing import StrPath, write_whole
 from gradc.tuning.records import Setting, Tuning
-from passes.kernels.target import MOST_THREADS, Target
+from passes.targets.target import MOST_THREADS, Target
 
 FOLDER_VARIABLE = "GRADC_CACHE_DIR"
 FORMAT = 1

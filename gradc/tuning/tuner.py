@@ -11,13 +11,13 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from dialects.support.diagnostics import Diagnostic, GradcError, diagnostic_at
 from dialects.support.documented_op import CHOICE
-from dialects.support.spelling import option
+from dialects.support.option_names import option
 from gradc.tuning.cases import Case, GivenShapes, cases
 from gradc.tuning.race import Clock
 from gradc.tuning.records import Tuning
 from gradc.tuning.stores import Store
-from passes.kernels.target import Target
 from passes.strategies.base import Strategy
+from passes.targets.target import Target
 
 BUDGET = 60.0
 """Default seconds of measuring for a graph."""

@@ -15,9 +15,9 @@ from dialects.onnx import ops as onnx
 from dialects.support.constants import is_known
 from dialects.support.dtypes import name_of
 from dialects.support.shapes import element_type_of, shape_of
-from passes.cost.rewrites import BLOCK
-from passes.emit.rewriting import Emitter
-from passes.kernels.target import Target
+from passes.builder.rewriting import Emitter
+from passes.onnxruntime.optimizer_model import BLOCK
+from passes.targets.target import Target
 
 
 def reads_blocks(op: ConvBackwardDataOp | ConvTransposeBackwardDataOp, target: Target) -> bool:

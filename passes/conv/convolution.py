@@ -12,10 +12,10 @@ from dialects.grad.geometry import axis_letters
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import element_type_of, shape_of
+from passes.builder.rewriting import Emitter
+from passes.builder.tensors import Size, product, reshape, size_of
 from passes.conv.blocks import to_blocks
 from passes.conv.weights import flipped
-from passes.emit.rewriting import Emitter
-from passes.emit.tensors import Size, product, reshape, size_of
 
 GradConv = ConvBackwardDataOp | ConvTransposeBackwardDataOp
 

@@ -23,10 +23,10 @@ from dialects.grad.conv import ConvBackwardDataOp
 from dialects.grad.geometry import ConvAxis
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
+from passes.builder.budget import CompileTimeCost
+from passes.builder.rewriting import Emitter
+from passes.builder.tensors import Size, product, reshape, size_of
 from passes.conv.convolution import crop
-from passes.emit.budget import CompileTimeCost
-from passes.emit.rewriting import Emitter
-from passes.emit.tensors import Size, product, reshape, size_of
 
 MOST_AXES = 2**10
 """Size of the cache of axis phases: several strategies need those of an op."""

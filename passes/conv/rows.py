@@ -27,11 +27,11 @@ from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import is_static, shape_of, static
+from passes.builder.budget import CompileTimeCost
+from passes.builder.rewriting import Emitter
+from passes.builder.tensors import added, product, reshape, size_of
 from passes.conv.blocks import to_blocks
 from passes.conv.convolution import Convolution, GradConv, convolve, crop, no_sums
-from passes.emit.budget import CompileTimeCost
-from passes.emit.rewriting import Emitter
-from passes.emit.tensors import added, product, reshape, size_of
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from dialects.grad.geometry import ConvAxis, Window
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
+from passes.builder.rewriting import Emitter
+from passes.builder.shape_math import ShapeMath
+from passes.builder.tensors import product, reshape, size_of
 from passes.conv.weight_gradients import channels_first, product_of
-from passes.emit.rewriting import Emitter
-from passes.emit.shape_math import ShapeMath
-from passes.emit.tensors import product, reshape, size_of
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ from dialects.onnx import ops as onnx
 from dialects.support import layouts, shapes
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, shape_of
-from passes.emit.rewriting import Emitter
-from passes.emit.shape_math import ShapeMath
-from passes.emit.tensors import Size, product, reshape, size_of
+from passes.builder.rewriting import Emitter
+from passes.builder.shape_math import ShapeMath
+from passes.builder.tensors import Size, product, reshape, size_of
 
 Tap = tuple[int, ...]
 

@@ -19,8 +19,8 @@ from dialects.onnx.base import FOLDED_FREELY
 from dialects.onnx.dims import TO_THE_END
 from dialects.support.constants import is_known
 from dialects.support.shapes import shape_of
-from passes.emit.rewriting import Emitter
-from passes.emit.tensors import reshape
+from passes.builder.rewriting import Emitter
+from passes.builder.tensors import reshape
 
 MOST_GATHERED = 2**16
 """Limit on the taps gathered by an index table, which must not outgrow the data; a Slice, which is slower,

@@ -11,9 +11,9 @@ from xdsl.ir import SSAValue
 from dialects.grad.geometry import ConvAxis
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
+from passes.builder.rewriting import Emitter
+from passes.builder.tensors import product, reshape, size_of
 from passes.conv.phases import Phase
-from passes.emit.rewriting import Emitter
-from passes.emit.tensors import product, reshape, size_of
 
 Taps = Sequence[tuple[int, int]]
 """Taps of one axis in ascending order, each with the padded position that it reads for position 0."""

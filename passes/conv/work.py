@@ -12,8 +12,8 @@ from passes.conv.convolution import Convolution, GradConv, convolution_of
 from passes.conv.phases import AxisPhases
 from passes.conv.windows import Taps
 from passes.cost.graph import Step
-from passes.cost.rewrites import DIRECT, blocked_kind
 from passes.cost.work import Sizes, Work
+from passes.onnxruntime.optimizer_model import DIRECT, blocked_kind
 
 
 def images(op: GradConv) -> tuple[Sizes, Sizes]:

@@ -3,7 +3,7 @@
     graph      the ops of a candidate that run, as plain data
     rewrites   the runtime's graph optimizations
     features*  features that determine the time of each kind of node
-    rates      seconds per unit of each feature, as data; `python -m gradc.upkeep.calibrate` measures them
+    rates      seconds per unit of each feature, as data; `python -m tools.calibrate` measures them
     roofline   targets without measurements
     sizes      dynamic sizes: the same ops at several sizes
 
@@ -19,14 +19,14 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from dialects.support.constants import constant_attribute
 from dialects.support.shapes import shape_of
+from passes.builder.rewriting import Emitter
 from passes.cost import rates, roofline
 from passes.cost.features import features
 from passes.cost.graph import SMALL, Graph
-from passes.cost.rewrites import rewritten
 from passes.cost.sizes import Sizes, alike, at_sizes, has_unknown
 from passes.cost.vector import LEAST, Features
-from passes.emit.rewriting import Emitter
-from passes.kernels.target import Target
+from passes.onnxruntime.optimizer_model import rewritten
+from passes.targets.target import Target
 
 __all__ = ["Write", "exceeds", "features_of", "price_ops", "price_written", "problem_key"]
 

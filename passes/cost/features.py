@@ -10,11 +10,11 @@ import math
 from collections.abc import Callable, Sequence
 
 from dialects.onnx import traits
-from passes.cost import rewrites
 from passes.cost.features_conv import average_pool, blocked, col2im, conv, conv_transpose
 from passes.cost.features_matmul import gemm_op, matmul
 from passes.cost.graph import VIEWS, Graph, Step, Tensor
 from passes.cost.vector import ALONE, Features, add, traffic
+from passes.onnxruntime import optimizer_model
 
 Rule = Callable[[Step], Features]
 
@@ -62,7 +62,7 @@ def _reorder(name: str, last: bool = False) -> Rule:
         data = step.operand(0)
         batch, channels, *_ = data.shape
         found = _block_features(name, data)
-        is_one_block = not last and batch == 1 and channels <= rewrites.BLOCK
+        is_one_block = not last and batch == 1 and channels <= optimizer_model.BLOCK
         return {ALONE + feature: count for feature, count in found.items()} if is_one_block else found
 
     return rule
@@ -70,11 +70,11 @@ def _reorder(name: str, last: bool = False) -> Rule:
 
 def _block_features(name: str, data: Tensor) -> Features:
     batch, channels, *image = data.shape
-    positions, filled = batch * math.prod(image), channels % rewrites.BLOCK
+    positions, filled = batch * math.prod(image), channels % optimizer_model.BLOCK
     if not filled:
         return traffic(name, 2 * data.bytes)
-    unused = positions * (rewrites.BLOCK - filled)
-    partial = {f"{name}.partial": float(positions * rewrites.BLOCK)}
+    unused = positions * (optimizer_model.BLOCK - filled)
+    partial = {f"{name}.partial": float(positions * optimizer_model.BLOCK)}
     return traffic(name, 2 * data.bytes + unused * data.itemsize) | partial
 
 
@@ -166,7 +166,7 @@ def _expand(step: Step) -> Features:
 def _transpose(step: Step) -> Features:
     """Count one of three loops: one axis moves outwards or inwards, or anything else. Runs of elements are
     copied, single ones if the last axis moves. Axes of size 1 count as axes."""
-    shape, perm, result = step.operand(0).shape, rewrites.perm_of(step), step.result
+    shape, perm, result = step.operand(0).shape, optimizer_model.perm_of(step), step.result
     rank = len(perm)
     long = [axis for axis in perm if shape[axis] != 1]
     if long == sorted(long):
@@ -266,15 +266,15 @@ _RULES: dict[str, Rule] = {
     "Col2Im": col2im,
     "AveragePool": average_pool,
     "MaxPool": _max_pool,
-    rewrites.DIRECT: blocked,
-    rewrites.BLOCKED: blocked,
-    rewrites.DEPTHWISE: blocked,
-    rewrites.POINTWISE: blocked,
-    rewrites.POOL: blocked,
-    rewrites.REORDER_INPUT: _reorder("ReorderInput"),
-    rewrites.REORDER_INPUT_LAST: _reorder("ReorderInputLast", last=True),
-    rewrites.REORDER_OUTPUT: _reorder("ReorderOutput"),
-    rewrites.REORDER_OUTPUT_LAST: _reorder("ReorderOutputLast", last=True),
+    optimizer_model.DIRECT: blocked,
+    optimizer_model.BLOCKED: blocked,
+    optimizer_model.DEPTHWISE: blocked,
+    optimizer_model.POINTWISE: blocked,
+    optimizer_model.POOL: blocked,
+    optimizer_model.REORDER_INPUT: _reorder("ReorderInput"),
+    optimizer_model.REORDER_INPUT_LAST: _reorder("ReorderInputLast", last=True),
+    optimizer_model.REORDER_OUTPUT: _reorder("ReorderOutput"),
+    optimizer_model.REORDER_OUTPUT_LAST: _reorder("ReorderOutputLast", last=True),
     "Cast": _plain("Cast"),
     "Slice": _slice,
     "Pad": _pad,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from passes.cost import rewrites
 from passes.cost.features_matmul import gemm
 from passes.cost.graph import Step
 from passes.cost.vector import ALONE, NEAR, Features, add, traffic
+from passes.onnxruntime import optimizer_model
 
 OUTPUTS = 6
 """Neighbouring results that a blocked kernel accumulates in registers."""
@@ -96,15 +96,17 @@ def blocked(step: Step) -> Features:
     skipped. Threads share rows of results; a single row is computed by one thread alone."""
     batch, out, height, width = step.result.shape
     rows = height
-    out = math.ceil(out / rewrites.BLOCK) * rewrites.BLOCK
-    depthwise = step.kind in (rewrites.DEPTHWISE, rewrites.POOL)
-    if step.kind == rewrites.POINTWISE and _has_unit_strides(step):
+    out = math.ceil(out / optimizer_model.BLOCK) * optimizer_model.BLOCK
+    depthwise = step.kind in (optimizer_model.DEPTHWISE, optimizer_model.POOL)
+    if step.kind == optimizer_model.POINTWISE and _has_unit_strides(step):
         height, width = 1, height * width
         down, across = Taps(1, 1, 0), Taps(width, width, 0)
     else:
-        kernel = step.ints("kernel_shape", []) if step.kind == rewrites.POOL else step.operand(1).shape[2:]
+        kernel = (
+            step.ints("kernel_shape", []) if step.kind == optimizer_model.POOL else step.operand(1).shape[2:]
+        )
         down, across = (_taps(step, axis, kernel[axis]) for axis in range(2))
-    name = {rewrites.DEPTHWISE: "Depthwise", rewrites.POOL: "Pool"}.get(step.kind, step.kind)
+    name = {optimizer_model.DEPTHWISE: "Depthwise", optimizer_model.POOL: "Pool"}.get(step.kind, step.kind)
     # a whole row of tiles, weighted by the number of rows of taps
     tiles = math.ceil(across.inner / across.per_result / OUTPUTS) * across.per_result + across.edge
     if depthwise:
@@ -112,19 +114,21 @@ def blocked(step: Step) -> Features:
             f"{name}.taps": float(batch * out * down.all * across.all),
             f"{name}.tiles": float(batch * out * down.all * tiles),
             f"{name}.results": float(batch * out * height * width),
-            f"{name}.calls": batch * height * out / rewrites.BLOCK,
+            f"{name}.calls": batch * height * out / optimizer_model.BLOCK,
         }
     per_group = step.operand(1).shape[1]
-    if step.kind != rewrites.DIRECT:
-        per_group = math.ceil(per_group / rewrites.BLOCK) * rewrites.BLOCK
+    if step.kind != optimizer_model.DIRECT:
+        per_group = math.ceil(per_group / optimizer_model.BLOCK) * optimizer_model.BLOCK
     groups = step.int("group", 1)
     sets = groups * math.ceil(out / groups / FILTERS)
-    passes = math.ceil(per_group / (DEEP if step.kind == rewrites.POINTWISE else rewrites.BLOCK))
+    passes = math.ceil(
+        per_group / (DEEP if step.kind == optimizer_model.POINTWISE else optimizer_model.BLOCK)
+    )
     if batch * sets * rows == 1:
         name = ALONE + name
     return {
         f"{name}.flops": float(batch * out * per_group * down.all * across.all),
-        f"{name}.sets": float(batch * sets * rewrites.BLOCK * per_group * down.all * across.all),
+        f"{name}.sets": float(batch * sets * optimizer_model.BLOCK * per_group * down.all * across.all),
         f"{name}.tiles": float(batch * out * per_group * down.all * tiles),
         f"{name}.rows": float(batch * out * per_group * down.all * across.per_result),
         f"{name}.sums": float(batch * height * width * out * passes),

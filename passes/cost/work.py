@@ -18,9 +18,9 @@ from dialects.support import shapes
 from passes.cost import rates, roofline
 from passes.cost.features import features
 from passes.cost.graph import Graph, Step, Tensor, tensor
-from passes.cost.rewrites import REORDER_INPUT, REORDER_OUTPUT, blocked_kind
 from passes.cost.vector import LEAST
-from passes.kernels.target import Target
+from passes.onnxruntime.optimizer_model import REORDER_INPUT, REORDER_OUTPUT, blocked_kind
+from passes.targets.target import Target
 
 Sizes = tuple[int, ...]
 

@@ -15,9 +15,9 @@ from xdsl.ir import Operation, SSAValue
 from dialects.grad.layout import LayoutOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import has_rank, shape_of
-from passes.emit.captured import uses_by
-from passes.emit.operands import set_operand
-from passes.emit.rewriting import Emitter
+from passes.builder.captured_values import uses_by
+from passes.builder.operands import set_operand
+from passes.builder.rewriting import Emitter
 from passes.layout.orders import (
     Order,
     compose,
@@ -29,7 +29,7 @@ from passes.layout.orders import (
     orders_of,
     transposable_operands,
 )
-from passes.layout.runtime_fusions import fused_ops
+from passes.onnxruntime.fusions import fused_ops
 
 Choice = dict[Operation, Order]
 """Order of each op of free layout."""

@@ -23,8 +23,8 @@ from dialects.support import layouts
 from dialects.support.attributes import INTS
 from dialects.support.constants import constant_value
 from dialects.support.shapes import element_type_of, has_rank, shape_of, tensor_type
-from passes.emit.rewriting import Emitter
-from passes.emit.shape_math import ShapeMath
+from passes.builder.rewriting import Emitter
+from passes.builder.shape_math import ShapeMath
 
 Order = tuple[int, ...]
 OpT = TypeVar("OpT", bound=Operation)

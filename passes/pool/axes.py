@@ -18,9 +18,9 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.geometry import Window
 from dialects.onnx import ops as onnx
-from passes.emit.expressions import Expr, Operators
-from passes.emit.shape_math import ShapeMath
-from passes.emit.tensors import Size, reshape, size_of
+from passes.builder.shape_math import ShapeMath
+from passes.builder.tensors import Size, reshape, size_of
+from passes.builder.values import Expr, Operators
 
 
 @dataclass(frozen=True)

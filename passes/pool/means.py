@@ -7,7 +7,7 @@ import math
 from dialects.grad.avg_pool import AvgPoolBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.dims import TO_THE_END
-from passes.emit.expressions import Expr, Operators
+from passes.builder.values import Expr, Operators
 
 
 def shares(op: AvgPoolBackwardOp, e: Operators) -> Expr:

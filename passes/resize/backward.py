@@ -14,8 +14,8 @@ from dialects.grad.sampling import AxisSampling, ResizeRule
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import Dim, element_type_of, shape_of
-from passes.emit.rewriting import Emitter
-from passes.emit.shape_math import ShapeMath
+from passes.builder.rewriting import Emitter
+from passes.builder.shape_math import ShapeMath
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
+from passes.builder.rewriting import Emitter
+from passes.builder.tensors import Size, reshape, size_of
 from passes.cost.work import Sizes, Work
-from passes.emit.rewriting import Emitter
-from passes.emit.tensors import Size, reshape, size_of
 
 FOLDS_NEED = (onnx.AddOp, onnx.ConcatOp, onnx.GatherOp, onnx.SplitOp)
 

@@ -23,8 +23,8 @@ from xdsl.ir import Attribute, SSAValue
 
 from dialects.grad.resize import ResizeBackwardDynamicOp
 from dialects.onnx import ops as onnx
-from passes.emit.rewriting import Emitter
-from passes.emit.shape_math import ShapeMath
+from passes.builder.rewriting import Emitter
+from passes.builder.shape_math import ShapeMath
 
 NARROW_STEP = 1 << 14
 """Largest number in a step for which the arithmetic of axes of as many positions fits in 31 bits."""

@@ -16,17 +16,17 @@ from xdsl.ir import Block, SSAValue
 
 from dialects.cann.resize import ResizeBilinearV2GradOp, UpsampleBilinear2dBackwardOp
 from dialects.grad.geometry import Window, axis_letters
-from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp
-from dialects.onednn.convolution import ConvolutionBackwardDataOp
-from dialects.onednn.interpolate import InterpolateBackwardOp
+from dialects.onednn.conv_backward_data import ConvolutionBackwardDataOp
+from dialects.onednn.conv_transpose_backward_data import ConvTransposeBackwardDataOp
+from dialects.onednn.interpolate_backward import InterpolateBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.attributes import documented_attributes
-from dialects.support.demands import UNBOUNDED, collected
 from dialects.support.diagnostics import UnsupportedError, error_at
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.shapes import Shape, element_type_of, shape_of, tensor_type
-from passes.emit.shape_math import ShapeMath
+from dialects.support.size_guards import UNBOUNDED, collected
+from passes.builder.shape_math import ShapeMath
 from passes.size_checks.expressions import Expressions, NoSuchSize
 from passes.size_checks.rows import Row, Size, elements, equal, positive, row, vector_of
 

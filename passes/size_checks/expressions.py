@@ -6,12 +6,12 @@ from functools import reduce
 
 from xdsl.ir import SSAValue
 
-from dialects.geometry.bounds import is_at_least
-from dialects.geometry.forms import Atom, Extreme, Form, Monomial, Quotient, Size, constant_of, name
 from dialects.onnx import ops as onnx
-from dialects.support.demands import Demand
+from dialects.shapes.bounds import is_at_least
+from dialects.shapes.forms import Atom, Extreme, Form, Monomial, Quotient, Size, constant_of, name
 from dialects.support.shapes import Dim, shape_of
-from passes.emit.shape_math import ShapeMath
+from dialects.support.size_guards import Demand
+from passes.builder.shape_math import ShapeMath
 from passes.size_checks import rows
 from passes.size_checks.rows import Element, Row
 

@@ -14,9 +14,9 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from dialects.onnx import ops as onnx
-from dialects.support.demands import UNBOUNDED
 from dialects.support.shapes import shape_of
-from passes.emit.shape_math import ShapeMath
+from dialects.support.size_guards import UNBOUNDED
+from passes.builder.shape_math import ShapeMath
 
 
 @dataclass(frozen=True)

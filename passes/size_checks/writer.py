@@ -25,16 +25,16 @@ from dialects.support.documented_op import DocumentedOp
 from dialects.support.entry import entry_function, input_names
 from dialects.support.interfaces import inferred_types, set_type
 from dialects.support.shapes import Shape, element_type_of, is_static, named, shape_of, with_sizes
-from passes.emit.operands import set_operand
-from passes.emit.rewriting import Emitter
-from passes.emit.shape_math import ShapeMath
-from passes.emit.type_inference import infer_types
-from passes.kernels import narrow_integers
-from passes.kernels.target import Target
+from passes.builder.operands import set_operand
+from passes.builder.rewriting import Emitter
+from passes.builder.shape_math import ShapeMath
+from passes.infer_types import infer_types
+from passes.kernel_tables import narrow_integers
 from passes.legalize_onnx import check
 from passes.size_checks.conditions import CONDITIONS, demanded, is_vector_of_sizes
 from passes.size_checks.expressions import Expressions
 from passes.size_checks.rows import Row, Size, elements, equal, guard, positive
+from passes.targets.target import Target
 
 NOT_TOLD = "a size that is no expression of the input sizes"
 

@@ -1,4 +1,4 @@
-"""The strategies, one per file. `passes/__init__.py` lists them."""
+"""Strategies, one lowering per file. `passes/__init__.py` lists them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import passes
 from passes.strategies.base import Strategy
 
 STRATEGIES: tuple[type[Strategy], ...] = tuple(
-    passes.class_of(__name__, name, Strategy) for name in passes.STRATEGY_NAMES
+    passes.class_of(f"{__name__}.{package}", name, Strategy)
+    for package, names in passes.STRATEGIES_BY_PACKAGE.items()
+    for name in names
 )
 
 
@@ -21,7 +23,7 @@ def by_name() -> dict[str, Strategy]:
 
 @cache
 def written_ops() -> tuple[type[Operation], ...]:
-    """Return the ops that any strategy can lower."""
+    """Return the canonical ops that any strategy lowers."""
     return tuple(dict.fromkeys(op for strategy in by_name().values() for op in strategy.ops))
 
 

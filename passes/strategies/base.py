@@ -26,16 +26,16 @@ from dialects.support.diagnostics import GradcError
 from dialects.support.documented_op import STRATEGY
 from dialects.support.dtypes import name_of
 from dialects.support.memo import the_same
+from dialects.support.option_names import option
 from dialects.support.shapes import compatible, element_type_of, shape_of, show
-from dialects.support.spelling import option
+from passes.builder import budget
+from passes.builder.budget import CompileTimeCost
+from passes.builder.rewrite_cache import templates, write_templated
+from passes.builder.rewriting import Emitter, replace, rewrite
+from passes.builder.tensors import context_of
 from passes.cost.work import Work, static_sizes
-from passes.emit import budget
-from passes.emit.budget import CompileTimeCost
-from passes.emit.rewriting import Emitter, replace, rewrite
-from passes.emit.templates import templates, write_templated
-from passes.emit.tensors import context_of
-from passes.kernels.target import Target, TargetPass
 from passes.layout.orders import Order, inverse, layout_variant
+from passes.targets.target import Target, TargetPass
 
 _written = templates()
 

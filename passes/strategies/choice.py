@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.opsets import OLDEST
-from dialects.support import limits, spelling
+from dialects.support import limits, option_names
 from dialects.support.constants import constant_attribute
 from dialects.support.diagnostics import (
     Diagnostic,
@@ -24,15 +24,15 @@ from dialects.support.diagnostics import (
 from dialects.support.documented_op import CHOICE
 from dialects.support.limits import Limits
 from dialects.support.memo import Memo, the_same
-from dialects.support.spelling import advice, option
-from dialects.support.state import call_state
+from dialects.support.op_cache_key import call_state
+from dialects.support.option_names import advice, option
+from passes.builder.rewriting import Emitter
 from passes.cost import exceeds, price_written, problem_key
 from passes.cost.graph import Constants, live
 from passes.cost.sizes import TYPICAL, Sizes, alike, has_unknown, problem_at
-from passes.emit.rewriting import Emitter
-from passes.kernels.target import Target
 from passes.strategies import by_name, strategies_of
 from passes.strategies.base import Strategy, written
+from passes.targets.target import Target
 
 AUTO = "auto"
 
@@ -54,7 +54,7 @@ SHARED_LAYOUT = 1.4
 which they share or need anyway. Of 1.15, 1.4 and 2.0, on gradients of eleven models, 1.4 was as fast as the
 fastest but for noise: up to 12 % faster than none, with up to 15 % fewer nodes."""
 
-PricingContext = tuple[Limits, spelling.Place]
+PricingContext = tuple[Limits, option_names.Place]
 """Inputs of refusals and their wording, besides the problem."""
 
 AtSizes = tuple[float, ...]
@@ -229,7 +229,7 @@ def find_strategy(name: str) -> Strategy | None:
 
 
 def _pricing_context() -> PricingContext:
-    return limits.current(), spelling.current()
+    return limits.current(), option_names.current()
 
 
 def candidates(op: Operation, target: Target) -> list[Candidate]:

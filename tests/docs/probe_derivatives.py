@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from support.derivative_probes import ops, probe
 
-from gradc.upkeep.documents.derivatives import PROBES
+from tools.documents.derivatives import PROBES
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")

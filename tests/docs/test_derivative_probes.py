@@ -7,8 +7,8 @@ import json
 import pytest
 from support.derivative_probes import ops, probe
 
-from gradc.upkeep.documents import derivatives
-from passes.vjp.table import BODIES, REGION_RULES, RULES
+from passes.autodiff.table import BODIES, REGION_RULES, RULES
+from tools.documents import derivatives
 
 KNOWN = json.loads(derivatives.PROBES.read_text(encoding="utf-8"))
 

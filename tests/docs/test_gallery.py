@@ -12,7 +12,7 @@ pytest.importorskip("sybil", reason="pip install -e '.[dev]' brings sybil")
 
 from support.pages import ROOT
 
-from gradc.insight.explain import WHY
+from gradc.inspection.explain import WHY
 from passes import STRATEGY_NAMES
 
 HEADING = "## The chosen strategies\n"

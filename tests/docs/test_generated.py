@@ -12,13 +12,13 @@ from dialects.onednn import ROW_KINDS
 from dialects.support.diagnostics import violation
 from gradc.bench.plot import fingerprint
 from gradc.problems import OPS
-from gradc.upkeep import support_table
-from gradc.upkeep.documents import __main__ as documents
-from gradc.upkeep.documents import op_page, plots, prose, speed, strategies
-from gradc.upkeep.documents.pages import pages
-from gradc.upkeep.documents.speed import Race
-from gradc.upkeep.generated import Part
 from passes.strategies import by_name
+from tools import support_table
+from tools.documents import __main__ as documents
+from tools.documents import op_page, plots, prose, speed, strategies
+from tools.documents.pages import pages
+from tools.documents.speed import Race
+from tools.generated import Part
 
 ROOT = Path(__file__).resolve().parents[2]
 CLASS_KINDS = [kind for kind in source_kinds() if kind not in ROW_KINDS]
@@ -67,7 +67,7 @@ class TestPages:
 class TestSupportTable:
     def test_every_op_has_a_probe(self):
         missing = [kind for kind in CLASS_KINDS if kind not in support_table.PROBES]
-        assert not missing, f"owed: {', '.join(missing)} in PROBES of gradc/upkeep/support_table.py"
+        assert not missing, f"owed: {', '.join(missing)} in PROBES of tools/support_table.py"
 
     def test_a_cell_is_what_compiling_says(self, monkeypatch):
         monkeypatch.setattr(support_table, "compiles", lambda *args: args[3] is False)
@@ -172,7 +172,7 @@ class TestSpeed:
     @pytest.mark.parametrize("kind", measurable())
     def test_pictures_are_of_the_numbers(self, kind):
         races = speed.races(speed.report(speed.STRATEGIES)).get(kind, ())
-        assert races, f"owed: problems of {kind} in docs/speed/ops.txt, then gradc.upkeep.documents.plots"
+        assert races, f"owed: problems of {kind} in docs/speed/ops.txt, then tools.documents.plots"
         picture = (ROOT / f"docs/speed/{kind}.svg").read_text(encoding="utf-8")
         assert plots.fingerprint(races) in picture
         assert all(name in picture for name in plots.names_of(races))

@@ -10,8 +10,8 @@ import onnx
 import pytest
 
 import gradc
-from gradc.checking import empty_batches
 from gradc.compiler import gradient
+from gradc.verification import empty_batches
 
 HEAD = '<ir_version: 10, opset_import: ["": 21]>'
 DENSE = "g (float[N, 4] x) => (float[N, 3] y) { m = MatMul (x, w) a = Add (m, b) y = Tanh (a) }"

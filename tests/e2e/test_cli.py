@@ -278,7 +278,7 @@ class TestEmitMlir:
         assert (result.code, result.out) == (0, "")
         compiled, again = gradc.compile(document), gradc.compile(text)
         assert (again.inputs, again.outputs) == (compiled.inputs, compiled.outputs)
-        fed = gradc.checking.samples.random_inputs(compiled.source, 0)
+        fed = gradc.verification.samples.random_inputs(compiled.source, 0)
         want, got = compiled.run(fed), again.run(fed)
         for name, array in want.items():
             np.testing.assert_allclose(got[name], array, atol=1e-5)

@@ -214,11 +214,11 @@ def _sum_of_inverse(x: np.ndarray) -> np.ndarray:
 def test_every_op_that_onnxruntime_has_on_a_cpu_has_a_gradient_or_a_reason():
     from onnxruntime.capi import onnxruntime_pybind11_state as native
 
-    from passes.foreign.table import titles
-    from passes.vjp.reach import listed
-    from passes.vjp.rules import contributed
+    from passes.autodiff.activity import non_differentiable
+    from passes.autodiff.rules import contributed
+    from passes.decompositions.contrib.table import titles
 
-    known = {*titles(), *contributed.RULES, *contributed.REFUSED, *listed.OF_OTHER_DOMAINS}
+    known = {*titles(), *contributed.RULES, *contributed.REFUSED, *non_differentiable.OF_OTHER_DOMAINS}
     kernels = {
         (one.domain, one.op_name)
         for one in native.get_all_opkernel_def()

@@ -13,13 +13,13 @@ from dialects.support.entry import entry_function, input_names
 from dialects.support.shapes import shape_of
 from gradc.compiler.driver import compile_module
 from gradc.compiler.options import Options
-from gradc.importers.mlir_text import import_mlir
+from gradc.importers.mlir.parser import import_mlir
 from gradc.model.exporter import export
 from gradc.problems import parse_problem
 from gradc.problems.base import Problem
 from gradc.runtime.session import Session
 from passes import pipelines
-from passes.kernels.target import Target
+from passes.targets.target import Target
 
 pytest.importorskip("onnxruntime")
 

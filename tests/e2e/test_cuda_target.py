@@ -21,13 +21,13 @@ from dialects.evaluate import evaluate
 from dialects.support.diagnostics import UnsupportedError
 from dialects.support.dtypes import by_name
 from dialects.support.entry import entry_function, input_names
-from gradc.importers.mlir_text import import_mlir
+from gradc.importers.mlir.parser import import_mlir
 from gradc.model.exporter import export
 from gradc.runtime.session import Session
 from passes import pipelines
-from passes.kernels.target import Target
+from passes.targets.target import Target
 
-KERNELS = json.loads((files("passes.kernels") / "cuda.json").read_text())["kernels"]
+KERNELS = json.loads((files("passes.kernel_tables") / "cuda.json").read_text())["kernels"]
 WORDS = {"float": "f32", "float16": "f16", "bfloat16": "bf16", "double": "f64", "int64": "s64"}
 WORDS |= {"int32": "s32", "bool": "boolean", "uint8": "u8"}
 

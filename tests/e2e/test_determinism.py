@@ -17,13 +17,13 @@ from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Block
 
 import gradc
-from gradc.checking.errors import ULPS_OF_TERMS, errors
 from gradc.compiler.driver import compile_module, load
 from gradc.compiler.options import Options
 from gradc.graph.printing import whole
-from gradc.upkeep.accuracy.cases import Bound, cases
+from gradc.verification.errors import ULPS_OF_TERMS, errors
 from passes.assign_layout import Prices
-from passes.kernels.target import Target
+from passes.targets.target import Target
+from tools.accuracy.cases import Bound, cases
 
 pytest.importorskip("onnxruntime")
 

@@ -24,11 +24,11 @@ from support.pipeline import apply
 from dialects.evaluate import evaluate
 from dialects.onednn import ROW_KINDS
 from dialects.support.entry import entry_function, input_names, output_names
-from gradc.importers.onednn_json import import_json
+from gradc.importers.onednn.reader import import_json
 from gradc.model.exporter import export
 from gradc.runtime.session import Session
 from passes import pipelines
-from passes.kernels.target import Target
+from passes.targets.target import Target
 
 SHARED = Path(os.environ.get("GRADC_SHARED") or Path(__file__).resolve().parents[3] / "shared")
 CASES = SHARED / "cases" / "onednn"

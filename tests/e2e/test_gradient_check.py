@@ -13,8 +13,8 @@ from support.cli import run_gradc
 import gradc
 from dialects.onnx import ops as onnx_ops
 from dialects.support.diagnostics import UsageError
-from passes.emit.expressions import Expr
-from passes.vjp.table import RULES
+from passes.autodiff.table import RULES
+from passes.builder.values import Expr
 
 HEAD = '<ir_version: 8, opset_import: ["": 17, "com.example": 1]>'
 RNG = np.random.default_rng(0)
@@ -99,11 +99,11 @@ def test_an_op_that_onnx_has_no_f64_form_of_is_blamed(op: str, node: str):
 
 def test_the_command_line_ends_with_1_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     from gradc.cli.main import main
-    from passes.vjp import walk
+    from passes.autodiff import vjp
 
     source, output = tmp_path / "m.onnx", tmp_path / "g.onnx"
     onnx.save(network(), source)
-    monkeypatch.setattr(walk, "RULES", {**walk.RULES, "Tanh": wrong_tanh})
+    monkeypatch.setattr(vjp, "RULES", {**vjp.RULES, "Tanh": wrong_tanh})
     asked = ["grad", str(source), "--reduce", "mean", "-q", "-o", str(output)]
     with pytest.raises(SystemExit) as ended:
         main(asked)
@@ -116,7 +116,7 @@ def test_the_command_line_ends_with_1_and_writes_nothing(tmp_path: Path, monkeyp
 
 
 def test_a_sum_that_is_wrong_is_no_op_s_fault(monkeypatch: pytest.MonkeyPatch):
-    from passes.vjp.walk import Walk
+    from passes.autodiff.vjp import Walk
 
     total = Walk._total
 
@@ -207,7 +207,7 @@ def test_a_limit_of_time():
 
 
 def test_single_ops_are_proved_where_the_whole_takes_too_long(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("gradc.checking.prove.seconds_of", lambda plan: 1e9)
+    monkeypatch.setattr("gradc.verification.prove.seconds_of", lambda plan: 1e9)
     found = gradc.grad(network(), **ASKED)
     assert found.proof is not None
     assert str(found.proof).startswith("proved: 7 of 7 ops, worst")

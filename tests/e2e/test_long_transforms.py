@@ -8,8 +8,8 @@ import onnx.parser
 import pytest
 
 import gradc
-from gradc.checking.transforms import PER_POINT, lost_in_transforms
 from gradc.compiler.driver import load
+from gradc.verification.transforms import PER_POINT, lost_in_transforms
 
 
 def spectrum(attributes: str = "", length: str = "", axis: str = "") -> onnx.ModelProto:

@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 import gradc
-from gradc.checking.proof import Proof
+from gradc.verification.proof import Proof
 
 HEAD = '<ir_version: 10, opset_import: ["": {opset}]>'
 

@@ -15,9 +15,9 @@ from support.problems import Problem
 
 from gradc.compiler.driver import compile_module
 from gradc.compiler.options import Options
-from gradc.importers.mlir_text import import_mlir
+from gradc.importers.mlir.parser import import_mlir
 from gradc.runtime.session import newest_opset
-from passes.kernels.target import Target
+from passes.targets.target import Target
 
 pytest.importorskip("onnxruntime")
 

@@ -1,6 +1,6 @@
 """What the prices and forms take for granted of onnxruntime's own rewrites, on the runtime that is installed.
 
-The rules are those of passes.cost.rewrites: here onnxruntime writes down what it makes of a model.
+The rules are those of passes.onnxruntime.optimizer_model. Here onnxruntime writes down its optimized graph.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import gradc
 from gradc.bench.truth import truth
 from gradc.compiler.driver import compile_module
 from gradc.compiler.options import Options
-from gradc.importers.mlir_text import import_mlir
+from gradc.importers.mlir.parser import import_mlir
 from gradc.problems import parse_problem
 
 onnxruntime = pytest.importorskip("onnxruntime")

@@ -13,7 +13,7 @@ import gradc
 from dialects.onnx.base import OnnxOp
 from dialects.support.diagnostics import UnsupportedError
 from gradc.importers.onnx import import_onnx
-from passes.kernels.portable_forms import portable_form
+from passes.decompositions.portable.table import portable_form
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)

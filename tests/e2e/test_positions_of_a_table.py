@@ -8,9 +8,9 @@ import pytest
 from onnx import numpy_helper
 
 import gradc
-from dialects.geometry import sizes
-from dialects.geometry.forms import name
 from dialects.onnx.dims import broadcast_dims, is_cut_to
+from dialects.shapes import sizes
+from dialects.shapes.forms import name
 
 T, N = name("t"), name("n")
 

@@ -14,7 +14,7 @@ from gradc.problems import parse_problem
 from gradc.problems.base import Problem
 from gradc.runtime.session import Session, newest_opset
 from passes import pipelines
-from passes.kernels.target import Target
+from passes.targets.target import Target
 
 pytest.importorskip("onnxruntime")
 

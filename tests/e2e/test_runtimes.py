@@ -25,8 +25,8 @@ from support.runtimes.tract_cpu import TractCpu
 
 import gradc
 from dialects.evaluate import evaluate
-from passes.kernels.target import Target
 from passes.strategies import STRATEGIES
+from passes.targets.target import Target
 
 RUNNERS: tuple[Runner, ...] = (OnnxruntimeCpu(), OpenvinoCpu(), OnnxruntimeWeb())
 ISOLATED = (Isolated(OpenvinoCpu()), OnnxruntimeWeb(), Isolated(TractCpu()))

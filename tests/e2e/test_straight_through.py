@@ -15,8 +15,8 @@ from support.cli import run_gradc
 
 import gradc
 from dialects.support.diagnostics import UnsupportedError
-from gradc.checking.claims import CheckError
-from passes.vjp.rules import quantize
+from gradc.verification.gradient_spec import CheckError
+from passes.autodiff.rules import quantize
 
 SHAPE = (2, 6, 5)
 RNG = np.random.default_rng(0)

@@ -16,7 +16,7 @@ import pytest
 from support.forkserver import Ended, ForkServer, Surroundings
 
 import gradc
-from gradc.faults.recipes import Recipe
+from gradc.crash_reports.recipes import Recipe
 
 GRAPH = """func.func @main(%dy: tensor<1x2x4xf32>, %w: tensor<2x3x3xf32>) -> tensor<1x3x6xf32> {
   %dx = onednn.convolution_backward_data %dy, %w {

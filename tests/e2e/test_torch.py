@@ -15,7 +15,7 @@ from support.problems import Node, Problem
 
 from dialects.evaluate import evaluate
 from dialects.support import dtypes
-from passes.kernels.target import Target
+from passes.targets.target import Target
 
 torch: Any = pytest.importorskip("torch")
 

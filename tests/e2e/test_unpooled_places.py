@@ -43,5 +43,5 @@ def test_the_places_are_those_of_the_kernel_that_runs(
 
 def test_numbers_beyond_those_of_f32(monkeypatch: pytest.MonkeyPatch):
     """In two digits, here already of small tensors."""
-    monkeypatch.setattr("passes.vjp.rules.pool._DIGIT", 3)
+    monkeypatch.setattr("passes.autodiff.rules.pool._DIGIT", 3)
     test_the_places_are_those_of_the_kernel_that_runs((2, 3, 2, 2), (2, 3, 5, 5), "{},{},{},{}")

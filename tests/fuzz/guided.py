@@ -21,7 +21,7 @@ INSTRUMENTED = (
     "gradc.graph.constants",
     "gradc.files.writing",
     "gradc.importers",
-    "gradc.insight.inspection",
+    "gradc.inspection.inspection",
     "gradc.problems",
     "gradc.tuning",
 )

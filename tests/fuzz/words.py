@@ -6,8 +6,8 @@ from functools import cache
 
 from dialects import DIALECTS, source_ops
 from dialects.support.attributes import documented_attributes
-from gradc.importers.onednn_document import WORDS
-from gradc.importers.onednn_kinds import PUBLIC_KINDS
+from gradc.importers.onednn.document import WORDS
+from gradc.importers.onednn.op_kinds import PUBLIC_KINDS
 from passes.strategies import by_name
 
 INTEGERS = (

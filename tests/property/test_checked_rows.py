@@ -15,7 +15,7 @@ from support.contradictions import refusal
 from support.row_problems import RowProblem, draw, slots
 
 import gradc
-from dialects.onednn.row_classes import KINDS
+from dialects.onednn.spec_classes import KINDS
 from gradc.runtime.session import Session
 
 pytest.importorskip("onnxruntime")

@@ -15,9 +15,9 @@ from dialects.support.diagnostics import GradcError
 from gradc.problems import OPS, parse_problem
 from passes.cost import exceeds, price_written
 from passes.cost.sizes import alike, has_unknown
-from passes.kernels.target import Target
 from passes.strategies import choice
 from passes.strategies.choice import Ranking, least_prices
+from passes.targets.target import Target
 
 SPEED = Path(__file__).parents[2] / "docs" / "speed" / "ops.txt"
 

@@ -17,21 +17,28 @@ from xdsl.dialects.builtin import ModuleOp
 
 from dialects.evaluate import evaluate
 from dialects.onnx.ops import op_names
-from gradc.checking.evaluation import evaluated_at
-from passes.vjp.control import sequences
-from passes.vjp.reach import listed
-from passes.vjp.table import BODIES, REGION_RULES, RULES
+from gradc.verification.evaluation import evaluated_at
+from passes.autodiff.activity import non_differentiable
+from passes.autodiff.control_flow import sequences
+from passes.autodiff.table import BODIES, REGION_RULES, RULES
 
 
 def test_every_op_has_a_rule_or_a_reason():
     """An op that is owed leaves the list as soon as it has a rule."""
-    lists = (RULES, BODIES, REGION_RULES, listed.REASONS, listed.REFUSED, listed.OWED)
+    lists = (
+        RULES,
+        BODIES,
+        REGION_RULES,
+        non_differentiable.REASONS,
+        non_differentiable.REFUSED,
+        non_differentiable.OWED,
+    )
     known = {name for one in lists for name in one}
     for name in sorted(set(op_names()) - known):
         pytest.fail(f"owed: rule for {name}")
     assert known == set(op_names())
     twice = [name for name in op_names() if sum(name in one for one in lists) > 1]
-    assert not twice, f"{twice} stand in two lists of passes/vjp"
+    assert not twice, f"{twice} stand in two lists of passes/autodiff"
 
 
 def test_every_rule_has_a_problem():

@@ -20,8 +20,8 @@ from dialects.grad.max_pool import max_pool_backward
 from dialects.grad.resize import resize_backward, resize_backward_dynamic
 from dialects.grad.sampling import AxisSampling
 from dialects.support import layouts
-from passes.emit.expressions import Expr
-from passes.vjp.table import GRADIENT_RULES
+from passes.autodiff.table import GRADIENT_RULES
+from passes.builder.values import Expr
 
 AXES = conv_axes((3, 2), (2, 1), (1, 2), (1, 0), (0, 1))
 GROUPS = 2

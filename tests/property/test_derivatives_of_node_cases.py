@@ -18,9 +18,9 @@ from dialects.support.diagnostics import GradcError, UnsupportedError
 from dialects.support.dtypes import of_numpy
 from dialects.support.entry import set_names, update_function_type
 from dialects.support.shapes import element_type_of, tensor_type
+from passes.autodiff.activity.non_differentiable import REASONS
+from passes.builder.values import Operators
 from passes.differentiate import Request, differentiate
-from passes.emit.expressions import Operators
-from passes.vjp.reach.listed import REASONS
 
 STEP, MOST = 1e-5, 20_000
 REFUSED = {

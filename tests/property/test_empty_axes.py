@@ -9,7 +9,7 @@ import pytest
 
 import gradc
 from dialects.evaluate import evaluate
-from gradc.importers.mlir_text import import_mlir
+from gradc.importers.mlir.parser import import_mlir
 
 TEXT = """func.func @main(%dy: DATA, %x: SIZES, %n: SIZES, %d: SIZES) -> DATA {
   %dx = grad.resize_backward_dynamic %dy, %x, %n, %d {axes = AXES, interpolation = "linear",

@@ -19,7 +19,7 @@ from dialects.support.entry import set_names, update_function_type
 from dialects.support.shapes import Dim, tensor_type
 from gradc.model.exporter import export
 from gradc.runtime.session import Session
-from passes.kernels.expansions import EXPANSIONS
+from passes.decompositions.missing_kernels.table import EXPANSIONS
 
 EXPAND = "expand-ops{target=cuda opset=20}"
 

@@ -19,7 +19,7 @@ from dialects.evaluate import evaluate
 from dialects.onnx.ops import CastOp
 from dialects.support.dtypes import HALVES, by_name, name_of
 from passes import pipelines
-from passes.kernels.target import Target
+from passes.targets.target import Target
 
 HALF = ("f16", "bf16")
 

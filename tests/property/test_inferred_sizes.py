@@ -19,13 +19,13 @@ from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
-from dialects.geometry.forms import name
 from dialects.onnx import ops as onnx
+from dialects.shapes.forms import name
 from dialects.support.diagnostics import GradcError
 from dialects.support.shapes import Shape, shape_of, tensor_type, with_sizes
 from gradc.graph.run_time_sizes import specialised
 from gradc.model.exporter import export
-from passes.emit.rewriting import Emitter
+from passes.builder.rewriting import Emitter
 
 runtime = pytest.importorskip("onnxruntime")
 FAILURES = tuple(

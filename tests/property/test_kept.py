@@ -16,10 +16,10 @@ from xdsl.ir import Operation, SSAValue
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.entry import entry_function, input_names
+from passes.autodiff.residuals import KEPT
+from passes.autodiff.table import BODIES, RULES
+from passes.builder.rewriting import simplify
 from passes.differentiate import Request, differentiate
-from passes.emit.rewriting import simplify
-from passes.vjp.kept import KEPT
-from passes.vjp.table import BODIES, RULES
 
 SIZES = (onnx.ShapeOp, onnx.SizeOp)
 

@@ -11,9 +11,9 @@ from support.vjp_problems import P, Problem, module_of
 
 import gradc
 from dialects.evaluate import evaluate
+from passes.autodiff.conventions import FORMS_REFUSED, KINKS, KNOWN
+from passes.autodiff.table import BODIES, REGION_RULES, RULES
 from passes.differentiate import Request, differentiate
-from passes.vjp.conventions import FORMS_REFUSED, KINKS, KNOWN
-from passes.vjp.table import BODIES, REGION_RULES, RULES
 
 NUMBER = np.float64
 

@@ -21,8 +21,8 @@ import gradc
 from dialects.evaluate import evaluate
 from dialects.grad.conv import ConvBackwardDataOp, GradConvOp, TakeWindowOp
 from dialects.grad.resize import ResizeBackwardDynamicOp, ResizeBackwardOp
-from dialects.onednn.convolution import ConvolutionBackwardDataOp
-from dialects.onednn.interpolate import InterpolateBackwardOp
+from dialects.onednn.conv_backward_data import ConvolutionBackwardDataOp
+from dialects.onednn.interpolate_backward import InterpolateBackwardOp
 from dialects.onnx.ops import AddOp, CastOp, ConstantOp, ConvOp, TransposeOp
 from dialects.support.constants import constant_value
 from dialects.support.documented_op import CHOICE
@@ -31,13 +31,13 @@ from dialects.support.shapes import element_type_of, shape_of
 from gradc.importers import import_file
 from passes import assign_layout, pipelines
 from passes.assign_layout import ALIKE, INNER, INNER_SECONDS, AssignLayoutPass, Assignment, Price, Prices
-from passes.emit.rewriting import refresh_function_types, simplify
-from passes.kernels.target import Target
+from passes.builder.rewriting import refresh_function_types, simplify
 from passes.layout import elimination
 from passes.layout.order_graph import OrderGraph
 from passes.layout.orders import identity, orders_of
 from passes.strategies import by_name
 from passes.strategies.choice import Candidate
+from passes.targets.target import Target
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 ALL = (*KINDS, *CANONICAL)

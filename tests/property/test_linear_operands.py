@@ -18,10 +18,10 @@ from dialects.grad.geometry import ConvAxis, Window
 from dialects.onnx.base import OnnxOp
 from dialects.support.entry import entry_function, input_names
 from dialects.support.shapes import tensor_type
-from gradc.checking.tangents.linear import RULES, Linear, along, groups_of
-from gradc.checking.tangents.tangent import Tangent
-from gradc.checking.tangents.whole import whole
-from gradc.checking.widening import wide, widened
+from gradc.verification.tangents.linear import RULES, Linear, along, groups_of
+from gradc.verification.tangents.tangent import Tangent
+from gradc.verification.tangents.whole import whole
+from gradc.verification.widening import wide, widened
 from passes.differentiate import Request, differentiate
 
 BOUND = 1e-6

@@ -23,8 +23,8 @@ import gradc
 from dialects.onnx.ops import op_names
 from dialects.support.diagnostics import GradcError
 from dialects.support.entry import entry_function, output_names, return_op, set_names
-from passes.vjp.reach.flows import is_float
-from passes.vjp.reach.listed import REASONS
+from passes.autodiff.activity.active_values import is_float
+from passes.autodiff.activity.non_differentiable import REASONS
 
 QUICK, MANY, CHUNK = 12, 320, 10
 

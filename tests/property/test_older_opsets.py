@@ -12,7 +12,7 @@ from onnx import ModelProto, helper, numpy_helper
 
 import gradc
 from dialects.support.diagnostics import UnsupportedError
-from gradc.insight.inspection import inspect
+from gradc.inspection.inspection import inspect
 
 RNG = np.random.default_rng(0)
 

@@ -14,7 +14,7 @@ from support.problems import Node, Problem, random_array
 from dialects.evaluate import evaluate
 from dialects.onnx.ops import CastOp, ConstantOp
 from dialects.support import dtypes
-from passes.kernels.target import Target
+from passes.targets.target import Target
 
 # float64 where the op admits it: the products then agree to many digits
 EXACT = ("f64", "f32")

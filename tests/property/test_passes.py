@@ -14,12 +14,12 @@ from xdsl.dialects.builtin import ModuleOp
 
 import dialects
 from dialects.onednn.base import OneDNNConvOp
-from dialects.onednn.convolution import ConvolutionBackwardDataOp
+from dialects.onednn.conv_backward_data import ConvolutionBackwardDataOp
 from dialects.onnx.ops import TransposeOp
 from passes import pipelines
-from passes.kernels.target import Target
 from passes.registry import all_passes
 from passes.strategies import by_name
+from passes.targets.target import Target
 
 TARGETS = (Target(), Target("cuda"))
 
@@ -29,8 +29,8 @@ FREE = (
     "resolve-auto-pad",
     "legalize-types",
     "canonicalize-layout",
-    "convert-cann-to-grad",
-    "convert-onednn-to-grad",
+    "lower-cann",
+    "lower-onednn",
     "simplify",
 )
 """Passes that may run in any order, any number of times, before the full pipeline."""

@@ -12,9 +12,9 @@ from xdsl.dialects.builtin import ModuleOp, f64
 
 from dialects.evaluate import evaluate
 from dialects.onnx import ops as onnx
+from passes.builder.rewriting import functions, simplify
+from passes.builder.values import Expr
 from passes.differentiate import Request, differentiate
-from passes.emit.expressions import Expr
-from passes.emit.rewriting import functions, simplify
 
 X = {"x": ("N", 12)}
 POINTS = np.array([[-40, -3, -2.9, -1, -1e-3, 0, 1e-3, 0.5, 2.9, 3, 3.1, 40], [*[0.25] * 6, *[-3.0] * 6]])

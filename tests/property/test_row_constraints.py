@@ -14,7 +14,7 @@ import pytest
 
 import gradc
 from dialects.onednn.families import RowOp
-from dialects.onednn.row_classes import KINDS, row_class
+from dialects.onednn.spec_classes import KINDS, row_class
 
 ATTRIBUTES = {"alpha": 0.7, "beta": 0.4, "min": -1.5, "max": 2.0, "mode": "gelu_tanh"}
 """What rows without a default take."""

@@ -16,15 +16,15 @@ from support.row_problems import RowProblem, draw, slots
 
 from dialects.evaluate import evaluate
 from dialects.onednn.families import UnaryBackwardOp
-from dialects.onednn.row import BackwardRow
-from dialects.onednn.row_classes import KINDS, row_class
+from dialects.onednn.op_spec import BackwardRow
+from dialects.onednn.spec_classes import KINDS, row_class
 from dialects.support.diagnostics import UnsupportedError
-from gradc.importers.mlir_text import import_mlir
+from gradc.importers.mlir.parser import import_mlir
 from gradc.model.exporter import export
 from gradc.runtime.session import Session
 from passes import pipelines
-from passes.kernels.target import Target
-from passes.onednn import rows
+from passes.lower_onednn import op_specs
+from passes.targets.target import Target
 
 OPSETS = (13, 16, 18, 21)
 BACKWARD = [kind for kind in KINDS if issubclass(row_class(kind), UnaryBackwardOp)]
@@ -69,8 +69,8 @@ def test_text_round_trip(kind: str):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_row_has_a_form(kind: str):
-    known = {*rows.FORMS, *rows.DERIVATIVES, *rows.REDUCTIONS, *rows.CONVERSIONS}
-    assert kind in known, f"owed: {kind} in passes/onednn/rows.py"
+    known = {*op_specs.FORMS, *op_specs.DERIVATIVES, *op_specs.REDUCTIONS, *op_specs.CONVERSIONS}
+    assert kind in known, f"owed: {kind} in passes/lower_onednn/op_specs.py"
 
 
 @pytest.mark.parametrize("kind", BACKWARD)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dialects.geometry import forms, sizes
-from dialects.geometry.bounds import lower, upper
-from dialects.geometry.forms import Form, Size, TooComplex, form_text, fresh, name
-from dialects.geometry.size_text import NoSize, parse
+from dialects.shapes import forms, sizes
+from dialects.shapes.bounds import lower, upper
+from dialects.shapes.forms import Form, Size, TooComplex, form_text, fresh, name
+from dialects.shapes.size_text import NoSize, parse
 
 NAMES = ("N", "M", "past_sequence_length + 1", "min", 'a "b\\', "=N", "?1", "2")
 VALUES = st.fixed_dictionaries({each: st.integers(0, 9) for each in NAMES})

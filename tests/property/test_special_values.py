@@ -25,9 +25,9 @@ from gradc.model.exporter import export
 from gradc.problems import parse_problem
 from gradc.runtime.session import Session
 from passes import pipelines
-from passes.kernels.target import Target
 from passes.strategies import STRATEGIES, by_name, strategies_of
 from passes.strategies.base import Strategy
+from passes.targets.target import Target
 
 STRICT, LOOSE = Target(strict_ieee=True), Target()
 COMMON = 800 * EXAMPLES

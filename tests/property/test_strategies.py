@@ -19,9 +19,9 @@ from support.problems import Problem
 
 from dialects.support.diagnostics import UnsupportedError
 from passes import pipelines
-from passes.kernels.target import Target
 from passes.select_strategy import candidates
 from passes.strategies import STRATEGIES, by_name
+from passes.targets.target import Target
 
 COMMON = 2500 * EXAMPLES
 POOL = COMMON + 600 * EXAMPLES

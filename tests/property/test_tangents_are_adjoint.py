@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 
 from dialects.evaluate import evaluate
 from dialects.support.entry import entry_function, input_names, return_op
-from gradc.checking.widening import wide, widened
+from gradc.verification.widening import wide, widened
 from passes.differentiate import Request, differentiate
 
 BOUND = 1e-7

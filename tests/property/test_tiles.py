@@ -12,8 +12,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import f64
 
 from dialects.onnx import ops as onnx
-from passes.emit.expressions import Expr
-from passes.emit.rewriting import simplify
+from passes.builder.rewriting import simplify
+from passes.builder.values import Expr
 
 
 def cut(x: Expr, axis: int, start: int, end: int) -> Expr:

@@ -16,9 +16,9 @@ from dialects.support.entry import set_names, update_function_type
 from dialects.support.shapes import Shape, tensor_type
 from gradc.model.exporter import export
 from gradc.runtime.session import Session
-from passes.emit.expressions import Operators
-from passes.emit.rewriting import functions
-from passes.vjp.common.unbroadcast import unbroadcast
+from passes.autodiff.common.unbroadcast import unbroadcast
+from passes.builder.rewriting import functions
+from passes.builder.values import Operators
 
 
 @st.composite

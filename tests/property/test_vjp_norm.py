@@ -18,10 +18,10 @@ from dialects.evaluate import evaluate
 from dialects.onnx import ops as onnx
 from dialects.support.entry import update_function_type
 from dialects.support.shapes import tensor_type
-from passes.emit.expressions import Expr, Operators
-from passes.vjp.common.forward import Forward
-from passes.vjp.common.unbroadcast import unbroadcast
-from passes.vjp.rules import norm, softmaxes
+from passes.autodiff.common.primal import Forward
+from passes.autodiff.common.unbroadcast import unbroadcast
+from passes.autodiff.rules import norm, softmaxes
+from passes.builder.values import Expr, Operators
 
 X = (3, 4, 5)
 CASES: dict[str, list[tuple[list[tuple[int, ...]], dict[str, Any]]]] = {

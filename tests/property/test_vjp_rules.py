@@ -11,9 +11,9 @@ from xdsl.ir import Block, Region
 from dialects.evaluate import evaluate
 from dialects.support.entry import update_function_type
 from dialects.support.shapes import tensor_type
-from passes.emit.expressions import Expr, Operators
-from passes.vjp.common.forward import Forward
-from passes.vjp.rules import pointwise
+from passes.autodiff.common.primal import Forward
+from passes.autodiff.rules import pointwise
+from passes.builder.values import Expr, Operators
 
 
 @pytest.mark.parametrize("below", [1e-3, 3.0, 1e4, 1e8, -1e8])

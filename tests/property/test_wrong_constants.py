@@ -11,7 +11,7 @@ from support.onnx_node_cases import cases, op_of, operands_of, value
 from support.wrong_constants import changed
 
 import gradc
-from dialects.onnx.kernels import KERNELS
+from dialects.onnx.numpy import KERNELS
 from dialects.support.diagnostics import GradcError
 
 LARGEST = 3000

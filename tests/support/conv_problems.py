@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX
 
 from dialects.grad.conv import ConvBackwardDataOp
 from dialects.grad.conv import ConvTransposeBackwardDataOp as CanonicalConvTranspose
-from dialects.onednn.conv_transpose import ConvTransposeBackwardDataOp
-from dialects.onednn.convolution import ConvolutionBackwardDataOp
+from dialects.onednn.conv_backward_data import ConvolutionBackwardDataOp
+from dialects.onednn.conv_transpose_backward_data import ConvTransposeBackwardDataOp
 
 WIDE = 32
 """Channels of diff_dst where blocks of channels matter."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
-from dialects.onednn.interpolate import InterpolateBackwardOp
+from dialects.onednn.interpolate_backward import InterpolateBackwardOp
 from dialects.support.documented_op import CHOICE
 from gradc.compiler.driver import load
 

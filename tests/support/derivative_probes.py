@@ -22,12 +22,12 @@ import gradc
 from dialects.support.diagnostics import GradcError, UnsupportedError
 from dialects.support.dtypes import by_name
 from dialects.support.entry import entry_function, input_names, output_names, return_op
-from gradc.checking.evaluation import evaluated_at
-from gradc.faults.crash import InternalError
+from gradc.crash_reports.crash import InternalError
 from gradc.importers.onnx import import_onnx
 from gradc.runtime.session import released_opset
+from gradc.verification.evaluation import evaluated_at
+from passes.autodiff.activity.active_values import is_float
 from passes.differentiate import Request, differentiate
-from passes.vjp.reach.flows import is_float
 
 DTYPES: Mapping[str, Any] = {
     "f32": np.float32,

@@ -119,8 +119,8 @@ if __name__ == "__main__":
     import gradc.cli.opt
     import gradc.cli.reduce_command
     import gradc.cli.report_command
-    import gradc.insight.explain
-    import gradc.insight.inspection
+    import gradc.inspection.explain
+    import gradc.inspection.inspection
     import gradc.tuning.measuring
 
     given = serve()

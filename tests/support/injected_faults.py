@@ -15,7 +15,7 @@ from support.faults.fault import FAULTS, Fault, scaled
 from support.proof_models import RANDOM, proof_model
 
 import gradc
-from passes.vjp.table import RULES
+from passes.autodiff.table import RULES
 
 __all__ = ["FAULTS", "MODULES", "Fault", "Outcome", "change", "outcome", "pairs", "slips", "undecided"]
 

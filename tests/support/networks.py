@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Block, Region
 from dialects.onnx import ops as onnx
 from dialects.support.entry import set_names, update_function_type
 from dialects.support.shapes import DimLike, tensor_type
-from passes.emit.expressions import Expr, Operators
+from passes.builder.values import Expr, Operators
 
 Network = Callable[..., Expr]
 """Of its inputs, by name."""

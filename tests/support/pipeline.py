@@ -18,8 +18,8 @@ from dialects.support.entry import entry_function, input_names
 from gradc.model.exporter import export
 from gradc.runtime.session import Session
 from passes import pipelines
-from passes.kernels.target import Target
 from passes.registry import all_passes
+from passes.targets.target import Target
 
 
 @dataclass

@@ -11,7 +11,7 @@ from support.problems import Node, Value
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 
 from dialects.cann.resize import ResizeBilinearV2GradOp, UpsampleBilinear2dBackwardOp
-from dialects.onednn.interpolate import InterpolateBackwardOp
+from dialects.onednn.interpolate_backward import InterpolateBackwardOp
 from dialects.support.shapes import Dim
 
 RARE_LAYOUTS = {"halved": "NCX", "uneven": "NXC"}

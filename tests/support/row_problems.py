@@ -31,8 +31,8 @@ from dialects.onednn.quant import (
     DynamicScalingOp,
     StaticScalingOp,
 )
-from dialects.onednn.row_classes import row_class
 from dialects.onednn.softmax import SoftmaxFamilyBackwardOp, SoftmaxFamilyOp
+from dialects.onednn.spec_classes import row_class
 from dialects.onednn.structure import DroppingOp, JoiningOp, PermutingOp, ReshapingOp
 from dialects.support import dtypes
 from dialects.support.attributes import AttributeSpec, documented_attributes

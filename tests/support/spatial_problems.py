@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from support import window_problems
 
-from dialects.onednn.conv_forward import ConvTransposeForwardOp, ForwardConvOp
-from dialects.onednn.conv_weights import WeightsGradientOp
+from dialects.onednn.conv import ConvTransposeForwardOp, ForwardConvOp
+from dialects.onednn.conv_backward_weights import WeightsGradientOp
 from dialects.onednn.families import RowOp
-from dialects.onednn.interpolate_forward import InterpolationOp
+from dialects.onednn.interpolate import InterpolationOp
 from dialects.onednn.pool import AveragePoolingOp, PoolingOp
 from dialects.onednn.pool_backward import PoolGradientOp
 from dialects.support import layouts

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from gradc.tuning.cases import Case
-from passes.kernels.target import Target
+from passes.targets.target import Target
 
 
 @dataclass

@@ -17,8 +17,8 @@ from dialects.onnx.recurrence import GATES
 from dialects.support.dtypes import of_numpy
 from dialects.support.entry import set_names, update_function_type
 from dialects.support.shapes import element_type_of, tensor_type
-from passes.emit.expressions import Operators
-from passes.vjp.rules import pointwise
+from passes.autodiff.rules import pointwise
+from passes.builder.values import Operators
 
 INF = 2**31 - 1
 

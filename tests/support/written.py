@@ -17,7 +17,7 @@ from support.problems import Problem
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import compile_module
 from gradc.compiler.options import Options
-from gradc.importers.onednn_json import import_document
+from gradc.importers.onednn.reader import import_document
 
 Arrays = dict[str, np.ndarray]
 

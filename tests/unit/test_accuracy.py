@@ -12,14 +12,14 @@ from support.problems import random_array
 
 import gradc
 from dialects.support.dtypes import FLOATS
-from gradc.checking.errors import ABSOLUTE, MEASURES, OF_TERMS, ULPS_OF_RESULT, ULPS_OF_TERMS, errors, ulp
-from gradc.checking.exact import exact, magnitudes
-from gradc.checking.samples import random_inputs
-from gradc.insight.accuracy import report
-from gradc.upkeep.accuracy import table
-from gradc.upkeep.accuracy.__main__ import main
-from gradc.upkeep.accuracy.cases import Bound, cases
+from gradc.inspection.accuracy import report
+from gradc.verification.errors import ABSOLUTE, MEASURES, OF_TERMS, ULPS_OF_RESULT, ULPS_OF_TERMS, errors, ulp
+from gradc.verification.exact import exact, magnitudes
+from gradc.verification.samples import random_inputs
 from passes.strategies import STRATEGIES
+from tools.accuracy import table
+from tools.accuracy.__main__ import main
+from tools.accuracy.cases import Bound, cases
 
 PAGE = Path(__file__).parents[2] / "docs" / "accuracy.md"
 DTYPES = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f64": np.float64}
@@ -117,7 +117,7 @@ class TestTable:
         rows = table.rows_of(PAGE.read_text(encoding="utf-8"))
         listed = [(f"grad.{op}", strategy) for op, strategy, _, _ in rows]
         wanted = sorted((op.name, s.name) for s in STRATEGIES for op in s.ops)
-        owed = "owed: a problem in PROBLEMS of gradc/upkeep/accuracy/cases.py, then gradc.upkeep.accuracy"
+        owed = "owed: a problem in PROBLEMS of tools/accuracy/cases.py, then tools.accuracy"
         assert sorted(listed) == wanted, owed
         for _, strategy, terms, refused in rows:
             shown = dict(zip(FLOATS, refused, strict=True))

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import gradc
-from dialects.onednn.row_classes import KINDS, row_class
+from dialects.onednn.spec_classes import KINDS, row_class
 from dialects.support.attributes import documented_attributes
 from gradc.builder.graph import Graph
-from gradc.builder.row_methods import RowMethods
+from gradc.builder.spec_methods import RowMethods
 
 
 @dataclass

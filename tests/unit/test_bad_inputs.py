@@ -39,7 +39,7 @@ from support.documents import (
 from dialects.support.diagnostics import Diagnostic, GradcError, UnsupportedError
 from dialects.support.interfaces import collect_remarks
 from gradc.builder.graph import Graph
-from gradc.importers.onednn_json import import_document, import_json
+from gradc.importers.onednn.reader import import_document, import_json
 
 BASES = {
     "D0": CONV,

@@ -28,7 +28,7 @@ from gradc.problems.derived import DerivedProblem
 from gradc.problems.documents import document_of
 from gradc.terminal.tables import Look
 from gradc.tuning.measure import ROUNDS, Samples
-from gradc.upkeep.documents import markdown
+from tools.documents import markdown
 
 SMALL = "conv_backward_data,f32,NCX,diff_dst=1x4x5x5,weights=4x3x3x3"
 NXC = SMALL.replace("NCX", "NXC")

@@ -24,8 +24,8 @@ from dialects.support.entry import entry_function, input_names, output_names
 from gradc.builder.base import Value
 from gradc.builder.graph import Graph
 from gradc.graph.printing import placed
-from gradc.importers.mlir_text import import_mlir
-from gradc.importers.onednn_json import import_json
+from gradc.importers.mlir.parser import import_mlir
+from gradc.importers.onednn.reader import import_json
 
 WINDOW: dict[str, Any] = {
     "strides": (2, 2),
@@ -127,7 +127,7 @@ def test_every_source_op_has_a_method_with_its_attributes():
         method = op.name.partition(".")[2]
         place = "gradc/builder/graph.py"
         if issubclass(op, RowOp):
-            place = "gradc/builder/row_methods.py, which gradc.upkeep.documents.row_methods writes"
+            place = "gradc/builder/spec_methods.py, which tools.documents.spec_methods writes"
         assert hasattr(Graph, method), f"owed: Graph.{method} in {place}"
         parameters = inspect.signature(getattr(Graph, method)).parameters
         assert set(documented_attributes(op)) <= set(parameters), kind

@@ -2,12 +2,12 @@
 
 import pytest
 
-from gradc.upkeep import calibrate
-from gradc.upkeep.calibration.measurements import Measurements
-from gradc.upkeep.calibration.model import RUN
-from gradc.upkeep.calibration.nodes import nodes
 from passes.cost.rates import rates_of
 from passes.cost.vector import DISTANT, NEAR, dot, split_by_sharing, traffic
+from tools import calibrate
+from tools.calibration.measurements import Measurements
+from tools.calibration.model import RUN
+from tools.calibration.nodes import nodes
 
 MACHINES = {"AMD-EPYC": (1.0, 3e-6), "Intel-Xeon-Processor": (1.0, 30e-6)}
 """How many times the time of the rates each takes, and what a run costs beside its nodes."""

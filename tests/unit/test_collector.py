@@ -7,7 +7,7 @@ from support.documents import CONV
 from support.interrupts import entered_interrupted
 
 import gradc
-from gradc.base.collector import NEW_OBJECTS, rare_collections
+from gradc.util.collector import NEW_OBJECTS, rare_collections
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +50,7 @@ def test_a_compilation_that_fails_leaves_them_as_they_were(thresholds):
 
 
 def test_an_interrupt_while_it_begins_leaves_them_as_they_were(thresholds):
-    for line in entered_interrupted(rare_collections, "gradc/base/collector.py"):
+    for line in entered_interrupted(rare_collections, "gradc/util/collector.py"):
         assert gc.get_threshold() == thresholds, line
     with rare_collections():
         assert gc.get_threshold()[0] == NEW_OBJECTS

@@ -15,14 +15,15 @@ from xdsl.ir import Block, Operation, SSAValue
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import tensor_type
 from gradc.problems import OPS, parse_problem
-from passes.cost import features_of, price_ops, price_written, rates, rewrites
+from passes.builder.rewriting import Emitter
+from passes.cost import features_of, price_ops, price_written, rates
 from passes.cost.graph import Graph
-from passes.cost.rewrites import rewritten
 from passes.cost.vector import ALONE
-from passes.emit.rewriting import Emitter
-from passes.kernels.target import Target
+from passes.onnxruntime import optimizer_model
+from passes.onnxruntime.optimizer_model import rewritten
 from passes.strategies import strategies_of
 from passes.strategies.choice import candidates, worst_case
+from passes.targets.target import Target
 
 ONE = Target("cpu", threads=1)
 
@@ -333,8 +334,10 @@ class TestWhatRuns:
             return emit(onnx.SumOp(parts))
 
         asked: list[int] = []
-        original = rewrites._take_all
-        monkeypatch.setattr(rewrites, "_take_all", lambda each: asked.append(len(each)) or original(each))
+        original = optimizer_model._take_all
+        monkeypatch.setattr(
+            optimizer_model, "_take_all", lambda each: asked.append(len(each)) or original(each)
+        )
         assert kinds(build, (4, 40, 5)).count("Gather") == 30
         assert asked == [30]
 

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 import gradc
+import passes.autodiff.common.gather_adjoint as places
+import passes.autodiff.rules.pool as pool
 import passes.conv.weights as weights
-import passes.onednn.structure as structure
-import passes.vjp.common.places as places
-import passes.vjp.rules.pool as pool
+import passes.lower_onednn.structure as structure
 from dialects.grad.geometry import ConvAxis, Window
 from dialects.onednn.pool import _may_be_empty
 from gradc.model import validity
+from passes.builder import rewrite_cache
+from passes.builder.budget import FREE_CONSTANTS
 from passes.conv.phases import axis_phases
 from passes.conv.weights import MOST_GATHERED
-from passes.emit import templates
-from passes.emit.budget import FREE_CONSTANTS
 
 MILLION, BILLION = 10**6, 10**9
 
@@ -107,7 +107,7 @@ def test_taps_that_are_sliced_are_those_that_are_gathered(
     strategy: str, kernel: Sequence[int], stride: int, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(weights, "MOST_GATHERED", 0)
-    monkeypatch.setattr("passes.strategies.base._written", templates.templates())
+    monkeypatch.setattr("passes.strategies.base._written", rewrite_cache.templates())
     compiled = gradc.compile(convolution(kernel, [stride] * len(kernel)), strategy=strategy)
     assert "Slice" in {node.op_type for node in compiled.model.graph.node}
     shapes = {"dy": [1, 2, *[2] * len(kernel)], "w": [2, 2, *kernel]}

@@ -18,21 +18,22 @@ import gradc
 from dialects.onnx import ops
 from dialects.support.entry import entry_function
 from dialects.support.memo import Memo
-from gradc.checking import samples
 from gradc.compiler.driver import load
-from gradc.faults import crash
-from gradc.faults.recipes import Recipe
+from gradc.crash_reports import crash
+from gradc.crash_reports.recipes import Recipe
 from gradc.graph.printing import whole
-from gradc.importers import mlir_text, onednn_json
+from gradc.importers.mlir import parser
+from gradc.importers.onednn import reader
 from gradc.model import exporter
 from gradc.tuning import measuring
+from gradc.verification import samples
+from passes.builder.rewrite_cache import templates
 from passes.canonicalize_layout import CanonicalizeLayoutPass
-from passes.emit.templates import templates
 from passes.legalize_onnx import LegalizeOnnxPass
 from passes.materialize_constants import MaterializeConstantsPass
 from passes.select_strategy import SelectStrategyPass
 from passes.strategies import base, choice
-from passes.strategies.conv_to_conv_transpose import ConvToConvTranspose
+from passes.strategies.conv.conv_to_conv_transpose import ConvToConvTranspose
 
 PASSES = [MaterializeConstantsPass, CanonicalizeLayoutPass, SelectStrategyPass, LegalizeOnnxPass]
 
@@ -233,9 +234,9 @@ class TestElsewhere:
         source = text_of(CONV) if form == "json" else whole(load(CONV))
         path.write_text(source, encoding="utf-8")
         if form == "mlir":
-            monkeypatch.setattr(mlir_text, "check_graph", fails)
+            monkeypatch.setattr(parser, "check_graph", fails)
         else:
-            monkeypatch.setattr(onednn_json, "_producers", fails)
+            monkeypatch.setattr(reader, "_producers", fails)
         with pytest.raises(gradc.InternalError, match=r"^internal error in the importer: ValueError"):
             gradc.compile(CONV if form == "document" else path, auto_pad_rule="documented")
         text = reproducer(folder).read_text(encoding="utf-8")

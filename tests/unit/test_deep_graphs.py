@@ -38,24 +38,24 @@ BOUNDED = {
     ("dialects/onnx/types.py", "word_of"): "a type in a type",
     ("passes/cost/rates.py", "seconds"): "features of two kinds",
     ("passes/conv/phases.py", "of"): "the spatial axes",
-    ("passes/vjp/common/flat_zeros.py", "is_flat_at_zero"): "at most `DEEPEST` ops",
-    ("passes/vjp/common/replaced_nan.py", "_is_replaced"): "at most `DEEPEST` ops",
-    ("passes/vjp/common/replaced_nan.py", "_replaces"): "at most `DEEPEST` ops",
+    ("passes/autodiff/nan_safety/norm_at_zero.py", "is_flat_at_zero"): "at most `DEEPEST` ops",
+    ("passes/autodiff/nan_safety/domain_edge.py", "_is_replaced"): "at most `DEEPEST` ops",
+    ("passes/autodiff/nan_safety/domain_edge.py", "_replaces"): "at most `DEEPEST` ops",
     ("gradc/bench/peers/onednn_graph.py", "_load"): "libraries that miss each other",
-    ("gradc/upkeep/documents/commands.py", "_command"): "the commands of gradc",
+    ("tools/documents/commands.py", "_command"): "the commands of gradc",
     ("gradc/model/attribute_protos.py", "type_proto"): "a type in a type",
     ("gradc/model/tensors.py", "_word"): "a type in a type",
     ("gradc/model/value_infos.py", "edge_type"): "a type in a type",
-    ("gradc/checking/widening.py", "_wide_type"): "a type in a type",
-    ("gradc/checking/widening.py", "wide"): "a sequence in a sequence",
-    ("gradc/model/cutting.py", "Cut._slim"): "graphs in graphs, at most `cutting.DEEPEST`",
-    ("passes/vjp/rules/recurrent.py", "_by_batch"): "two layouts",
-    ("passes/vjp/rules/recurrent.py", "_rule"): "two layouts",
+    ("gradc/verification/widening.py", "_wide_type"): "a type in a type",
+    ("gradc/verification/widening.py", "wide"): "a sequence in a sequence",
+    ("gradc/model/lazy_tensors.py", "Cut._slim"): "graphs in graphs, at most `cutting.DEEPEST`",
+    ("passes/autodiff/rules/recurrent.py", "_by_batch"): "two layouts",
+    ("passes/autodiff/rules/recurrent.py", "_rule"): "two layouts",
     ("gradc/importers/onnx/types.py", "type_of"): "a type in a type",
-    ("gradc/checking/samples.py", "_random"): "a type in a type",
-    ("gradc/checking/alike.py", "is_same"): "a sequence in a sequence",
-    ("gradc/checking/verify.py", "_alike"): "a sequence in a sequence",
-    ("gradc/checking/verify.py", "compare"): "a sequence in a sequence",
+    ("gradc/verification/samples.py", "_random"): "a type in a type",
+    ("gradc/verification/exact_match.py", "is_same"): "a sequence in a sequence",
+    ("gradc/verification/verify.py", "_alike"): "a sequence in a sequence",
+    ("gradc/verification/verify.py", "compare"): "a sequence in a sequence",
     ("gradc/cli/commands.py", "_kind"): "a sequence in a sequence",
     ("gradc/files/json_text.py", "_finite"): "our own documents",
     ("gradc/compiler/driver.py", "load"): "a source under other names, or differentiated",
@@ -63,30 +63,30 @@ BOUNDED = {
     ("gradc/compiler/pipeline_text.py", "parse_passes"): "a pipeline of passes",
     ("gradc/graph/printing.py", "ElidingPrinter.print_attribute"): "an attribute in an attribute",
     ("gradc/reporting/request.py", "_file"): "a list of paths",
-    ("passes/kernels/target.py", "Target.lacks_form"): "an op, and those of its older form",
-    ("passes/kernels/target.py", "Target._lacks_older_form"): "an op, and those of its older form",
-    ("passes/vjp/logarithms.py", "Logarithms._moved"): "at most `stable_forms.DEEPEST` ops",
-    ("passes/vjp/logarithms.py", "Logarithms._one_minus"): "at most `stable_forms.DEEPEST` ops",
-    ("passes/vjp/logarithms.py", "Logarithms.of"): "at most `stable_forms.DEEPEST` ops",
-    ("dialects/onnx/reference/pairs.py", "paired"): "a sequence in a sequence",
-    ("dialects/onnx/reference/pairs.py", "slices"): "a value and its tangent",
-    ("dialects/onnx/reference/pairs.py", "tangent_of"): "a sequence in a sequence",
-    ("dialects/onnx/reference/pairs.py", "value_of"): "a sequence in a sequence",
-    ("gradc/checking/balances.py", "Side.add"): "a sequence in a sequence",
-    ("gradc/checking/balances.py", "add_open"): "a sequence in a sequence",
-    ("gradc/checking/evaluation.py", "_found"): "a sequence in a sequence",
-    ("gradc/checking/evaluation.py", "_is_plain"): "a sequence in a sequence",
-    ("gradc/checking/evaluation.py", "open_elements"): "a sequence in a sequence",
-    ("gradc/checking/point.py", "Point._direction"): "a sequence in a sequence",
-    ("gradc/checking/point.py", "_found"): "a sequence in a sequence",
-    ("gradc/checking/point.py", "_moved"): "a sequence in a sequence",
-    ("gradc/checking/local.py", "LocalPoint._drawn"): "a sequence in a sequence",
-    ("gradc/checking/point.py", "_sum"): "a sequence in a sequence",
-    ("gradc/checking/prove.py", "_has_numbers"): "a sequence in a sequence",
-    ("gradc/checking/tangents/linear.py", "_exact"): "a sequence in a sequence",
-    ("gradc/checking/tangents/linear.py", "_filled"): "a sequence in a sequence",
-    ("gradc/checking/tangents/push.py", "_moves"): "a sequence in a sequence",
-    ("gradc/checking/tangents/tangent.py", "total"): "a sequence in a sequence",
+    ("passes/targets/target.py", "Target.lacks_form"): "an op, and those of its older form",
+    ("passes/targets/target.py", "Target._lacks_older_form"): "an op, and those of its older form",
+    ("passes/autodiff/logarithms.py", "Logarithms._moved"): "at most `stable_forms.DEEPEST` ops",
+    ("passes/autodiff/logarithms.py", "Logarithms._one_minus"): "at most `stable_forms.DEEPEST` ops",
+    ("passes/autodiff/logarithms.py", "Logarithms.of"): "at most `stable_forms.DEEPEST` ops",
+    ("dialects/onnx/interpreter/pairs.py", "paired"): "a sequence in a sequence",
+    ("dialects/onnx/interpreter/pairs.py", "slices"): "a value and its tangent",
+    ("dialects/onnx/interpreter/pairs.py", "tangent_of"): "a sequence in a sequence",
+    ("dialects/onnx/interpreter/pairs.py", "value_of"): "a sequence in a sequence",
+    ("gradc/verification/adjoint_identities.py", "Side.add"): "a sequence in a sequence",
+    ("gradc/verification/adjoint_identities.py", "add_open"): "a sequence in a sequence",
+    ("gradc/verification/evaluation.py", "_found"): "a sequence in a sequence",
+    ("gradc/verification/evaluation.py", "_is_plain"): "a sequence in a sequence",
+    ("gradc/verification/evaluation.py", "open_elements"): "a sequence in a sequence",
+    ("gradc/verification/point.py", "Point._direction"): "a sequence in a sequence",
+    ("gradc/verification/point.py", "_found"): "a sequence in a sequence",
+    ("gradc/verification/point.py", "_moved"): "a sequence in a sequence",
+    ("gradc/verification/single_ops.py", "LocalPoint._drawn"): "a sequence in a sequence",
+    ("gradc/verification/point.py", "_sum"): "a sequence in a sequence",
+    ("gradc/verification/prove.py", "_has_numbers"): "a sequence in a sequence",
+    ("gradc/verification/tangents/linear.py", "_exact"): "a sequence in a sequence",
+    ("gradc/verification/tangents/linear.py", "_filled"): "a sequence in a sequence",
+    ("gradc/verification/tangents/directional_derivative.py", "_moves"): "a sequence in a sequence",
+    ("gradc/verification/tangents/tangent.py", "total"): "a sequence in a sequence",
     ("gradc/compiler/driver.py", "_loaded"): "a source under other names, or differentiated",
 }
 """What calls itself, and over what: nothing that a larger graph makes deeper."""
@@ -105,7 +105,7 @@ SIZES_IN_SIZES = {
 """The same for size expressions, of which `forms.DEEPEST` says how deep they may be."""
 
 BOUNDED |= {
-    (f"dialects/geometry/{file}.py", name): "a size in a size"
+    (f"dialects/shapes/{file}.py", name): "a size in a size"
     for file, names in SIZES_IN_SIZES.items()
     for name in names
 }
@@ -131,20 +131,27 @@ BOUNDED |= {
 BOUNDED |= {
     (file, name): "graphs in graphs, at most `scope.DEEPEST`"
     for file, names in {
-        "gradc/checking/random_ops.py": ("_loop", "_made", "_scan", "_visit", "_visit_control", "_yields"),
-        "gradc/insight/memory.py": ("_Run.peak",),
+        "gradc/verification/random_ops.py": (
+            "_loop",
+            "_made",
+            "_scan",
+            "_visit",
+            "_visit_control",
+            "_yields",
+        ),
+        "gradc/inspection/memory.py": ("_Run.peak",),
         "gradc/model/branches.py": tuple(
             f"_Watcher.{name}" for name in ("_labels_of_node", "_of_body", "_of_if", "labels_of")
         ),
-        "gradc/model/exposing.py": ("_all",),
-        "passes/emit/type_inference.py": ("refine_with_regions",),
-        "passes/vjp/control/loop_shapes.py": ("_after", "_by_induction", "_settle", "kept_types"),
+        "gradc/model/intermediate_outputs.py": ("_all",),
+        "passes/infer_types.py": ("refine_with_regions",),
+        "passes/autodiff/control_flow/loop_shapes.py": ("_after", "_by_induction", "_settle", "kept_types"),
     }.items()
     for name in names
 }
 
 BOUNDED |= {
-    ("gradc/importers/onnx/bodies.py", name): "bodies in bodies, at most `DEEPEST`"
+    ("gradc/importers/onnx/function_bodies.py", name): "bodies in bodies, at most `DEEPEST`"
     for name in ("_is_legal", "_legal_body", "_replace")
 }
 

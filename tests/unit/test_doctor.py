@@ -9,9 +9,9 @@ import onnxruntime
 import pytest
 from support.cli import run_gradc
 
-from gradc.base import extras, installed, machine
-from gradc.insight import doctor
+from gradc.inspection import doctor
 from gradc.runtime import session as runtime
+from gradc.util import extras, installed, machine
 
 
 def without(monkeypatch, *missing: str, also: dict[str, str] | None = None) -> None:

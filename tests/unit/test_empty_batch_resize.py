@@ -8,8 +8,8 @@ import pytest
 import gradc
 from dialects.evaluate import evaluate
 from gradc.problems import parse_problem
-from passes.kernels.target import Target
 from passes.strategies import by_name
+from passes.targets.target import Target
 
 PROBLEMS = {
     "conv-to-upsampled-conv": (

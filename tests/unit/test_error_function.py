@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dialects.onnx.kernels.error_function import erf
+from dialects.onnx.numpy.error_function import erf
 
 
 def test_it_is_within_two_units_of_the_last_place():

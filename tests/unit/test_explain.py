@@ -18,16 +18,16 @@ import gradc
 from dialects.support.documented_op import CHOICE
 from gradc.compiler.driver import compile_module, load, to_gradients
 from gradc.compiler.options import Options
-from gradc.insight import explain as explaining
-from gradc.insight.explain import NOTHING, Explanation, GradientReport, as_json, as_text, explain
+from gradc.inspection import explain as explaining
+from gradc.inspection.explain import NOTHING, Explanation, GradientReport, as_json, as_text, explain
 from gradc.problems import parse_problem
 from gradc.tuning import cases, request, stores
 from gradc.tuning.records import Setting
 from gradc.tuning.request import TuningRequest
 from gradc.tuning.stores import FOLDER_VARIABLE
-from passes.kernels.target import Target
 from passes.strategies import STRATEGIES, strategies_of
 from passes.strategies.choice import candidates
+from passes.targets.target import Target
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 DECODER = EXAMPLES / "decoder_backward.json"

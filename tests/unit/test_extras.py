@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gradc.base import extras
+from gradc.util import extras
 
 ROOT = Path(__file__).parents[2]
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -15,9 +15,9 @@ import gradc
 from dialects.onnx import ops as onnx_ops
 from dialects.support.entry import set_names, update_function_type
 from dialects.support.shapes import tensor_type
-from passes.emit.expressions import Operators
-from passes.emit.steep_lines import line_behind, squared_step
-from passes.fast_forms import FastFormsPass
+from passes.builder.step_as_hard_sigmoid import line_behind, squared_step
+from passes.builder.values import Operators
+from passes.onnxruntime_peepholes import OnnxruntimePeepholesPass
 
 BOUNDS = [0.0, 3.0, 6.0, -3.0, 1.0, -1.0, 2.0, -0.5, 1 / 3, -1e-20, 1e20, np.pi, 0.99999994]
 
@@ -75,7 +75,7 @@ def test_strict_numbers_have_masks():
 
 def test_a_bound_beyond_all_slopes_stays():
     module = mask(1e38, True)
-    FastFormsPass().apply(Context(), module)
+    OnnxruntimePeepholesPass().apply(Context(), module)
     assert [op.name for op in module.walk()].count("onnx.HardSigmoid") == 0
 
 
@@ -89,7 +89,7 @@ def test_entries_that_no_shape_has_stay_a_gather(taken: list[int], one_shape: bo
     function = FuncOp("main", ([], []), Region(block))
     update_function_type(function)
     module = ModuleOp([function])
-    FastFormsPass().apply(Context(), module)
+    OnnxruntimePeepholesPass().apply(Context(), module)
     assert ("onnx.Gather" not in [op.name for op in module.walk()]) == one_shape
 
 

@@ -14,11 +14,11 @@ from support.documents import CONV, INTERPOLATE, Doc, attrs, changed, op, tensor
 
 import gradc
 from dialects.support.diagnostics import Position, kind_of
-from dialects.support.findings import MOST_ERRORS, Finding, by_kind
-from gradc.importers import onednn_kinds
-from gradc.importers.mlir_text import import_mlir
-from gradc.importers.onednn_json import import_document, import_json
-from gradc.insight.inspection import inspect
+from dialects.support.error_list import MOST_ERRORS, Finding, by_kind
+from gradc.importers.mlir.parser import import_mlir
+from gradc.importers.onednn import op_kinds
+from gradc.importers.onednn.reader import import_document, import_json
+from gradc.inspection.inspection import inspect
 from gradc.reporting.data import as_json
 
 MIXED = """func.func @main(%x: tensor<1x2x3x3xf32>, %dy: tensor<1x2x6x6xf32>) -> tensor<1x2x3x3xf32> {
@@ -51,7 +51,7 @@ def mixed(unsupported: str = "Wildcard", another: str = "Histogram") -> Doc:
 @pytest.fixture(autouse=True)
 def a_newer_library(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has one kind more than gradc: of today's, gradc compiles all but one."""
-    monkeypatch.setattr(onednn_kinds, "PUBLIC_KINDS", (*onednn_kinds.PUBLIC_KINDS, "Histogram"))
+    monkeypatch.setattr(op_kinds, "PUBLIC_KINDS", (*op_kinds.PUBLIC_KINDS, "Histogram"))
 
 
 @pytest.fixture

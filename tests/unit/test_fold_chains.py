@@ -15,8 +15,8 @@ from dialects.support.diagnostics import Position, location
 from dialects.support.shapes import tensor_type
 from gradc.compiler.driver import compile as compiled
 from gradc.graph.printing import whole
-from passes.emit import rewriting
-from passes.emit.rewriting import Emitter, fold_chains, simplify
+from passes.builder import rewriting
+from passes.builder.rewriting import Emitter, fold_chains, simplify
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from support.documents import CONV, CONV_TRANSPOSE, INTERPOLATE, RESIZE, UPSAMPL
 import gradc
 from dialects import source_ops
 from dialects.support.attributes import documented_attributes
-from gradc.insight.inspection import as_json, as_text, inspect
+from gradc.inspection.inspection import as_json, as_text, inspect
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DOCUMENTS = [CONV, CONV_TRANSPOSE, INTERPOLATE, RESIZE, UPSAMPLE]

@@ -18,18 +18,18 @@ from dialects.onnx import ops
 from dialects.onnx.ops import OPS
 from dialects.support.dtypes import ONNX_DTYPES
 from gradc.runtime.session import newest_opset
-from gradc.upkeep import kernel_registry
-from gradc.upkeep.kernel_registry import Row, as_text, cpu_kernels, extended
-from passes import kernels
-from passes.kernels import RENAMED, TARGETS, Kernels, cpu_sources, kernel_table, renamed, serves
-from passes.kernels.target import Target
+from passes import kernel_tables
+from passes.kernel_tables import RENAMED, TARGETS, Kernels, cpu_sources, kernel_table, renamed, serves
+from passes.targets.target import Target
+from tools import kernel_registry
+from tools.kernel_registry import Row, as_text, cpu_kernels, extended
 
 WORDS = {dtype.name for dtype in ONNX_DTYPES}
 NAMES = {op.onnx_name() for op in OPS}
 
 
 def cpu_text() -> str:
-    return (files("passes.kernels") / "cpu.json").read_text(encoding="utf-8")
+    return (files("passes.kernel_tables") / "cpu.json").read_text(encoding="utf-8")
 
 
 def serving(rows: Sequence[Row], revision: int) -> list[dict[str, set[str]]]:
@@ -100,7 +100,7 @@ def test_rows(target: str):
 
 
 def table_of(monkeypatch: pytest.MonkeyPatch, *rows) -> Kernels:
-    monkeypatch.setattr(kernels, "kernel_table", lambda target: {"Op": list(rows)})
+    monkeypatch.setattr(kernel_tables, "kernel_table", lambda target: {"Op": list(rows)})
     return Kernels("cpu", 18)
 
 

@@ -21,19 +21,20 @@ from dialects.grad.reference.conv import conv_backward_data
 from dialects.grad.reference.resize import Axis, resize_backward, scale_coordinate
 from dialects.grad.resize import ResizeBackwardOp
 from dialects.grad.sampling import AxisSampling, scale_step
-from dialects.support import dense, limits, work
+from dialects.reference_cost import account
+from dialects.support import dense, limits
 from dialects.support.diagnostics import GradcError, UnsupportedError, UsageError
 from dialects.support.limits import LimitError, Limits
 from gradc.compiler.driver import load, lower, to_gradients
 from gradc.compiler.options import Options
 from gradc.importers import import_text
-from gradc.upkeep import limits_table
-from gradc.upkeep.generated import Part
-from passes.emit.rewriting import Emitter
-from passes.kernels.target import Target
+from passes.builder.rewriting import Emitter
 from passes.resize.axis_forms.bands import blocks
 from passes.resize.axis_forms.gathers import most_taps, tables
 from passes.strategies import by_name
+from passes.targets.target import Target
+from tools import limits_table
+from tools.generated import Part
 
 ROOT = Path(__file__).resolve().parents[2]
 HUGE = 2**40
@@ -357,7 +358,7 @@ class TestReference:
             raised = int(found[1])
             ended = run_gradc("verify", path, "--limit", f"reference-reads={raised}")
         assert ended.code == 0
-        assert raised > 3 * work.LEAST
+        assert raised > 3 * account.LEAST
         ended = run_gradc("verify", path, "--limit", f"reference-reads={raised - 1}")
         assert ended.code == 3
         assert "the limit reference-reads" in ended.line

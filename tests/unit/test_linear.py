@@ -19,9 +19,9 @@ from xdsl.pattern_rewriter import PatternRewriter
 import gradc
 from dialects.onnx.ops import ConcatOp, ConstantOp
 from dialects.support.dense import from_numpy
-from passes.emit.operands import WIDE as WIDE_FROM
-from passes.emit.operands import replace_uses
-from passes.emit.walking import Walker
+from passes.builder.operands import WIDE as WIDE_FROM
+from passes.builder.operands import replace_uses
+from passes.builder.pattern_driver import Walker
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = tuple(str(ROOT / room) for room in ("dialects", "passes", "gradc"))

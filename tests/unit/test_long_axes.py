@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import gradc
-from gradc.checking.verify import RTOL
-from passes.onednn.interpolate import LONG
+from gradc.verification.verify import RTOL
+from passes.lower_onednn.interpolate import LONG
 
 
 def compiled(source: int, size: int, mode: str, rule: str) -> gradc.Compiled:

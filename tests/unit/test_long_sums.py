@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import gradc
-from gradc.checking.verify import RTOL
-from passes.emit.long_sums import MOST_TERMS
+from gradc.verification.verify import RTOL
+from passes.builder.long_sums import MOST_TERMS
 
 SUMS = {
     "reduce_sum": lambda x, axes: x.sum(axes),

@@ -11,9 +11,9 @@ import pytest
 from support.reports import HOSTILE, chain, hostile
 
 import gradc
-from gradc.base.extras import install
 from gradc.drawing import layout, notebook
 from gradc.reporting import page
+from gradc.util.extras import install
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 DECODER = EXAMPLES / "decoder_backward.json"

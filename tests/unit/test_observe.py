@@ -10,9 +10,9 @@ from support.documents import CONV, INTERPOLATE, RESIZE, text_of, two_convolutio
 from dialects.grad.conv import ConvBackwardDataOp
 from dialects.support.entry import return_op
 from gradc.graph.printing import elided, whole
-from gradc.insight.observe import Observers, PrintIR
-from passes.convert_onednn_to_grad import ConvertOneDNNToGradPass
+from gradc.inspection.observe import Observers, PrintIR
 from passes.infer_types import InferTypesPass
+from passes.lower_onednn import LowerOneDNNPass
 
 PASSES = 18
 
@@ -34,7 +34,7 @@ def conv(tmp_path):
 
 def broken(monkeypatch, change):
     """A conversion that changes every convolution's gradient by `change` afterwards."""
-    apply = ConvertOneDNNToGradPass.apply
+    apply = LowerOneDNNPass.apply
 
     def apply_and_change(self, ctx, op):
         apply(self, ctx, op)
@@ -42,7 +42,7 @@ def broken(monkeypatch, change):
             if isinstance(inner, ConvBackwardDataOp):
                 change(inner)
 
-    monkeypatch.setattr(ConvertOneDNNToGradPass, "apply", apply_and_change)
+    monkeypatch.setattr(LowerOneDNNPass, "apply", apply_and_change)
 
 
 class TestCheck:
@@ -67,7 +67,7 @@ class TestCheck:
         assert not out.exists()
         last = result.err.splitlines()[-1]
         assert re.fullmatch(
-            r"error: pass convert-onednn-to-grad changed the meaning of the graph: output t2 is off by \S+ "
+            r"error: pass lower-onednn changed the meaning of the graph: output t2 is off by \S+ "
             r"of its largest magnitude, expected at most 3e-05",
             last,
         )
@@ -76,7 +76,7 @@ class TestCheck:
     def test_a_pass_that_makes_nan(self, conv, tmp_path, monkeypatch):
         ones = np.ones((1, 2, 5, 5), np.float32)
         results = iter([(ones,), (ones * np.float32(np.nan),)])
-        monkeypatch.setattr("gradc.insight.observe.reference", lambda *_: next(results))
+        monkeypatch.setattr("gradc.inspection.observe.reference", lambda *_: next(results))
         result = run_gradc("compile", conv, "-o", tmp_path / "out.onnx", "--check")
         assert result.code == 1
         assert "pass materialize-constants changed the meaning" in result.line

@@ -17,8 +17,8 @@ import gradc
 from dialects.support.diagnostics import UsageError
 from gradc.cli import opt
 from passes import pipelines
-from passes.kernels.target import Target
 from passes.registry import all_passes
+from passes.targets.target import Target
 
 CONV = """func.func @main(%dy: tensor<1x2x5xf32>, %w: tensor<2x3x3xf32>) -> tensor<1x3x7xf32> {
   %dx = onednn.convolution_backward_data %dy, %w {strides = [1], pads_begin = [0], pads_end = [0], \

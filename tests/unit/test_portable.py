@@ -22,17 +22,17 @@ import dialects
 import gradc
 from dialects.evaluate import evaluate
 from dialects.onnx import ops as onnx
-from dialects.onnx.kernels import KERNELS
-from dialects.onnx.kernels.pointwise import elementwise
+from dialects.onnx.numpy import KERNELS
+from dialects.onnx.numpy.pointwise import elementwise
 from dialects.support.diagnostics import UnsupportedError
 from gradc.cli.options import source_options
 from gradc.model.exporter import export
 from gradc.runtime.session import ep_of
 from passes import pipelines
-from passes.kernels import PROVIDERS, TARGETS, kernel_table, shunned
-from passes.kernels.target import Target
+from passes.kernel_tables import PROVIDERS, TARGETS, kernel_table, shunned
 from passes.resize.sampling_matrix import NARROW_STEP
-from passes.strategies.conv_to_conv_transpose import ConvToConvTranspose
+from passes.strategies.conv.conv_to_conv_transpose import ConvToConvTranspose
+from passes.targets.target import Target
 
 PORTABLE = Target("portable")
 
@@ -100,7 +100,7 @@ class TestKernels:
             assert Target(target).provider == target
 
     def test_the_cuda_table_has_its_reason(self):
-        assert '"symmetric_pads"' in (files("passes.kernels") / "cuda.json").read_text(encoding="utf-8")
+        assert '"symmetric_pads"' in (files("passes.kernel_tables") / "cuda.json").read_text(encoding="utf-8")
         assert Target().symmetric_pads is None
         for target in ("cuda", "portable"):
             assert "asymmetric pads" in (Target(target).symmetric_pads or "")

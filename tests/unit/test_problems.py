@@ -25,15 +25,15 @@ from dialects.support.diagnostics import GradcError, Position
 from dialects.support.documented_op import build, documented_op
 from dialects.support.entry import entry_function, input_names
 from dialects.support.shapes import element_type_of, shape_of, tensor_type
-from gradc.checking.verify import verify_outputs
 from gradc.problems import OPS, Problem, ResizeBackwardProblem, parse_problem, problem_of
 from gradc.problems.derived import DerivedProblem, derived
 from gradc.problems.documents import document_of
 from gradc.problems.flops import flops
 from gradc.problems.resize import ALIGN_CORNERS
 from gradc.problems.text import Fields
+from gradc.verification.verify import verify_outputs
 from passes import pipelines
-from passes.kernels.target import Target
+from passes.targets.target import Target
 
 SPELLED = (
     "conv_backward_data,f32,NXC,diff_dst=1x64x28x28,weights=64x32x3x3,strides=2x2,pads=1x1:0x2,residue=1x0",

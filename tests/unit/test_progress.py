@@ -14,9 +14,9 @@ from support.terminals import terminal
 import gradc
 from dialects.evaluate import evaluate
 from dialects.support.entry import entry_function, input_names
-from gradc.checking.samples import random_inputs
 from gradc.importers import import_file
 from gradc.terminal import messages, progress
+from gradc.verification.samples import random_inputs
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradc.checking.proof import Proof, Undecided
+from gradc.verification.proof import Proof, Undecided
 
 KINK = Undecided("Relu r", "24 elements at its kink")
 

@@ -15,7 +15,7 @@ from dialects.support.diagnostics import Diagnostic, GradcError, Position
 from gradc.builder.graph import Graph
 from gradc.files import reading
 from gradc.importers import import_file
-from gradc.importers.onednn_json import import_json
+from gradc.importers.onednn.reader import import_json
 from gradc.terminal.quoting import GUTTER, quote
 
 

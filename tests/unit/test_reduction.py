@@ -23,9 +23,9 @@ from gradc.model import exporter
 from gradc.reduction import graphs, search
 from gradc.reduction.ddmin import minimal
 from gradc.reduction.replay import module_of
-from passes.emit.templates import templates
+from passes.builder.rewrite_cache import templates
 from passes.legalize_onnx import LegalizeOnnxPass
-from passes.strategies.conv_to_conv import ConvToConv
+from passes.strategies.conv.conv_to_conv import ConvToConv
 
 FORMATS = {"data_format": "NCX", "weights_format": "OIX"}
 
@@ -305,7 +305,7 @@ class TestCommands:
         assert message in result.line
 
     def test_faults_of_the_importer(self, tmp_path, monkeypatch, crashes):
-        monkeypatch.setattr("gradc.importers.onednn_json._producers", lambda *_: {}["key"])
+        monkeypatch.setattr("gradc.importers.onednn.reader._producers", lambda *_: {}["key"])
         path = tmp_path / "g.json"
         path.write_text(text_of(CONV), encoding="utf-8")
         assert run_gradc("reduce", path).code == 70

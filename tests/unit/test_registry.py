@@ -13,7 +13,7 @@ FOLDER = Path(passes.__file__).parent
 NO_PASSES = {"__init__", "pipelines", "registry"}
 """What lies beside the passes: what they share."""
 
-NO_STRATEGIES = {"__init__", "base", "choice", "resize_by_form", "avg_pool_by_conv"}
+NO_STRATEGIES = {"__init__", "resize_by_form", "avg_pool_by_conv"}
 
 
 def names_in(folder: Path, others: set[str]) -> list[str]:
@@ -26,9 +26,17 @@ def test_a_file_of_a_pass_is_registered(name):
     assert name in passes.PASS_NAMES, f'owed: "{name}" in PASS_NAMES of passes/__init__.py'
 
 
-@pytest.mark.parametrize("name", names_in(FOLDER / "strategies", NO_STRATEGIES))
-def test_a_file_of_a_strategy_is_registered(name):
-    assert name in passes.STRATEGY_NAMES, f'owed: "{name}" in STRATEGY_NAMES of passes/__init__.py'
+@pytest.mark.parametrize(
+    "package",
+    [
+        path.name
+        for path in FOLDER.joinpath("strategies").iterdir()
+        if path.is_dir() and path.name != "__pycache__"
+    ],
+)
+def test_the_strategies_of_a_package_are_registered(package):
+    registered = passes.STRATEGIES_BY_PACKAGE.get(package, ())
+    assert names_in(FOLDER / "strategies" / package, NO_STRATEGIES) == sorted(registered)
 
 
 @pytest.mark.parametrize("name", list(all_passes()))

@@ -26,7 +26,7 @@ from gradc.runtime import session as runtime
 from gradc.runtime.session import Session
 from gradc.tuning import request
 from gradc.tuning.stores import FOLDER_VARIABLE
-from passes.vjp import walk
+from passes.autodiff import vjp
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 CONV_MLIR = EXAMPLES / "conv_backward.mlir"
@@ -94,8 +94,8 @@ class TestCompiled:
         for record in found.passes:
             assert bool(record.lines) == record.changed
         changed = {record.name for record in found.passes if record.changed}
-        assert {"resolve-auto-pad", "convert-onednn-to-grad", "select-strategy"} <= changed
-        assert "convert-cann-to-grad" in {record.name for record in found.passes} - changed
+        assert {"resolve-auto-pad", "lower-onednn", "select-strategy"} <= changed
+        assert "lower-cann" in {record.name for record in found.passes} - changed
 
     def test_the_last_lines_are_the_model_s(self):
         found = gradc.report(CONV_MLIR, run=False)
@@ -131,7 +131,7 @@ class TestTimes:
     def test_tuning_measures_once_and_the_report_shows_it(self, monkeypatch):
         bench = Bench(lambda name: 0.001 if name == "conv-to-col2im" else 0.002)
         monkeypatch.setattr(request, "_measure", bench)
-        monkeypatch.setattr("gradc.insight.explain.measure_peak", lambda target: 1e11)
+        monkeypatch.setattr("gradc.inspection.explain.measure_peak", lambda target: 1e11)
         found = gradc.report(chain(2), tune=True)
         assert not isinstance(found.explanation, Missing)
         (gradient,) = found.explanation.gradients
@@ -404,7 +404,7 @@ class TestOfGradients:
         assert {"op": "Relu y", "reason": "3 elements at its kink"} in data["undecided"]
 
     def test_a_wrong_gradient(self, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr(walk, "RULES", {**walk.RULES, "Sin": lambda f, g, e: [g[0] * 2]})
+        monkeypatch.setattr(vjp, "RULES", {**vjp.RULES, "Sin": lambda f, g, e: [g[0] * 2]})
         found = gradc.report(onnx.parser.parse_model(SCALED), wrt="x", of="z")
         assert (found.ok, found.exit_code, found.verdict) == (False, 1, "failed verification")
         data = json.loads(as_json(found))["check"]

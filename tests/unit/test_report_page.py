@@ -18,7 +18,6 @@ from support.reports import chain, hostile
 from support.tuning import Bench
 
 import gradc
-from gradc.base.extras import install
 from gradc.drawing import layout
 from gradc.reporting import page
 from gradc.reporting.bars import LONGEST, gradients
@@ -26,7 +25,8 @@ from gradc.runtime import session as runtime
 from gradc.terminal.numbers import amount, number, size, time
 from gradc.tuning import request
 from gradc.tuning.stores import FOLDER_VARIABLE
-from passes.vjp import walk
+from gradc.util.extras import install
+from passes.autodiff import vjp
 
 for package in ("jinja2", "PIL", "pygraphviz"):
     pytest.importorskip(package)
@@ -201,7 +201,7 @@ class TestContent:
 
     def test_measured_and_predicted_times(self, monkeypatch):
         monkeypatch.setattr(request, "_measure", Bench(lambda name: 0.001))
-        monkeypatch.setattr("gradc.insight.explain.measure_peak", lambda target: 1e11)
+        monkeypatch.setattr("gradc.inspection.explain.measure_peak", lambda target: 1e11)
         text = said(gradc.report(chain(1), tune=True).html())
         assert "measured on this machine" in text
         assert "1 ms measured" in text
@@ -421,7 +421,7 @@ class TestCheckOfAGradient:
         assert re.search(r"Relu y ?3 elements at its kink", text)
 
     def test_a_wrong_gradient(self, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr(walk, "RULES", {**walk.RULES, "Relu": lambda f, g, e: [g[0] * 2]})
+        monkeypatch.setattr(vjp, "RULES", {**vjp.RULES, "Relu": lambda f, g, e: [g[0] * 2]})
         source = onnx.parser.parse_model(KINKED.replace("0, 0, 0", "1, 2, 3"))
         text = said(gradc.report(source, wrt="x").html())
         assert "this op is to blame" in text

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gradc
-from gradc.checking.verify import verify_outputs
+from gradc.verification.verify import verify_outputs
 
 SHAPE, SIZES = (4, 6, 5), {4: 2, 6: 3, 5: 3}
 

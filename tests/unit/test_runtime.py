@@ -20,7 +20,7 @@ from gradc.model import exporter, saving, tensors
 from gradc.runtime import loading
 from gradc.runtime import session as runtime
 from gradc.runtime.session import Session, TensorInfo
-from passes import kernels
+from passes import kernel_tables
 
 CUDA = "CUDAExecutionProvider" in onnxruntime.get_available_providers()
 NUMBERS = {e.name: e.number for e in dtypes.DTYPES}
@@ -389,7 +389,7 @@ class TestOpsets:
     def test_no_opset_is_written_whose_kernels_are_unknown(self, monkeypatch):
         """A runtime that was released after gradc may have revised any op."""
         monkeypatch.setattr(runtime, "released_opset", lambda: 99)
-        assert runtime.newest_opset() == kernels.newest_opset()
+        assert runtime.newest_opset() == kernel_tables.newest_opset()
 
     def test_without_onnxruntime_onnx_decides(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "onnxruntime", None)

@@ -10,9 +10,9 @@ from support.examples import examples
 
 import gradc
 from dialects.evaluate import evaluate
-from gradc.checking.samples import UNKNOWN_BATCH, random_inputs, random_model_inputs
-from gradc.checking.verify import verify_outputs
 from gradc.graph.tensors import TensorInfo
+from gradc.verification.samples import UNKNOWN_BATCH, random_inputs, random_model_inputs
+from gradc.verification.verify import verify_outputs
 
 ATTRIBUTE, RUN_TIME, DECLARED = "attribute", "input", "declared"
 

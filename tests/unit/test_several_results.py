@@ -21,15 +21,15 @@ from dialects.onnx import ops as onnx
 from dialects.support.diagnostics import GradcError
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.shapes import shape_of, tensor_type
-from gradc.checking.samples import random_inputs
-from gradc.checking.verify import OutputError
 from gradc.cli import main
-from gradc.importers.mlir_text import import_mlir
-from gradc.importers.onednn_json import import_json
-from gradc.insight import accuracy, verify_ops
-from passes.emit.rewriting import Emitter, replace
-from passes.kernels.target import Target
+from gradc.importers.mlir.parser import import_mlir
+from gradc.importers.onednn.reader import import_json
+from gradc.inspection import accuracy, verify_ops
+from gradc.verification.samples import random_inputs
+from gradc.verification.verify import OutputError
+from passes.builder.rewriting import Emitter, replace
 from passes.strategies.base import Strategy, StrategyFault, lower_with
+from passes.targets.target import Target
 
 
 def tensor(identifier: int, shape: list[int]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from onnx import helper, numpy_helper
 
 import gradc
 from passes import share_weights
-from passes.kernels import TARGETS
+from passes.kernel_tables import TARGETS
 from passes.share_weights import BYTES_OF_A_NODE
 
 RNG = np.random.default_rng(0)

@@ -17,17 +17,17 @@ from support.documents import CONV, text_of
 from xdsl.dialects.builtin import ModuleOp
 
 import gradc
-from dialects.support import limits, spelling
-from dialects.support.spelling import Place
+from dialects.support import limits, option_names
+from dialects.support.option_names import Place
 from gradc.cli.main import cli
-from gradc.insight.explain import as_text, explain
+from gradc.inspection.explain import as_text, explain
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("dialects", "passes", "gradc")
 COMMANDS = re.compile(
     r"gradc/cli/.*|gradc/(.*/)?(messages|command|__main__)\.py"
     r"|gradc/(upkeep|reduction|bench)/.*|gradc/reporting/request\.py"
-    r"|dialects/onnx/schema\.py|dialects/onednn/stubs\.py|dialects/support/spelling\.py"
+    r"|dialects/onnx/schema\.py|dialects/onednn/stubs\.py|dialects/support/option_names\.py"
 )
 """What only command lines reach, and what spells options."""
 
@@ -69,10 +69,10 @@ def test_no_message_spells_an_option_by_itself():
 )
 def test_spellings(place, options, limit):
     given = (("opset",), ("opset", 18), ("tune", True), ("shapes",))
-    with spelling.using(place):
-        assert tuple(spelling.option(*one) for one in given) == options
-        assert spelling.limit("file-bytes", 9) == limit
-    assert spelling.current() is Place.PYTHON
+    with option_names.using(place):
+        assert tuple(option_names.option(*one) for one in given) == options
+        assert option_names.limit("file-bytes", 9) == limit
+    assert option_names.current() is Place.PYTHON
 
 
 PUBLIC = (gradc.compile, gradc.grad, gradc.hvp, gradc.report)
@@ -102,7 +102,7 @@ def test_what_messages_name_is_an_option_of_something():
     known = {name for function in PUBLIC for name in arguments_of(function)}
     words = {word for command in cli.commands.values() for word in options_of(command)}
     known |= {word.lstrip("-").replace("-", "_") for word in words}
-    known |= {name for name, word in spelling.ONE_BY_ONE.items() if word.replace("-", "_") in known}
+    known |= {name for name, word in option_names.ONE_BY_ONE.items() if word.replace("-", "_") in known}
     assert {(name, file) for name, file in named_options() if name not in known} == set()
 
 

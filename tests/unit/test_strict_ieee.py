@@ -15,10 +15,10 @@ from gradc.compiler.options import Options
 from gradc.problems import parse_problem
 from gradc.tuning.records import Setting
 from passes import pipelines
-from passes.kernels.target import Target
 from passes.select_strategy import SelectStrategyPass
 from passes.strategies import STRATEGIES, strategies_of
 from passes.strategies.choice import candidates
+from passes.targets.target import Target
 
 STRICT, LOOSE = Target(strict_ieee=True), Target()
 PROBLEM = "resize_backward,f32,NCX,diff_dst=1x2x8x8,diff_src=1x2x4x4"
@@ -45,7 +45,7 @@ def test_the_default_is_not_strict():
 def test_the_passes_that_choose_and_convert_are_told():
     text = Options(strict_ieee=True, threads=2).pipeline
     assert text == pipelines.lower(Target(threads=2, strict_ieee=True))
-    for name in ("convert-onednn-to-grad", "assign-layout", "select-strategy"):
+    for name in ("lower-onednn", "assign-layout", "select-strategy"):
         (options,) = (part.partition("}")[0] for part in text.split(f"{name}{{")[1:])
         assert "strict_ieee=true" in options
     assert SelectStrategyPass(strict_ieee=True).env.strict_ieee

@@ -26,7 +26,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from dialects.onednn.convolution import ConvolutionBackwardDataOp
+from dialects.onednn.conv_backward_data import ConvolutionBackwardDataOp
 from dialects.support.attributes import (
     FLAG,
     FLOAT,

@@ -120,7 +120,7 @@ def test_subject():
 
 
 def test_subject_is_the_documented_kind():
-    from dialects.onednn.interpolate import InterpolateBackwardOp
+    from dialects.onednn.interpolate_backward import InterpolateBackwardOp
 
     assert subject_of(InterpolateBackwardOp.create()) == "InterpolateBackward"
 

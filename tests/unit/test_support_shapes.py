@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerAttr, StringA
 from xdsl.parser import Parser
 
 from dialects import context
-from dialects.geometry.forms import fresh, name
-from dialects.geometry.sizes import floordiv, largest
+from dialects.shapes.forms import fresh, name
+from dialects.shapes.sizes import floordiv, largest
 from dialects.support import shapes
 from dialects.support.diagnostics import GradcError
 from dialects.support.shapes import Dim, Shape

@@ -19,8 +19,8 @@ from dialects.support.attributes import INTS
 from dialects.support.diagnostics import GradcError
 from dialects.support.interfaces import inferred_types, set_type
 from dialects.support.memo import Memo, by_identity
+from dialects.support.op_cache_key import once_per_state, state_of
 from dialects.support.shapes import shape_of, tensor_type
-from dialects.support.state import once_per_state, state_of
 from gradc import Graph
 
 AXIS = ConvAxis(Window(3, 1, 1), 1, 1)

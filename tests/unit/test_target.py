@@ -10,8 +10,8 @@ from dialects.support.diagnostics import UsageError
 from gradc.compiler.options import Options
 from gradc.runtime.session import Session
 from passes import pipelines
-from passes.kernels.target import DEFAULT_OPSET, MOST_THREADS, Target, usable_threads
 from passes.select_strategy import SelectStrategyPass
+from passes.targets.target import DEFAULT_OPSET, MOST_THREADS, Target, usable_threads
 
 
 def test_the_threads_are_by_default_the_cores_of_this_process(monkeypatch: pytest.MonkeyPatch):

@@ -14,9 +14,9 @@ import gradc
 from dialects.onnx import ops as onnx
 from dialects.support.memo import Memo
 from dialects.support.shapes import tensor_type
-from passes.emit import templates
-from passes.emit.rewriting import Emitter
-from passes.emit.templates import write_templated
+from passes.builder import rewrite_cache
+from passes.builder.rewrite_cache import write_templated
+from passes.builder.rewriting import Emitter
 
 
 @pytest.fixture
@@ -24,8 +24,8 @@ def nothing_known(monkeypatch: pytest.MonkeyPatch):
     """Forgets all templates when called."""
 
     def forget() -> None:
-        monkeypatch.setattr("passes.strategies.base._written", templates.templates())
-        monkeypatch.setattr("passes.convert_onednn_to_grad._KNOWN", templates.templates())
+        monkeypatch.setattr("passes.strategies.base._written", rewrite_cache.templates())
+        monkeypatch.setattr("passes.lower_onednn._KNOWN", rewrite_cache.templates())
 
     forget()
     return forget
@@ -115,5 +115,5 @@ class TestWriteAlike:
 
     def test_large_constants_are_not_kept(self):
         for _ in range(2):
-            self.written(0, 1, size=templates.MOST_BYTES // 4 + 1)
+            self.written(0, 1, size=rewrite_cache.MOST_BYTES // 4 + 1)
         assert self.writes == 3  # the first one also to see how large they are

@@ -28,8 +28,8 @@ from gradc.tuning.records import Tuning
 from gradc.tuning.stores import Store
 from gradc.tuning.tuner import TIE, Tuner, fastest
 from passes import pipelines
-from passes.kernels.target import Target
 from passes.strategies.choice import candidates, find_strategy
+from passes.targets.target import Target
 
 TARGET = Target(threads=2)
 CONV = "conv_backward_data,f32,NCX,diff_dst=1x4x6x6,weights=4x3x3x3,pads=1x1:1x1"

@@ -16,12 +16,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dialects.support.diagnostics import GradcError
-from gradc.base.machine import Machine
 from gradc.files import writing
 from gradc.tuning import records, stores
 from gradc.tuning.records import Setting, Tuning, strategies_version
 from gradc.tuning.stores import Cache, TuningFile, load_file
-from passes.kernels.target import Target
+from gradc.util.machine import Machine
+from passes.targets.target import Target
 
 SETTING = Setting("cpu", 18, 2, Machine("A CPU", 4, ("avx2",)), "1.31.0", "0123456789ab")
 TUNING = Tuning("fast", {"fast": 0.5, "slow": 1.25}, "somewhere")
@@ -245,7 +245,7 @@ class TestCache:
         script = (
             "import sys\n"
             "from pathlib import Path\n"
-            "from gradc.base.machine import Machine\n"
+            "from gradc.util.machine import Machine\n"
             "from gradc.tuning.records import Setting, Tuning\n"
             "from gradc.tuning.stores import Cache\n"
             f"cache = Cache({SETTING!r}, Path(sys.argv[1]))\n"

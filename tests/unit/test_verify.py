@@ -17,13 +17,13 @@ import gradc
 from dialects.evaluate import evaluate
 from dialects.support import entry
 from dialects.support.limits import Limits, using
-from gradc.checking import verify as comparison
-from gradc.checking.samples import random_inputs
-from gradc.checking.verify import RTOL, bounds, compare, may_overflow_within, reference, verify_outputs
 from gradc.graph.tensors import tensor_info
 from gradc.importers import import_text
-from gradc.insight import unexercised
+from gradc.inspection import unexercised
 from gradc.runtime.session import Session
+from gradc.verification import verify as comparison
+from gradc.verification.samples import random_inputs
+from gradc.verification.verify import RTOL, bounds, compare, may_overflow_within, reference, verify_outputs
 
 HALVES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16}
 WINDOW = {"strides": [1, 1], "pads_begin": [1, 1], "pads_end": [1, 1], "dilations": [1, 1]}

@@ -14,12 +14,12 @@ import gradc
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, shape_of
-from gradc.checking.samples import random_inputs
-from gradc.checking.verify import RTOL, verify_outputs
-from gradc.insight import verify_ops
-from gradc.insight.verify_ops import MOST_AT_ONCE, OpError
+from gradc.inspection import verify_ops
+from gradc.inspection.verify_ops import MOST_AT_ONCE, OpError
 from gradc.reduction.faults import Mismatch
-from passes.emit.templates import templates
+from gradc.verification.samples import random_inputs
+from gradc.verification.verify import RTOL, verify_outputs
+from passes.builder.rewrite_cache import templates
 from passes.strategies import base
 
 CHANNELS = 7

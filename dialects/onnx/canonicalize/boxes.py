@@ -11,7 +11,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from dialects.onnx import ops
 from dialects.onnx.base import OnnxOp
-from dialects.onnx.boxes import Places, box_of
+from dialects.onnx.index_boxes import Places, box_of
 from dialects.support import shapes
 from dialects.support.interfaces import set_type
 

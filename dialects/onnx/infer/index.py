@@ -9,8 +9,8 @@ import numpy as np
 from dialects.onnx.call import Call, Tensor, axes_of, axis_of
 from dialects.onnx.dims import add, broadcast, floordiv, multiply, product, subtract, vector
 from dialects.support.diagnostics import violation
+from dialects.support.op_cache_key import MOST_SIZES
 from dialects.support.shapes import Dim, Shape, merge, same_dim, show
-from dialects.support.state import MOST_SIZES
 
 Rule = Callable[[Call], list[Shape | None]]
 

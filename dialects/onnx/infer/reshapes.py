@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from dialects.geometry.forms import Size
 from dialects.onnx.call import Call, axes_of
 from dialects.onnx.dims import ints, is_at_least, mod, product, quotient, vanishes_with, vector
+from dialects.shapes.forms import Size
 from dialects.support.diagnostics import violation
 from dialects.support.shapes import Dim, Shape, UnknownRank, same_dim, show
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from gradc.base.extras import install
 from gradc.bench.peers.base import NotAvailable
+from gradc.util.extras import install
 
 MAX_DIMS = 12
 CPU, IN_ORDER, FUSION, STRIDED = 1, 1, 1, 2

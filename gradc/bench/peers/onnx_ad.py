@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from dialects.support import layouts, shapes
-from gradc.base.extras import install
 from gradc.bench.peers.base import Contestant, NotAvailable, NotSupported, Peer, check_static
 from gradc.model.tensors import onnx_number
 from gradc.problems import (
@@ -17,6 +16,7 @@ from gradc.problems import (
     ResizeBackwardProblem,
 )
 from gradc.runtime.session import Session
+from gradc.util.extras import install
 
 ROUNDING = {
     "nearest_half_up": "round_prefer_ceil",

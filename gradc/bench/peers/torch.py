@@ -10,7 +10,6 @@ import ml_dtypes
 import numpy as np
 
 from dialects.support import shapes
-from gradc.base.extras import install
 from gradc.bench.peers.base import Contestant, NotAvailable, NotSupported, Peer, check_static
 from gradc.problems import (
     ConvBackwardDataProblem,
@@ -18,6 +17,7 @@ from gradc.problems import (
     Problem,
     ResizeBackwardProblem,
 )
+from gradc.util.extras import install
 
 LINEAR = {1: "upsample_linear1d", 2: "upsample_bilinear2d", 3: "upsample_trilinear3d"}
 

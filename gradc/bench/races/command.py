@@ -16,7 +16,7 @@ from gradc.bench.races.networks import NETWORKS
 from gradc.bench.races.race import Finish, Race
 from gradc.bench.races.training import KINDS, race_network, the_torch
 from gradc.bench.run import GRADC
-from gradc.faults.crash import InternalError
+from gradc.crash_reports.crash import InternalError
 from gradc.files.json_text import json_text
 from gradc.files.kinds import is_onnx
 from gradc.terminal import messages, progress

@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 
 import gradc.compiler.gradient as gradients
-from gradc.base.extras import install
 from gradc.bench.peers.base import NotSupported
 from gradc.bench.races import ON_REQUEST
 from gradc.bench.races.race import Entrant, Race, Results, race, within
 from gradc.bench.run import GRADC
-from gradc.checking.samples import random_inputs
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import compile_module, load
 from gradc.compiler.options import Options
-from gradc.insight.verify_models import against
-from gradc.model.foreign import stored_model
+from gradc.inspection.verify_models import against
+from gradc.model.external_data import stored_model
 from gradc.runtime.session import Session
+from gradc.util.extras import install
+from gradc.verification.samples import random_inputs
 
 GRADIENT_BOUND = 1e-3
 """Allowed difference of other gradients from gradc's proved one, relative to the largest magnitude."""

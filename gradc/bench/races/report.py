@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from gradc.base.machine import this_machine
-from gradc.base.version import __version__
 from gradc.bench.races.race import Finish, Race
 from gradc.bench.report import WIDTH, about, geometric_mean, threads_of
 from gradc.runtime.session import runtime_version
 from gradc.terminal.tables import BAD, PLAIN, Look, table
+from gradc.util.machine import this_machine
+from gradc.util.version import __version__
 
 NUMBERS = (2, 3, 4, 5, 6)
 FAILED = "FAILED"

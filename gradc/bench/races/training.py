@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 import gradc.compiler.gradient as gradients
-from gradc.base.extras import install
 from gradc.bench.peers.base import NotAvailable
 from gradc.bench.races.models import (
     Entry,
@@ -30,6 +29,7 @@ from gradc.bench.races.networks import NETWORKS
 from gradc.bench.races.race import Entrant, Race, Results, race, within
 from gradc.bench.run import GRADC
 from gradc.compiler.compiled import Compiled
+from gradc.util.extras import install
 
 BOUND = 2e-4
 """Allowed f32 error in networks of this depth, relative to the largest magnitude of a result."""

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from gradc.graph.checks import check_graph
 from gradc.importers.onnx.read import module_of
-from gradc.model.foreign import TensorData, stored_model
+from gradc.model.external_data import TensorData, stored_model
 
 
 def import_onnx(

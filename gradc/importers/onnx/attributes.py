@@ -15,7 +15,7 @@ from dialects.support.attributes import int_attribute, ints_attribute
 from dialects.support.diagnostics import nearest, violation
 from gradc.importers.onnx.types import check_text, element_type, type_of
 from gradc.importers.onnx.weights import sparse_attribute, tensor_attribute
-from gradc.model.foreign import TensorData
+from gradc.model.external_data import TensorData
 
 Bindings = Mapping[str, AttributeProto]
 """Attributes of a function call, which the function's nodes refer to by name."""

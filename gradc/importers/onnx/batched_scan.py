@@ -14,7 +14,7 @@ from dialects.onnx.types import UnknownType
 from dialects.support.attributes import int_attribute
 from dialects.support.diagnostics import violation
 from dialects.support.dtypes import of_mlir
-from gradc.importers.onnx import changes, control
+from gradc.importers.onnx import control, upgrade_steps
 from gradc.importers.onnx.attributes import int_of
 from gradc.importers.onnx.source import Source
 
@@ -82,9 +82,11 @@ def _scan_of_length(node: Source, length: SSAValue, count: int) -> list[SSAValue
 def _padded(node: Source, value: SSAValue, count: SSAValue) -> SSAValue:
     """Pad a value with `count` zeros at the end of its first axis."""
     if not _is_numeric(value.type):
-        raise changes.refused("Scan of opset 8 with sequence_lens", "only numbers can be padded with zeros")
+        raise upgrade_steps.refused(
+            "Scan of opset 8 with sequence_lens", "only numbers can be padded with zeros"
+        )
     sizes = node.emit(ops.ConcatOp([count, node.emit(ops.ShapeOp(value, start=1))], axis=0))
-    zeros = node.emit(ops.ConstantOfShapeOp(sizes, value=np.zeros(1, changes.numpy_dtype(value))))
+    zeros = node.emit(ops.ConstantOfShapeOp(sizes, value=np.zeros(1, upgrade_steps.numpy_dtype(value))))
     return node.emit(ops.ConcatOp([value, zeros], axis=0))
 
 

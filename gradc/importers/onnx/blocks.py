@@ -6,8 +6,8 @@ import platform
 
 from onnx import ModelProto, NodeProto, helper
 
-from gradc.base.machine import cpu_features
-from passes.foreign.blocked import DOMAIN
+from gradc.util.machine import cpu_features
+from passes.decompositions.contrib.nchwc import DOMAIN
 
 SHORT, LONG = 8, 16
 """Channels per block: processors with AVX, and those with AVX-512 or Arm's."""

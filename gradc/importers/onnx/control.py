@@ -13,9 +13,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Region, SSAValue
 
-from dialects.geometry.forms import Size
 from dialects.onnx import containers
 from dialects.onnx.types import OptionalType, SequenceType, UnknownType
+from dialects.shapes.forms import Size
 from dialects.support import shapes
 from dialects.support.diagnostics import violation
 from gradc.importers.onnx.attributes import int_of, ints

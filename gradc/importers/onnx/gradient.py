@@ -12,8 +12,8 @@ from dialects.onnx.attributes import python_values
 from dialects.onnx.types import shown_type
 from dialects.support.diagnostics import violation
 from gradc.importers.onnx.scope import Scope
-from passes.vjp import preview
-from passes.vjp.reach.flows import is_float
+from passes.autodiff import preview
+from passes.autodiff.activity.active_values import is_float
 
 
 def results_of_gradient(

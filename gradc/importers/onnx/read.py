@@ -26,26 +26,26 @@ from dialects.onnx.types import UnknownType
 from dialects.support import entry, limits
 from dialects.support.attributes import int_attribute
 from dialects.support.diagnostics import GradcError, location, violation
-from dialects.support.findings import Errors
-from dialects.support.spelling import option
-from gradc.importers.onnx import control, machine_learning, microsoft, validity
+from dialects.support.error_list import Errors
+from dialects.support.option_names import option
+from gradc.importers.onnx import ai_onnx_ml_types, contrib_types, control, validity
+from gradc.importers.onnx.ai_onnx_ml_types import ML
 from gradc.importers.onnx.annotations import annotate_edge, annotate_module, note_node
 from gradc.importers.onnx.attributes import attributes_of, graphs_of, values_of
 from gradc.importers.onnx.blocks import channels_of_block
 from gradc.importers.onnx.gradient import results_of_gradient
-from gradc.importers.onnx.machine_learning import ML
-from gradc.importers.onnx.places import at
+from gradc.importers.onnx.locations import at
 from gradc.importers.onnx.scope import Scope, Versions
 from gradc.importers.onnx.source import Source
 from gradc.importers.onnx.standard import check_counts, constant, is_of_dialect, schema_of, standard_op
 from gradc.importers.onnx.types import check_text, type_of
 from gradc.importers.onnx.upgrade import check_form, raise_form, upgrade
 from gradc.model.exported_domains import is_of_opset
-from gradc.model.foreign import TensorData
+from gradc.model.external_data import TensorData
 from gradc.model.order import ordered, title
-from passes.foreign.blocked import BLOCK
-from passes.foreign.table import lacks_contributed, replaced
-from passes.vjp import preview
+from passes.autodiff import preview
+from passes.decompositions.contrib.nchwc import BLOCK
+from passes.decompositions.contrib.table import lacks_contributed, replaced
 
 STANDARD = ("", "ai.onnx")
 
@@ -320,9 +320,9 @@ class _Reader:
         attributes = values_of(protos, scope.data)
         types = [None if value is None else value.type for value in operands]
         if domain == ML:
-            declared = machine_learning.completed(node.op_type, attributes, declared, types)
-        if domain == microsoft.MICROSOFT:
-            declared = microsoft.completed(node.op_type, declared, types)
+            declared = ai_onnx_ml_types.completed(node.op_type, attributes, declared, types)
+        if domain == contrib_types.MICROSOFT:
+            declared = contrib_types.completed(node.op_type, declared, types)
         form = Form(domain, version, attributes, graphs_of(protos), declared, place)
         unknown = any(value is not None and isinstance(value.type, UnknownType) for value in operands)
         if domain or unknown or not is_of_dialect(node.op_type):

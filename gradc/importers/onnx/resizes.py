@@ -13,7 +13,7 @@ from dialects.onnx.attributes import text_attribute, to_python
 from dialects.onnx.values import constant_of
 from dialects.support import shapes
 from dialects.support.diagnostics import violation
-from gradc.importers.onnx import changes
+from gradc.importers.onnx import upgrade_steps
 from gradc.importers.onnx.source import Source
 
 
@@ -21,13 +21,13 @@ def upsample(node: Source) -> None:
     """Upgrade Upsample to Resize."""
     node.op_type = "Resize"
     if "scales" in node.attributes:
-        changes.operand(2, "scales", "f32")(node)
+        upgrade_steps.operand(2, "scales", "f32")(node)
     elif "height_scale" in node.attributes or "width_scale" in node.attributes:
         sides: list[Any] = [to_python(node.attributes.pop(n)) for n in ("height_scale", "width_scale")]
         node.set_operand(2, node.constant(np.array([1, 1, *sides], np.float32)))
     else:
         node.operands = [node.operand(0), None, node.operand(1)]
-    changes.words("mode", {"bilinear": "linear"})(node)
+    upgrade_steps.words("mode", {"bilinear": "linear"})(node)
     _at_quotients(node)
     if to_python(node.attributes["mode"]) == "nearest":
         node.attributes["nearest_mode"] = text_attribute("floor")
@@ -110,6 +110,6 @@ def tf_half_pixel(node: Source) -> None:
     if words.get("coordinate_transformation_mode") != "tf_half_pixel_for_nn":
         return
     if (words.get("mode", "nearest"), words.get("nearest_mode")) != ("nearest", "floor"):
-        raise changes.refused("Resize with tf_half_pixel_for_nn", "opset 13 left that mode out")
+        raise upgrade_steps.refused("Resize with tf_half_pixel_for_nn", "opset 13 left that mode out")
     node.attributes["coordinate_transformation_mode"] = text_attribute("half_pixel")
     node.attributes["nearest_mode"] = text_attribute("round_prefer_ceil")

@@ -15,10 +15,10 @@ from dialects.onnx.ops import ConstantOp
 from dialects.onnx.tensor_attributes import StringTensorAttr
 from dialects.support.diagnostics import GradcError, location, nearest, violation
 from dialects.support.names import hint_of
-from gradc.importers.onnx.places import at
+from gradc.importers.onnx.locations import at
 from gradc.importers.onnx.types import check_text, type_of
 from gradc.importers.onnx.weights import dense_of_sparse, tensor_attribute
-from gradc.model.foreign import TensorData
+from gradc.model.external_data import TensorData
 
 Versions = Mapping[str, int]
 """Opset by domain; the standard domain is ''."""

@@ -22,7 +22,7 @@ from gradc.importers.onnx.scope import constant_op
 from gradc.importers.onnx.source import Source
 from gradc.importers.onnx.upgrade import has_newer_form
 from gradc.importers.onnx.weights import dense_of_sparse
-from gradc.model.foreign import TensorData
+from gradc.model.external_data import TensorData
 
 
 def is_of_dialect(op_type: str) -> bool:

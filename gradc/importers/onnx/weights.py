@@ -15,7 +15,7 @@ from dialects.support import limits, shapes
 from dialects.support.dense import from_numpy, to_numpy
 from dialects.support.diagnostics import violation
 from dialects.support.dtypes import DType, StringType, by_number
-from gradc.model.foreign import TensorData
+from gradc.model.external_data import TensorData
 
 PACKED = frozenset(("s2", "u2", "s4", "u4", "f4_e2m1", "f6_e2m3", "f6_e3m2"))
 """Dtypes of which ONNX packs several elements into a byte; gradc stores one per byte."""

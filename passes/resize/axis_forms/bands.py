@@ -25,12 +25,12 @@ from dialects.grad.sampling import AxisSampling, parts
 from dialects.onnx import ops as onnx
 from dialects.support.memo import FEW, MOST
 from dialects.support.shapes import shape_of
+from passes.builder import budget
+from passes.builder.budget import CompileTimeCost
+from passes.builder.rewriting import Emitter
+from passes.builder.tensors import contract, multiply_left, product, reshape, size_of
 from passes.cost.graph import SMALL
 from passes.cost.work import Sizes, Work
-from passes.emit import budget
-from passes.emit.budget import CompileTimeCost
-from passes.emit.rewriting import Emitter
-from passes.emit.tensors import contract, multiply_left, product, reshape, size_of
 from passes.resize.axis_forms.base import MATRIX_MIXES, AxisForm, as_dtype_of
 
 MOST_BLOCKS, LARGEST_BLOCK, MOST_AT_ALL = 64, 256, 1024

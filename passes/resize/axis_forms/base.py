@@ -16,9 +16,9 @@ from dialects.grad.sampling import AxisSampling
 from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, static_shape
+from passes.builder.budget import CompileTimeCost
+from passes.builder.rewriting import Emitter
 from passes.cost.work import Sizes, Work
-from passes.emit.budget import CompileTimeCost
-from passes.emit.rewriting import Emitter
 
 MATRIX_MIXES = "a product with the sampling matrix multiplies positions that are not read by 0"
 

@@ -23,10 +23,10 @@ from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
 from dialects.support.memo import FEW
 from dialects.support.shapes import shape_of
+from passes.builder.rewriting import Emitter
+from passes.builder.tensors import contract, product, reshape, size_of
 from passes.conv.work import reorders
 from passes.cost.work import Sizes, Work
-from passes.emit.rewriting import Emitter
-from passes.emit.tensors import contract, product, reshape, size_of
 from passes.resize.axis_forms.base import as_dtype_of
 from passes.resize.axis_forms.periods import PeriodicForm, period_sizes, three_periods
 

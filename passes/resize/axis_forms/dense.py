@@ -11,11 +11,11 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
+from passes.builder import budget
+from passes.builder.budget import CompileTimeCost
+from passes.builder.rewriting import Emitter
+from passes.builder.tensors import contract
 from passes.cost.work import Sizes, Work
-from passes.emit import budget
-from passes.emit.budget import CompileTimeCost
-from passes.emit.rewriting import Emitter
-from passes.emit.tensors import contract
 from passes.resize.axis_forms.base import MATRIX_MIXES, AxisForm, as_dtype_of
 
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from dialects.grad.sampling import AxisSampling
-from passes.emit.budget import CompileTimeCost
+from passes.builder.budget import CompileTimeCost
 from passes.resize.axis_forms.base import MATRIX_MIXES, AxisForm
 
 

@@ -18,11 +18,11 @@ from dialects.grad.sampling import AxisSampling, parts
 from dialects.onnx import ops as onnx
 from dialects.support.memo import MOST
 from dialects.support.shapes import shape_of
+from passes.builder import budget
+from passes.builder.budget import CompileTimeCost
+from passes.builder.rewriting import Emitter
+from passes.builder.tensors import Size, added, reshape, size_of
 from passes.cost.work import Sizes, Work
-from passes.emit import budget
-from passes.emit.budget import CompileTimeCost
-from passes.emit.rewriting import Emitter
-from passes.emit.tensors import Size, added, reshape, size_of
 from passes.resize.axis_forms.base import AxisForm
 
 MOST_GATHERS, MOST_GATHERS_OF_ONE = 8, 4

@@ -14,9 +14,9 @@ from xdsl.ir import SSAValue
 from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
-from passes.emit import budget
-from passes.emit.budget import CompileTimeCost
-from passes.emit.rewriting import Emitter
+from passes.builder import budget
+from passes.builder.budget import CompileTimeCost
+from passes.builder.rewriting import Emitter
 from passes.resize.axis_forms.base import AxisForm, as_dtype_of
 from passes.resize.axis_forms.gathers import most_taps, tables
 

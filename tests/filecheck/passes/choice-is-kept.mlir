@@ -1,4 +1,4 @@
-// RUN: gradc-opt %s -p canonicalize,legalize-types,canonicalize-layout,convert-cann-to-grad,convert-onednn-to-grad,simplify | filecheck %s
+// RUN: gradc-opt %s -p canonicalize,legalize-types,canonicalize-layout,lower-cann,lower-onednn,simplify | filecheck %s
 
 // What the source says of the strategy reaches the canonical gradients, through every rewrite.
 

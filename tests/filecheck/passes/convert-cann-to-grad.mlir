@@ -1,4 +1,4 @@
-// RUN: gradc-opt %s -p convert-cann-to-grad,simplify | filecheck %s
+// RUN: gradc-opt %s -p lower-cann,simplify | filecheck %s
 
 // 2: asymmetric by default; steps X / Y.
 func.func @asymmetric(%dy: tensor<1x2x6x4xf32>, %x: tensor<1x2x4x3xf32>) -> tensor<1x2x4x3xf32> {

@@ -1,4 +1,4 @@
-// RUN: gradc-opt %s -p 'convert-onednn-to-grad{strict_ieee=true},simplify' | filecheck %s
+// RUN: gradc-opt %s -p 'lower-onednn{strict_ieee=true},simplify' | filecheck %s
 
 // Pads that run time knows: every place of the window at stride 1, then every second one from Ke - 1 - pb.
 func.func @same(%dy: tensor<1x4x?xf32>, %w: tensor<3x4x2xf32>) -> tensor<1x3x?xf32> {

@@ -1,4 +1,4 @@
-// RUN: gradc-opt %s -p convert-onednn-to-grad,simplify | filecheck %s
+// RUN: gradc-opt %s -p lower-onednn,simplify | filecheck %s
 
 // 1: the residue is (6 + 1 + 1 - 3) mod 2 = 1.
 func.func @convolution(%dy: tensor<1x4x3xf32>, %w: tensor<4x3x3xf32>) -> tensor<1x6x6xf32> {

@@ -1,4 +1,4 @@
-// RUN: gradc-opt %s -p 'fast-forms{target=cpu opset=18}' | filecheck %s
+// RUN: gradc-opt %s -p 'onnxruntime-peepholes{target=cpu opset=18}' | filecheck %s
 
 func.func @positive(%x: tensor<2x3xf32>, %g: tensor<2x3xf32>) -> tensor<2x3xf32> {
   %zero = onnx.Constant dense<0.0> : tensor<f32>

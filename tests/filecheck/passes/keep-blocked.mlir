@@ -1,4 +1,4 @@
-// RUN: gradc-opt %s -p 'keep-blocked{target=cpu opset=18}' | filecheck %s
+// RUN: gradc-opt %s -p 'keep-nchwc{target=cpu opset=18}' | filecheck %s
 
 func.func @between(%x: tensor<1x32x8x8xf32>) -> tensor<1x32x8x8xf32> {
   %w = onnx.Constant dense<0.5> : tensor<32x32x3x3xf32>

@@ -1,7 +1,7 @@
 // RUN: gradc-opt %s --print-debuginfo | filecheck %s --check-prefix=SOURCE
 // RUN: gradc-opt %s --print-debuginfo -p lower | filecheck %s
 // RUN: gradc-opt %s --print-debuginfo -p 'lower{target=cuda}' | filecheck %s
-// RUN: gradc-opt %s --print-debuginfo -p canonicalize,canonicalize-layout,convert-cann-to-grad,convert-onednn-to-grad,conv-to-matmul,resize-to-matmul,resize-dynamic-to-matmul | filecheck %s
+// RUN: gradc-opt %s --print-debuginfo -p canonicalize,canonicalize-layout,lower-cann,lower-onednn,conv-to-matmul,resize-to-matmul,resize-dynamic-to-matmul | filecheck %s
 // RUN: gradc-opt %s --print-debuginfo | gradc-opt --print-debuginfo | filecheck %s --check-prefix=SOURCE
 
 // An op read from text knows its place and its name there, and what it becomes knows the same.

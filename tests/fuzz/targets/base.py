@@ -21,13 +21,13 @@ from dialects.support.diagnostics import GradcError
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.dtypes import HALVES
 from fuzz.oracle import Finding, Verdict, judge
-from gradc.checking.samples import random_inputs
-from gradc.checking.verify import OutputError, reference, verify_outputs
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import compile_module, load
 from gradc.compiler.options import Options
 from gradc.graph.run_time_sizes import RunTimeSizes
-from gradc.insight.inspection import as_json, as_text, inspect
+from gradc.inspection.inspection import as_json, as_text, inspect
+from gradc.verification.samples import random_inputs
+from gradc.verification.verify import OutputError, reference, verify_outputs
 
 MOST_ELEMENTS = 300_000
 """Tensors of a module larger than this, before or after lowering, are read and not compiled or run.

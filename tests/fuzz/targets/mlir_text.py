@@ -45,7 +45,7 @@ class MlirTarget(Target):
 
 
 def _lowered(text: str) -> str:
-    from gradc.importers.mlir_text import import_mlir
+    from gradc.importers.mlir.parser import import_mlir
 
     module = import_mlir(text, "seed.mlir")
     lower(module, Options(threads=1))

@@ -20,14 +20,14 @@ from fuzz.mutate import octets, protos
 from fuzz.oracle import Finding, check_line
 from fuzz.originals import NotRun, runner
 from fuzz.targets.base import Target, is_small
-from gradc.checking.claims import CheckError
-from gradc.checking.samples import random_inputs
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import compile_module, load
 from gradc.compiler.gradient import gradient_of
 from gradc.compiler.gradient_request import GradientRequest
 from gradc.compiler.options import Options
-from gradc.insight.verify_models import against
+from gradc.inspection.verify_models import against
+from gradc.verification.gradient_spec import CheckError
+from gradc.verification.samples import random_inputs
 
 TEXTS = (
     """<ir_version: 8, opset_import: ["" : 17]>

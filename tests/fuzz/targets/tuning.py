@@ -17,13 +17,13 @@ from fuzz import words
 from fuzz.mutate import json_tree, octets
 from fuzz.oracle import Finding, check_names_file
 from fuzz.targets.base import Target, checked
-from gradc.base.machine import Machine
 from gradc.compiler.driver import compile, compile_module, load, to_gradients
 from gradc.compiler.options import Options
 from gradc.tuning.cases import Case, cases
 from gradc.tuning.records import Setting, Tuning
 from gradc.tuning.stores import Cache
 from gradc.tuning.tuner import Tuner
+from gradc.util.machine import Machine
 
 OPTIONS = Options(threads=1)
 SETTING = Setting("cpu", 18, 1, Machine("a processor", 4, ("avx2",)), "1.0", "0")

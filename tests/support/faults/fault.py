@@ -12,10 +12,10 @@ import pytest
 from xdsl.ir import Operation
 
 from dialects.support.diagnostics import name_of
-from passes.emit.expressions import Expr, Operators
-from passes.vjp import walk
-from passes.vjp.common.forward import Forward, Gradient, Rule
-from passes.vjp.rules import pointwise
+from passes.autodiff import vjp
+from passes.autodiff.common.primal import Forward, Gradient, Rule
+from passes.autodiff.rules import pointwise
+from passes.builder.values import Expr, Operators
 
 Patch = pytest.MonkeyPatch
 
@@ -81,7 +81,7 @@ def in_rule(
 
     def register(change: Change) -> Change:
         def inject(patch: Patch) -> None:
-            right = walk.RULES[op]
+            right = vjp.RULES[op]
 
             def wrong(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
                 found = list(right(f, g, e))
@@ -99,7 +99,7 @@ def scaled(op: str, name: str, factor: float, model: str) -> Fault:
     """The fault that multiplies what one op of a model gives its operands; it is not registered."""
 
     def inject(patch: Patch) -> None:
-        right, is_it = walk.RULES[op], named(name)
+        right, is_it = vjp.RULES[op], named(name)
 
         def wrong(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
             found = right(f, g, e)
@@ -111,7 +111,7 @@ def scaled(op: str, name: str, factor: float, model: str) -> Fault:
 
 
 def _set_rule(patch: Patch, op: str, rule: Rule) -> None:
-    patch.setattr(walk, "RULES", MappingProxyType({**walk.RULES, op: rule}))
+    patch.setattr(vjp, "RULES", MappingProxyType({**vjp.RULES, op: rule}))
     if op in pointwise.RULES:
         patch.setattr(pointwise, "RULES", MappingProxyType({**pointwise.RULES, op: rule}))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.dims import TO_THE_END
-from passes.emit.expressions import Expr
+from passes.builder.values import Expr
 
 
 def cut(x: Expr, start: int, end: int, axis: int, step: int = 1) -> Expr:

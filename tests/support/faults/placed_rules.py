@@ -10,11 +10,11 @@ from support.faults.moved import late, reversed_, rolled
 
 from dialects.grad.geometry import ConvAxis
 from dialects.onnx import ops as onnx
-from passes.emit.expressions import Expr
-from passes.vjp import walk
-from passes.vjp.common.forward import ZERO
-from passes.vjp.common.run_time_axes import reshaped
-from passes.vjp.rules import conv, pool, shape
+from passes.autodiff import vjp
+from passes.autodiff.common.dynamic_axes import reshaped
+from passes.autodiff.common.primal import ZERO
+from passes.autodiff.rules import conv, pool, shape
+from passes.builder.values import Expr
 
 
 def _shifted(convolution: conv.Convolution) -> conv.Convolution:
@@ -119,11 +119,11 @@ def resize_as_nearest(f, found, g, e):
 
 def _in_body(patch: Patch, op: str, change) -> None:
     """The rule of an op with a body: what the walk gives for it is changed."""
-    right = walk.through(walk.BODIES[op])
-    bodies = {name: body for name, body in walk.BODIES.items() if name != op}
-    patch.setattr(walk, "BODIES", MappingProxyType(bodies))
-    rules = {**walk.RULES, op: lambda f, g, e: change(f, list(right(f, g, e)), g, e)}
-    patch.setattr(walk, "RULES", MappingProxyType(rules))
+    right = vjp.through(vjp.BODIES[op])
+    bodies = {name: body for name, body in vjp.BODIES.items() if name != op}
+    patch.setattr(vjp, "BODIES", MappingProxyType(bodies))
+    rules = {**vjp.RULES, op: lambda f, g, e: change(f, list(right(f, g, e)), g, e)}
+    patch.setattr(vjp, "RULES", MappingProxyType(rules))
 
 
 @fault("GridSample", "sampled")

@@ -9,9 +9,9 @@ from support.faults.fault import Patch, fault, in_rule, named
 from xdsl.dialects.builtin import bf16, f16, f64
 
 from dialects.onnx import ops as onnx
-from passes.emit.expressions import Expr
-from passes.vjp import preaccumulation, walk
-from passes.vjp.common.forward import ZERO
+from passes.autodiff import preaccumulation, vjp
+from passes.autodiff.common.primal import ZERO
+from passes.builder.values import Expr
 
 
 @in_rule("Sub", "siamese", "masked")
@@ -227,13 +227,13 @@ def preaccumulated_way_lost(patch: Patch) -> None:
 @fault("Mul|Sigmoid", "causal", "encoder")
 def preaccumulated_number_off(patch: Patch) -> None:
     """Numbers that multiply a pointwise derivative are one per cent off."""
-    right = walk.Sources.subgraph_ending_at
+    right = vjp.Sources.subgraph_ending_at
 
     def wrong(self, op):
         found = right(self, op)
         return None if found is None else _OffByOnePerCent(found.source, found.ops)
 
-    patch.setattr(walk.Sources, "subgraph_ending_at", wrong)
+    patch.setattr(vjp.Sources, "subgraph_ending_at", wrong)
 
 
 class _OffByOnePerCent(preaccumulation.ElementwiseSubgraph):

@@ -9,9 +9,9 @@ from support.faults.fault import Patch, fault, in_rule
 from support.faults.moved import rolled
 
 from dialects.onnx import ops as onnx
-from passes.emit.expressions import Expr
-from passes.vjp.common.forward import ZERO
-from passes.vjp.rules import losses, norm, reduce, softmaxes
+from passes.autodiff.common.primal import ZERO
+from passes.autodiff.rules import losses, norm, reduce, softmaxes
+from passes.builder.values import Expr
 
 
 @in_rule("Softmax", "encoder", "masked", "einsums", "mobilenet", "half", "open_sizes", "causal")

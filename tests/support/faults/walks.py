@@ -16,11 +16,11 @@ from dialects.onnx.dims import TO_THE_END
 from dialects.onnx.values import constant_of
 from gradc.model import exporter
 from passes import differentiate
-from passes.emit.expressions import Expr
-from passes.vjp import walk
-from passes.vjp.control import steps
-from passes.vjp.rules import activations, quantize, recurrent_steps
-from passes.vjp.walk import Walk
+from passes.autodiff import vjp
+from passes.autodiff.control_flow import steps
+from passes.autodiff.rules import activations, quantize, recurrent_steps
+from passes.autodiff.vjp import Walk
+from passes.builder.values import Expr
 
 # Sums of contributions
 
@@ -70,18 +70,18 @@ def cotangents_of_two_results_swapped(patch: Patch) -> None:
 
 @fault("Add|Mul|Sub|Div|Pow|MatMul|LayerNormalization", "encoder", "mlp", "masked", "reduced", "open_sizes")
 def mean_for_sum_in_unbroadcasting(patch: Patch) -> None:
-    right = walk.unbroadcast
+    right = vjp.unbroadcast
 
     def wrong(gradient, operand, e):
         found = right(gradient, operand, e)
         return found if found is gradient else found * 0.5
 
-    patch.setattr(walk, "unbroadcast", wrong)
+    patch.setattr(vjp, "unbroadcast", wrong)
 
 
 @fault("Add|Mul|Sub|Div|Pow|MatMul|LayerNormalization", "encoder", "mlp", "masked", "branches")
 def unbroadcasting_takes_the_first(patch: Patch) -> None:
-    right = walk.unbroadcast
+    right = vjp.unbroadcast
 
     def wrong(gradient, operand, e):
         if gradient.rank <= operand.rank:
@@ -93,21 +93,21 @@ def unbroadcasting_takes_the_first(patch: Patch) -> None:
         parts = [cut(x, 0, 1, 0).value, zeros.value]
         return x.e(x.e.emit(onnx.ConcatOp(parts, axis=0))).assumed(x.shape)
 
-    patch.setattr(walk, "unbroadcast", wrong)
+    patch.setattr(vjp, "unbroadcast", wrong)
 
 
 # Control flow
 
 
 def _changed_region_rule(patch: Patch, op: str, change) -> None:
-    right = walk.REGION_RULES[op]
+    right = vjp.REGION_RULES[op]
 
     def wrong(f, g, e):
         first = len(e.emit.ops)
         found = list(right(f, g, e))
         return change(found, e.emit.ops[first:], e)
 
-    patch.setattr(walk, "REGION_RULES", MappingProxyType({**walk.REGION_RULES, op: wrong}))
+    patch.setattr(vjp, "REGION_RULES", MappingProxyType({**vjp.REGION_RULES, op: wrong}))
 
 
 @fault("If", "branches")
@@ -227,8 +227,8 @@ def derivative_of_a_convolution_s_gradient_off(patch: Patch) -> None:
 
         return wrong
 
-    rules = {name: changed(rule) for name, rule in walk.GRADIENT_RULES.items() if "conv_backward" in name}
-    patch.setattr(walk, "GRADIENT_RULES", MappingProxyType({**walk.GRADIENT_RULES, **rules}))
+    rules = {name: changed(rule) for name, rule in vjp.GRADIENT_RULES.items() if "conv_backward" in name}
+    patch.setattr(vjp, "GRADIENT_RULES", MappingProxyType({**vjp.GRADIENT_RULES, **rules}))
 
 
 # Quantised models
@@ -236,13 +236,13 @@ def derivative_of_a_convolution_s_gradient_off(patch: Patch) -> None:
 
 @fault("QuantizeLinear|DequantizeLinear", "quantized")
 def range_of_codes_ignored(patch: Patch) -> None:
-    patch.setattr(walk, "passed_straight", lambda made, op, g, e: g.cast(e(made.operands[0]).dtype))
+    patch.setattr(vjp, "passed_straight", lambda made, op, g, e: g.cast(e(made.operands[0]).dtype))
 
 
 @fault("QuantizeLinear|DequantizeLinear", "quantized")
 def straight_through_half(patch: Patch) -> None:
     right = quantize.passed_straight
-    patch.setattr(walk, "passed_straight", lambda *given: right(*given) * 0.5)
+    patch.setattr(vjp, "passed_straight", lambda *given: right(*given) * 0.5)
 
 
 # Before the walk

@@ -26,9 +26,9 @@ from dialects.support.diagnostics import UnsupportedError
 from dialects.support.entry import entry_function, input_names
 from gradc.model.exporter import export
 from gradc.model.tensors import input_infos, output_infos
-from passes.kernels.target import Target
 from passes.strategies import STRATEGIES
 from passes.strategies.base import Strategy
+from passes.targets.target import Target
 
 TARGETS = ("cpu", "portable")
 ALL_KINDS = (*KINDS, *CANONICAL)

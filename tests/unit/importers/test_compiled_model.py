@@ -11,7 +11,7 @@ from support.cli import run_gradc
 
 import gradc
 from dialects.support.diagnostics import GradcError
-from gradc.model.foreign import checked_path
+from gradc.model.external_data import checked_path
 
 WEIGHTS = np.arange(300, dtype=np.float32)
 WHERE = {"location": "w.data", "offset": "0", "length": "1200"}

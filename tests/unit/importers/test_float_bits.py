@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dialects.support.diagnostics import GradcError
-from gradc.importers.mlir_text import import_mlir
+from gradc.importers.mlir.parser import import_mlir
 
 TEXT = """
 func.func @main() -> tensor<{shape}x{dtype}> {{

@@ -10,7 +10,7 @@ from support.documents import CONV, text_of
 
 from dialects.support.diagnostics import GradcError
 from gradc.importers import FORMS, import_file, importer
-from gradc.importers.onednn_json import import_json
+from gradc.importers.onednn.reader import import_json
 
 JSON = text_of(CONV)
 MLIR = str(import_json(JSON, "g.json"))

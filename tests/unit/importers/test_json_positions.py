@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialects.support.diagnostics import GradcError
-from gradc.importers.json_positions import parse, position_of
+from gradc.importers.onednn.json_positions import parse, position_of
 
 
 def line_of(text: str | bytes) -> str:

@@ -9,8 +9,8 @@ from xdsl.ir import Operation
 from dialects.support.diagnostics import GradcError, name_of, position_of
 from dialects.support.entry import entry_function, input_names, output_names
 from dialects.support.limits import LimitError
-from gradc.importers import mlir_text
-from gradc.importers.mlir_text import import_mlir
+from gradc.importers.mlir import parser
+from gradc.importers.mlir.parser import import_mlir
 
 TEXT = """\
 // a comment
@@ -236,7 +236,7 @@ def test_an_assertion_of_ours_is_no_mistake_in_the_text(monkeypatch):
     def fails(*_):
         raise AssertionError("ours")
 
-    monkeypatch.setattr(mlir_text.FloatBits, "to_type", fails)
+    monkeypatch.setattr(parser.FloatBits, "to_type", fails)
     with pytest.raises(AssertionError, match="ours"):
         import_mlir("func.func @f() {\n  %c = arith.constant dense<1.0> : tensor<4xf32>\n}", "g.mlir")
 

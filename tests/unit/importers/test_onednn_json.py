@@ -38,9 +38,9 @@ from dialects import source_ops
 from dialects.support.diagnostics import GradcError, UnsupportedError, position_of, subject_of
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.entry import entry_function, input_names, output_names
-from gradc.importers.mlir_text import import_mlir
-from gradc.importers.onednn_json import import_document, import_documents, import_json
-from gradc.importers.onednn_kinds import PUBLIC_KINDS
+from gradc.importers.mlir.parser import import_mlir
+from gradc.importers.onednn.op_kinds import PUBLIC_KINDS
+from gradc.importers.onednn.reader import import_document, import_documents, import_json
 
 ROOT = Path(__file__).resolve().parents[3]
 SHARED = Path(os.environ.get("GRADC_SHARED", ROOT.parent / "shared"))

@@ -16,7 +16,7 @@ from dialects.onnx.ops import ConstantOp
 from dialects.support.dense import to_numpy
 from dialects.support.diagnostics import GradcError
 from dialects.support.names import hint_of, name_of_hint, name_of_value
-from gradc.importers.onnx import import_onnx, microsoft
+from gradc.importers.onnx import contrib_types, import_onnx
 
 X = np.arange(-6, 6, dtype=np.float32).reshape(4, 3)
 FEEDS = {"x": X, "c": np.array(True), "n": np.array(3)}
@@ -322,8 +322,8 @@ QUANTIZED = """
 
 def test_types_of_ops_of_onnxruntime_are_those_of_its_schemas():
     state = pytest.importorskip("onnxruntime.capi.onnxruntime_pybind11_state")
-    schemas = {s.name: s for s in state.get_all_operator_schema() if s.domain == microsoft.MICROSOFT}
-    for name, (operand, _) in microsoft.RESULTS.items():
+    schemas = {s.name: s for s in state.get_all_operator_schema() if s.domain == contrib_types.MICROSOFT}
+    for name, (operand, _) in contrib_types.RESULTS.items():
         assert schemas[name].inputs[operand].typeStr == schemas[name].outputs[0].typeStr, name
 
 

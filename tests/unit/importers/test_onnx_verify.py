@@ -17,11 +17,11 @@ from support.onnx_models import model_of
 
 import gradc
 from dialects.support.diagnostics import GradcError
-from gradc.checking.samples import Guess, random_inputs
 from gradc.compiler.compiled import Compiled
-from gradc.insight import verify_models
-from gradc.insight.before_after import BeforeAfter, of_compiled, of_file
+from gradc.inspection import verify_models
+from gradc.inspection.before_after import BeforeAfter, of_compiled, of_file
 from gradc.runtime.session import Session
+from gradc.verification.samples import Guess, random_inputs
 
 MODELS = {
     "numbers": "g (float[N,3] x, int64[2] n) => (float[N,3] y, int64[2] z) { y = Softmax(x)  z = Neg(n) }",

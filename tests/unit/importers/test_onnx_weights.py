@@ -21,10 +21,10 @@ from dialects.support.diagnostics import GradcError
 from dialects.support.limits import Limits, using
 from gradc.importers.onnx import import_onnx
 from gradc.model import saving
-from gradc.model.cutting import LARGE, Cut
-from gradc.model.foreign import TensorData, stored_model
-from gradc.model.parts import KEPT_BYTES, parts_of
-from gradc.model.wire import BYTES, VARINT, MalformedError, fields, head, varint
+from gradc.model.external_data import TensorData, stored_model
+from gradc.model.lazy_tensors import LARGE, Cut
+from gradc.model.protobuf_wire import BYTES, VARINT, MalformedError, fields, head, varint
+from gradc.model.split_model import KEPT_BYTES, parts_of
 from gradc.runtime.session import Session
 
 SIZE = 2048

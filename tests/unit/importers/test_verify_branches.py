@@ -12,7 +12,7 @@ from onnx import parser
 from support.cli import run_gradc
 
 import gradc
-from gradc.insight.unexercised import Branches, branches_of
+from gradc.inspection.unexercised import Branches, branches_of
 
 HEAD = '<ir_version: 9, opset_import: ["" : 18, "me" : 1]>'
 IF = """If(c)<then_branch = t () => (float[2,3] p) {{ {then} }},

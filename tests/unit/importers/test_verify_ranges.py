@@ -14,8 +14,8 @@ from support.onnx_models import model_of
 
 import gradc
 from gradc.compiler.compiled import Compiled
-from gradc.insight.input_ranges import RANGES, range_runs
-from gradc.insight.verify_models import Pair
+from gradc.inspection.input_ranges import RANGES, range_runs
+from gradc.inspection.verify_models import Pair
 
 MEAN = "a = Constant<value_ints = [-1]>() m = ReduceMean(x, a) c = Sub(x, m)"
 EPSILON = "e = Constant<value = float {1e-5}>() w = Add(v, e) r = Sqrt(w) n = Div(c, r) y = Mul(n, s)"

@@ -18,7 +18,7 @@ from dialects.support.dtypes import ONNX_DTYPES
 from gradc.model import exporter
 from gradc.model.attribute_protos import raw_data
 from gradc.runtime.session import Session
-from passes.emit.rewriting import simplify
+from passes.builder.rewriting import simplify
 
 
 def parse(text: str) -> ModuleOp:

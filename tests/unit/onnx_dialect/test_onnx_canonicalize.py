@@ -16,8 +16,8 @@ from xdsl.parser import Parser
 from xdsl.transforms.canonicalize import CanonicalizePass
 
 from dialects.onnx import ONNX
-from dialects.onnx.kernels import round_to
-from dialects.onnx.reference import OnnxFunctions
+from dialects.onnx.interpreter import OnnxFunctions
+from dialects.onnx.numpy import round_to
 from dialects.support import dtypes
 from dialects.support.shapes import element_type_of, shape_of
 

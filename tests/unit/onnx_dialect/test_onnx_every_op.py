@@ -23,16 +23,16 @@ import dialects
 from dialects.evaluate import evaluate
 from dialects.onnx import ops
 from dialects.onnx.base import OnnxOp
-from dialects.onnx.kernels import KERNELS
+from dialects.onnx.interpreter import containers, control
+from dialects.onnx.numpy import KERNELS
 from dialects.onnx.opset_range import opset_range
-from dialects.onnx.reference import containers, control
 from dialects.support import entry
 from dialects.support.diagnostics import GradcError, UnsupportedError
 from dialects.support.interfaces import set_type
 from gradc.model import exporter
 from gradc.runtime.session import newest_opset
 from passes import pipelines
-from passes.kernels.target import Target
+from passes.targets.target import Target
 
 NAMES = ops.op_names()
 

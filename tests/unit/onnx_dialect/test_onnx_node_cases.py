@@ -14,10 +14,10 @@ from xdsl.printer import Printer
 import dialects
 from dialects.onnx import ops
 from dialects.onnx.base import OnnxOp
-from dialects.onnx.kernels import KERNELS
+from dialects.onnx.interpreter import evaluate
+from dialects.onnx.numpy import KERNELS
 from dialects.onnx.opset_range import opset_range
 from dialects.onnx.opsets import OLDEST
-from dialects.onnx.reference import evaluate
 from dialects.support import shapes
 from dialects.support.diagnostics import UnsupportedError
 from dialects.support.dtypes import of_mlir

@@ -20,7 +20,7 @@ from dialects.support.diagnostics import UnsupportedError
 from gradc.model import exporter
 from gradc.runtime.session import Session
 from passes import pipelines
-from passes.kernels.target import Target
+from passes.targets.target import Target
 
 
 def module(name: str) -> ModuleOp:

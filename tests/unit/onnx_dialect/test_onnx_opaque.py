@@ -20,11 +20,11 @@ import gradc
 from dialects.evaluate import evaluate
 from dialects.onnx.node import NodeOp
 from dialects.support.diagnostics import GradcError, UnsupportedError
-from gradc.insight.inspection import as_json, inspect
+from gradc.inspection.inspection import as_json, inspect
 from gradc.model import exporter
 from gradc.runtime.session import Session
 from passes import pipelines
-from passes.kernels.target import Target
+from passes.targets.target import Target
 
 TARGET = Target("cpu", 18, threads=1)
 

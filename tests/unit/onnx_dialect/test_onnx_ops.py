@@ -30,9 +30,9 @@ from xdsl.transforms.canonicalize import CanonicalizePass
 
 from dialects.onnx import ONNX, ops
 from dialects.onnx.base import CODED, OnnxOp, constant_of
-from dialects.onnx.kernels import KERNELS
+from dialects.onnx.interpreter import OnnxFunctions
+from dialects.onnx.numpy import KERNELS
 from dialects.onnx.opset_range import required_opset
-from dialects.onnx.reference import OnnxFunctions
 from dialects.support import dtypes
 from dialects.support.interfaces import set_type
 from dialects.support.shapes import Dim, DimLike, element_type_of, shape_of, tensor_type, with_sizes

@@ -16,7 +16,7 @@ from dialects.onnx import traits
 from dialects.support.constants import is_known
 from gradc.model import exporter
 from passes import pipelines
-from passes.kernels.target import Target
+from passes.targets.target import Target
 
 TARGET = Target("cpu", 21, threads=1)
 

@@ -20,7 +20,7 @@ from dialects.support.entry import entry_function, input_names
 from gradc.model import exporter
 from gradc.runtime.session import Session
 from passes import pipelines
-from passes.kernels.target import Target
+from passes.targets.target import Target
 
 TARGET = Target("cpu", 18, threads=1)
 

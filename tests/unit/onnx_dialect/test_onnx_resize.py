@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dialects.onnx import kernels
+from dialects.onnx import numpy
 from dialects.onnx.call import Call
-from dialects.onnx.kernels import resizes
-from dialects.onnx.kernels.resizes import ResizedAxis, resize_matrix
+from dialects.onnx.numpy import resizes
+from dialects.onnx.numpy.resizes import ResizedAxis, resize_matrix
 from dialects.support.limits import LimitError, Limits, using
 
 MODES: list[dict[str, Any]] = [
@@ -28,7 +28,7 @@ MODES: list[dict[str, Any]] = [
 def resized(data: np.ndarray, size: int, **attributes: Any) -> np.ndarray:
     """Along the last axis."""
     call = Call("Resize", (), {"axes": [data.ndim - 1], **attributes})
-    (found,) = kernels.evaluate(call, [data, None, None, np.array([size])], [data.dtype])
+    (found,) = numpy.evaluate(call, [data, None, None, np.array([size])], [data.dtype])
     return found
 
 

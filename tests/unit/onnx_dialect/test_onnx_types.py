@@ -11,11 +11,11 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError, VerifyException
 
-from dialects.geometry.forms import name
-from dialects.geometry.sizes import largest
 from dialects.onnx import ONNX, ops
 from dialects.onnx.base import OnnxOp, constant_of
 from dialects.onnx.values import dims_of
+from dialects.shapes.forms import name
+from dialects.shapes.sizes import largest
 from dialects.support import dtypes
 from dialects.support.diagnostics import GradcError
 from dialects.support.shapes import Dim, shape_of, tensor_type

@@ -1,0 +1,1 @@
+"""Time and memory that the numpy reference takes."""

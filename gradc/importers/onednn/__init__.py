@@ -1,0 +1,1 @@
+"""Importer of oneDNN Graph documents."""

@@ -1,0 +1,197 @@
+"""Weights of a model: listing, extraction and replacement."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dialects.onnx.tensor_attributes import StringTensorAttr
+from dialects.support import dense, dtypes, shapes
+from dialects.support.diagnostics import Diagnostic, GradcError, nearest, several, violation
+from dialects.support.error_list import Errors
+from gradc.files import npz, safetensors
+from gradc.files.json_text import json_text
+from gradc.graph.tensors import as_dtype
+from gradc.model.external_data import TensorData, stored_model
+from gradc.model.saving import PROTO_LIMIT, save_model
+from gradc.model.split_model import KEPT_BYTES, ModelParts
+from gradc.model.stored_weights import (
+    REQUIRED,
+    StoredWeight,
+    changed_weights,
+    stored_weights,
+)
+from gradc.model.tensor_contents import StoredContents, fill, in_message, is_elsewhere
+from gradc.terminal.numbers import size
+from gradc.terminal.tables import PLAIN, Look, table
+
+LISTED_READERS = 3
+"""Readers in a line of the table; JSON has all."""
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """Values of weights by name, and remarks on omitted ones."""
+
+    arrays: Mapping[str, np.ndarray]
+    remarks: Sequence[Diagnostic]
+
+
+def weights_of(path: str | os.PathLike[str]) -> list[StoredWeight]:
+    """Return the weights of a model. Raises GradcError for a file that is no model."""
+    with stored_model(os.fspath(path)) as (model, _):
+        return stored_weights(model)
+
+
+def as_data(found: Sequence[StoredWeight]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": one.name,
+            "dtype": one.dtype,
+            "shape": list(one.shape),
+            "bytes": one.bytes,
+            "readers": list(one.readers),
+            "role": one.role,
+        }
+        for one in found
+    ]
+
+
+def as_json(found: Sequence[StoredWeight]) -> str:
+    return json_text(as_data(found))
+
+
+def as_text(found: Sequence[StoredWeight], look: Look = PLAIN) -> str:
+    rows = [
+        (one.name, one.dtype, shapes.show(one.shape), " ".join(size(one.bytes)), one.role, _readers(one))
+        for one in found
+    ]
+    header = ("weight", "dtype", "shape", "size", "role", "read by")
+    total = " ".join(size(sum(one.bytes for one in found)))
+    return f"{table(header, rows, (3,), look)}\n{len(found):,} of {total}"
+
+
+def _readers(one: StoredWeight) -> str:
+    more = len(one.readers) - LISTED_READERS
+    return ", ".join(one.readers[:LISTED_READERS]) + (f" and {more} more" if more > 0 else "")
+
+
+def extracted(path: str | os.PathLike[str], *, to_npz: bool) -> Extracted:
+    """Return the values of the weights of a model, for an .npz file or a .safetensors one.
+
+    Weights that the format cannot hold are omitted with a remark. Raises GradcError, also for bf16 and .npz,
+    since .safetensors can hold it.
+    """
+    with stored_model(os.fspath(path)) as (model, data):
+        found = stored_weights(model)
+        held = [one for one in found if one.tensor is not None]
+        if to_npz and (names := [one.name for one in held if one.dtype == "bf16"]):
+            hint = "write a .safetensors file"
+            raise violation(f"an .npz file cannot hold bf16: {several(names)}", hint=hint)
+        kept = [one for one in held if _can_hold(one.dtype, to_npz)]
+        arrays = {one.name: _value(one, data) for one in kept}
+    return Extracted(arrays, list(_left_out(found, {one.name for one in kept}, to_npz)))
+
+
+def _can_hold(dtype: str, to_npz: bool) -> bool:
+    if not to_npz:
+        return dtype in safetensors.WORDS
+    known = dtypes.by_name(dtype)
+    return known is not None and known.numpy.kind in "biufcO"
+
+
+def _left_out(found: Sequence[StoredWeight], kept: set[str], to_npz: bool) -> Iterator[Diagnostic]:
+    suffix = ".npz" if to_npz else safetensors.SUFFIX
+    for dtype in dict.fromkeys(one.dtype for one in found if one.role != REQUIRED and one.name not in kept):
+        names = [one.name for one in found if one.dtype == dtype and one.name not in kept]
+        yield Diagnostic("remark", f"omitted, since a {suffix} file cannot hold {dtype}: {several(names)}")
+    if names := [one.name for one in found if one.role == REQUIRED]:
+        text = f"omitted, since they are inputs without a value in the model: {several(names)}"
+        yield Diagnostic("remark", text)
+
+
+def _value(one: StoredWeight, data: TensorData) -> np.ndarray:
+    from gradc.importers.onnx.weights import tensor_attribute
+
+    assert one.tensor is not None
+    try:
+        found = tensor_attribute(one.tensor, data)
+    except GradcError as error:
+        raise violation(f'weight "{one.name}": {error.diagnostic.message}') from None
+    if isinstance(found, StringTensorAttr):
+        words = [
+            str(word.data, "utf-8", "replace") if isinstance(word.data, bytes) else word.data
+            for word in found.values
+        ]
+        return np.array(words, object).reshape(tuple(found.type.get_shape()))
+    return dense.to_numpy(found)
+
+
+def write_weights(path: str, arrays: Mapping[str, np.ndarray], *, to_npz: bool) -> None:
+    if to_npz:
+        npz.write_npz(path, arrays)
+    else:
+        safetensors.write_safetensors(path, arrays)
+
+
+def set_weights(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], output: str) -> ModelParts:
+    """Write the model at `path` with new values of some weights.
+
+    External data stays external. Raises GradcError for a name that is no weight, a wrong shape or dtype, and
+    a weight that gradc transposed or folded.
+    """
+    with stored_model(os.fspath(path)) as (model, data):
+        found = {one.name: one for one in stored_weights(model)}
+        changed = set(changed_weights(model))
+        errors = Errors()
+        values = {name: _given(found.get(name), array) for name, array in arrays.items()}
+        for name, array in values.items():
+            errors.attempt(_check, name, array, found, changed)
+        errors.check()
+        outside = any(one.tensor is not None and is_elsewhere(one.tensor, data) for one in found.values())
+        contents = StoredContents(data)
+        for name, one in found.items():
+            tensor = one.tensor
+            if tensor is None:
+                continue
+            if name in values:
+                fill(tensor, values[name])
+            if one.is_main:
+                contents.take(tensor)
+            else:
+                in_message(tensor, data)
+        parts = ModelParts(model, contents)
+        save_model(parts, output, KEPT_BYTES if outside else PROTO_LIMIT)
+        return parts
+
+
+def _given(one: StoredWeight | None, array: np.ndarray) -> np.ndarray:
+    return array if one is None else as_dtype(array, one.dtype)
+
+
+def _check(name: str, array: np.ndarray, found: Mapping[str, StoredWeight], changed: set[str]) -> None:
+    if name in changed:
+        what = f'weight "{name}" was transposed or folded when gradc compiled the model'
+        raise violation(what, hint="set it in the source model and compile that")
+    one = found.get(name)
+    if one is None:
+        hint = nearest(name, list(found)) or "`gradc weights` lists them"
+        raise violation("weight", given=f'"{name}"', expected="a weight of the model", hint=hint)
+    if one.role == REQUIRED:
+        raise violation(
+            f'"{name}" is an input of the model, without a value', hint="`gradc run --inputs` takes its value"
+        )
+    if one.tensor is None:
+        raise violation(f'weight "{name}" is sparse', hint="only dense ones can be set")
+    known = dtypes.of_numpy(array.dtype)
+    word = "string" if array.dtype.kind in "UO" else known.name if known is not None else array.dtype.name
+    if word != one.dtype:
+        raise violation(f'weight "{name}": dtype', given=word, expected=one.dtype)
+    if list(array.shape) != list(one.shape):
+        raise violation(
+            f'weight "{name}": shape', given=shapes.show(array.shape), expected=shapes.show(one.shape)
+        )

@@ -1,0 +1,449 @@
+"""Adjoint identities of a gradient at one point: of each op, of each value, and of the whole."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from xdsl.dialects import func
+from xdsl.ir import Block, Operation, SSAValue
+
+from dialects.lifetimes import captured_by
+from dialects.onnx import traits
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.interpreter.pairs import Pair, tangent_of, value_of
+from dialects.support import dense, entry
+from dialects.support.constants import constant_attribute
+from gradc.verification.adjoint_identities import Balance, Side, add_open, product
+from gradc.verification.evaluation import Evaluation, open_elements, wide_of
+from gradc.verification.kernels import Kernels
+from gradc.verification.straight_through import read_straight, straight_through
+from gradc.verification.widening import wide
+from passes.autodiff.record import Differentiated, Step
+
+Arrays = Mapping[str, Any]
+
+ROUNDINGS = 2.0**-44
+"""Rounding error of a float64 derivative that is a difference of numbers of size 1."""
+
+
+@dataclass
+class Plan:
+    """The ops that a point evaluates, and the inner products of each value."""
+
+    differentiated: Differentiated
+
+    @cached_property
+    def block(self) -> Block:
+        return entry.entry_function(self.differentiated.module).body.block
+
+    @cached_property
+    def forward(self) -> list[Operation]:
+        """Forward ops that `of` or the gradient depends on."""
+        return [op for op in self._ops[: self.differentiated.forward] if op in self._needed]
+
+    @cached_property
+    def emitted(self) -> list[Operation]:
+        """Used ops that the reverse-mode walk emitted."""
+        return [op for op in self._ops[self.differentiated.forward :] if op in self._needed]
+
+    @cached_property
+    def carries(self) -> Collection[Operation]:
+        """Ops that `of` depends on."""
+        return self._leading_to(self.differentiated.of.values())
+
+    @cached_property
+    def steps(self) -> Sequence[Step]:
+        return self.differentiated.record.steps
+
+    @cached_property
+    def covered(self) -> list[list[Operation]]:
+        """For each step its op, and the ops before it without a step, which the walk differentiated
+        together."""
+        stepped = {step.op for step in self.steps}
+        return [self._covered(step, stepped) for step in self.steps]
+
+    def _covered(self, step: Step, stepped: Collection[Operation]) -> list[Operation]:
+        reached = {value for value, _ in step.contributions}
+        found, waiting = {step.op: None}, [step.op] if reached else []
+        while waiting:
+            for value in waiting.pop().operands:
+                op = value.owner
+                if value in reached or not isinstance(op, Operation) or op in stepped or op in found:
+                    continue
+                if op in self.carries:
+                    found[op] = None
+                    waiting.append(op)
+        return list(found)
+
+    @cached_property
+    def contributions(self) -> dict[SSAValue, list[tuple[int, SSAValue]]]:
+        """Emitted value -> the steps that contribute it, with the operands to which they do."""
+        found: dict[SSAValue, list[tuple[int, SSAValue]]] = defaultdict(list)
+        for index, step in enumerate(self.steps):
+            for value, contribution in step.contributions:
+                found[contribution].append((index, value))
+        return found
+
+    @cached_property
+    def cotangents(self) -> dict[SSAValue, list[tuple[int, SSAValue]]]:
+        """Emitted value -> the steps and results of which it is the cotangent."""
+        found: dict[SSAValue, list[tuple[int, SSAValue]]] = defaultdict(list)
+        for index, step in enumerate(self.steps):
+            for value, cotangent in step.cotangents.items():
+                found[cotangent].append((index, value))
+        return found
+
+    @cached_property
+    def totals(self) -> dict[SSAValue, list[SSAValue]]:
+        """Emitted value -> the values of which it is the complete cotangent."""
+        found: dict[SSAValue, list[SSAValue]] = defaultdict(list)
+        for value, total in self.differentiated.record.totals.items():
+            found[total].append(value)
+        return found
+
+    @cached_property
+    def seeds(self) -> dict[SSAValue, list[SSAValue]]:
+        found: dict[SSAValue, list[SSAValue]] = defaultdict(list)
+        for value, seed in self.differentiated.record.seeds:
+            found[seed].append(value)
+        return found
+
+    @property
+    def observed(self) -> set[SSAValue]:
+        """Values in inner products."""
+        return {*self.contributions, *self.cotangents, *self.totals, *self.seeds}
+
+    @cached_property
+    def last_reads(self) -> dict[Operation, list[SSAValue]]:
+        """Op -> the values that no later op reads."""
+        last: dict[SSAValue, Operation] = {}
+        for op in (*self.forward, *self.emitted):
+            for value in (*op.operands, *captured_by(op), *read_straight(op), *op.results):
+                last[value] = op
+        found: dict[Operation, list[SSAValue]] = defaultdict(list)
+        for value, op in last.items():
+            found[op].append(value)
+        return found
+
+    @cached_property
+    def _ops(self) -> list[Operation]:
+        return [op for op in self.block.ops if not isinstance(op, func.ReturnOp)]
+
+    @cached_property
+    def _needed(self) -> set[Operation]:
+        record = self.differentiated.record
+        moved = {value for step in self.steps for value, _ in step.contributions}
+        roots = (*self.differentiated.of.values(), *self.differentiated.wrt.values(), *moved)
+        return self._leading_to((*roots, *self.observed, *record.totals))
+
+    def _leading_to(self, values: Collection[SSAValue]) -> set[Operation]:
+        wanted, found = set(values), set[Operation]()
+        for op in reversed(self._ops):
+            if not wanted.isdisjoint(op.results):
+                found.add(op)
+                wanted.update(op.operands, captured_by(op))
+        return found
+
+
+@dataclass
+class Outcome:
+    """The result of one point.
+
+    balances: one per step.
+    sums: value -> <complete cotangent, tangent>, and the sum of <contribution, tangent>.
+    by_reverse, by_tangents: <gradients, tangents of wrt> and <seeds, tangents of `of`>.
+    of, gradients: values by name.
+    """
+
+    balances: list[Balance]
+    sums: dict[SSAValue, tuple[Side, Side]]
+    by_reverse: Side
+    by_tangents: Side
+    of: dict[str, np.ndarray]
+    tangents_of: dict[str, Any]
+    gradients: dict[str, np.ndarray]
+    directions: dict[str, np.ndarray]
+    cotangents: dict[str, np.ndarray]
+    seeds: dict[SSAValue, list[Any]]
+    open_within: dict[int, tuple[Operation, int]] = field(default_factory=dict[int, tuple[Operation, int]])
+    taken: dict[Operation, set[int]] = field(default_factory=dict[Operation, set[int]])
+
+
+class OutOfTime(Exception):
+    """The time limit of a check has passed."""
+
+
+class Point:
+    """Evaluation of a gradient with tangents, from inputs, cotangents by name and a seed for directions.
+
+    For the step `focus`, the balance of each operand is formed, too. `off_codes` moves dequantised values
+    slightly off their codes, many of which are at a kink.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        inputs: Arrays,
+        seed: int,
+        kernel: Kernels | None = None,
+        cotangents: Arrays | None = None,
+        focus: int | None = None,
+        deadline: float = np.inf,
+        off_codes: bool = False,
+    ) -> None:
+        self.plan, self.inputs, self.given = plan, inputs, cotangents
+        self.rng = np.random.default_rng([seed, 2])
+        self.focus, self.deadline = focus, deadline
+        self.by_operand: dict[SSAValue, Balance] = {}
+        self.operands: list[Any] = []
+        self._alone: dict[SSAValue, list[Any]] = {}
+        rng = np.random.default_rng([seed, 3]) if off_codes else None
+        marked = partial(straight_through, off_codes=rng)
+        self.values = Evaluation(plan.differentiated.module, plan.carries, kernel, marked)
+        self._tangents: dict[SSAValue, Any] = {}
+        self._before: dict[SSAValue, Any] = {}
+        self._balances = [Balance() for _ in plan.steps]
+        self._sums: dict[SSAValue, tuple[Side, Side]] = defaultdict(lambda: (Side(), Side()))
+        self._by_reverse, self._by_tangents = Side(), Side()
+        self._gradients: dict[str, np.ndarray] = {}
+        self._seeds: dict[SSAValue, list[Any]] = {}
+        self._directions: dict[SSAValue, Any] = {}
+
+    def run(self) -> Outcome:
+        """Evaluate the point. Raises NotComputed if an op has no value there."""
+        differentiated = self.plan.differentiated
+        self._set_arguments()
+        wrt = set(differentiated.wrt.values())
+        for op in self.plan.forward:
+            self._check_time()
+            self._forward(op, wrt)
+        of = {name: wide_of(self.values[value]) for name, value in differentiated.of.items()}
+        tangents_of = {name: self._tangent(value) for name, value in differentiated.of.items()}
+        cotangents = self._set_cotangents(of)
+        observed = self.plan.observed
+        for value in observed:
+            if value in self.values:
+                self._observe(value)
+        for op in self.plan.emitted:
+            self._check_time()
+            self.values.run(op)
+            for value in op.results:
+                if value in observed and constant_attribute(value) is None:
+                    self._observe(value)
+            self._forget(op)
+        directions = {name: self._directions.get(value) for name, value in differentiated.wrt.items()}
+        return Outcome(
+            self._balances,
+            dict(self._sums),
+            self._by_reverse,
+            self._by_tangents,
+            {name: value_of(value) for name, value in of.items()},
+            tangents_of,
+            self._gradients,
+            {name: direction for name, direction in directions.items() if direction is not None},
+            cotangents,
+            self._seeds,
+            self._open_within(),
+            self.values.taken,
+        )
+
+    def _check_time(self) -> None:
+        if time.perf_counter() > self.deadline:
+            raise OutOfTime
+
+    def _set_arguments(self) -> None:
+        differentiated, wrt = self.plan.differentiated, set(self.plan.differentiated.wrt.values())
+        given = {value: wide(self.inputs[name]) for name, value in differentiated.inputs.items()}
+        constants = {value: dense.to_numpy(array) for value, array in differentiated.weights.items()}
+        for value, array in (constants | given).items():
+            if value in wrt:
+                self._directions[value] = self._direction(wide(array))
+                array = _moved(wide(array), self._directions[value])
+            self.values[value] = array
+            self._tangents[value] = tangent_of(array)
+
+    def _direction(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._direction(element) for element in value]
+        if value is None:
+            return None
+        size = float(np.sqrt(np.mean(np.square(value)))) if value.size else 0.0
+        size = size if np.isfinite(size) and size else 1.0
+        return self.rng.standard_normal(value.shape) * size
+
+    def _forward(self, op: Operation, wrt: Collection[SSAValue]) -> None:
+        if self.focus is not None and self.plan.steps[self.focus].op is op:
+            self._look_closely(op)
+        self.values.run(op)
+        for value in op.results:
+            if value not in self.values:
+                continue
+            self._tangents[value] = tangent_of(self.values[value])
+            if value in wrt:
+                self._displace(value)
+        self._forget(op)
+
+    def _displace(self, value: SSAValue) -> None:
+        """Add an independent tangent to an intermediate `wrt` value."""
+        array = value_of(wide_of(self.values[value]))
+        self._before[value] = self._tangents[value]
+        direction = self._directions[value] = self._direction(array)
+        own, before = direction, self._tangents[value]
+        total = own if before is None else _sum(before, own)
+        self.values[value] = _moved(array, total)
+        self._tangents[value] = total
+
+    def _forget(self, op: Operation) -> None:
+        kept = self.plan.differentiated
+        for value in self.plan.last_reads.get(op, ()):
+            if value not in kept.of.values():
+                self.values.forget(value)
+
+    def _set_cotangents(self, of: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        found: dict[str, np.ndarray] = {}
+        for name, argument in self.plan.differentiated.cotangents.items():
+            given = None if self.given is None else self.given.get(name)
+            shape = np.shape(value_of(of[name]))
+            found[name] = self._cotangent(shape) if given is None else wide(given)
+            self.values[argument] = found[name]
+        return found
+
+    def _cotangent(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Draw numbers that f16 and bf16 represent exactly, as for the compiled gradient."""
+        return wide(self.rng.standard_normal(shape).astype(ml_dtypes.bfloat16))
+
+    def _tangent(self, value: SSAValue) -> Any:
+        return self._tangents.get(value)
+
+    def _observe(self, value: SSAValue) -> None:
+        """Form the inner products of an emitted value."""
+        plan, array = self.plan, value_of(wide_of(self.values[value]))
+        for index, result in plan.cotangents.get(value, ()):
+            self._pass(index, result, array)
+        for index, operand in plan.contributions.get(value, ()):
+            self._contribute(index, operand, array)
+        for whole in plan.totals.get(value, ()):
+            self._sums[whole][0].add(array, self._tangent(whole))
+            self._gradient(whole, array)
+        for seeded in plan.seeds.get(value, ()):
+            self._seeds.setdefault(seeded, []).append(array)
+            self._sums[seeded][1].add(array, self._tangent(seeded))
+            self._by_tangents.add(array, self._tangent(seeded))
+
+    def _pass(self, index: int, result: SSAValue, cotangent: Any) -> None:
+        balance, found = self._balances[index], self.values.tangents.get(result)
+        tangent = self._before.get(result, self._tangent(result))
+        balance.noise += self._roundings(index, cotangent)
+        mask = self._mask(index)
+        balance.passed.add(cotangent, tangent, mask)
+        if mask is not None:
+            balance.open += int((~mask & (cotangent != 0)).sum())
+            balance.excluded = True
+        else:
+            add_open(balance, cotangent, found)
+        for operand, results in self._alone.items():
+            if index == self.focus:
+                place = self.plan.steps[index].op.results.index(result)
+                self.by_operand[operand].passed.add(cotangent, results[place])
+
+    def _roundings(self, index: int, cotangent: Any) -> float:
+        """Return the rounding error of a saturated pointwise op's derivative, such as 1 - y y at y = 1."""
+        op = self.plan.steps[index].op
+        if not isinstance(op, OnnxOp) or op.onnx_name() not in traits.FUNCTIONS:
+            return 0.0
+        tangent = self._tangent(op.operands[0])
+        if tangent is None or np.shape(tangent) != np.shape(cotangent):
+            return 0.0
+        return ROUNDINGS * float(np.linalg.norm(product(cotangent, tangent)))
+
+    def _contribute(self, index: int, operand: SSAValue, contribution: Any) -> None:
+        balance, tangent = self._balances[index], self._tangent(operand)
+        balance.contributes = True
+        balance.moved = balance.moved or tangent is not None
+        mask = self._mask(index)
+        balance.contributed.add(contribution, tangent, mask)
+        self._sums[operand][1].add(contribution, tangent)
+        if index == self.focus and operand in self.by_operand:
+            self.by_operand[operand].contributed.add(contribution, tangent)
+
+    def _mask(self, index: int) -> np.ndarray | None:
+        """Return the mask of elements of pointwise ops that are not at a kink; None if it is unknown."""
+        mask = None
+        for op in self.plan.covered[index]:
+            if not isinstance(op, OnnxOp) or op.onnx_name() not in traits.POINTWISE:
+                return None
+            found = self.values.tangents.get(op.results[0])
+            if found is None or isinstance(found, list) or found.open is None or not found.open.any():
+                continue
+            if mask is not None and mask.shape != found.open.shape:
+                return None
+            mask = ~found.open if mask is None else mask & ~found.open
+        if mask is None:
+            return None
+        step = self.plan.steps[index]
+        moved = [*step.cotangents, *(value for value, _ in step.contributions)]
+        tangents = map(self._tangent, moved)
+        return mask if all(t is None or np.shape(t) == mask.shape for t in tangents) else None
+
+    def _gradient(self, value: SSAValue, array: Any) -> None:
+        if value not in self._directions:
+            return
+        self._by_reverse.add(array, self._directions[value])
+        for name, by in self.plan.differentiated.wrt.items():
+            if by is value:
+                self._gradients[name] = array
+
+    def _look_closely(self, op: Operation) -> None:
+        """Compute the tangents of an op for each operand's tangent alone."""
+        args = [wide_of(self.values[operand]) for operand in op.operands]
+        values, tangents = [value_of(arg) for arg in args], [tangent_of(arg) for arg in args]
+        if op.regions:
+            return
+        self.operands = values
+        for operand in dict.fromkeys(op.operands):
+            own = [t if v is operand else None for v, t in zip(op.operands, tangents, strict=True)]
+            if all(tangent is None for tangent in own):
+                continue
+            found = self.values.push(op, values, own)
+            self._alone[operand] = [_found(tangent) for tangent in found]
+            self.by_operand[operand] = Balance()
+
+    def _open_within(self) -> dict[int, tuple[Operation, int]]:
+        """Return step -> an inner op with undecided elements, and the number of all such elements."""
+        found: dict[int, tuple[Operation, int]] = {}
+        for index in range(len(self.plan.steps)):
+            if ops := self.open_in(index):
+                found[index] = ops[0][0], sum(count for _, count in ops)
+        return found
+
+    def open_in(self, index: int) -> list[tuple[Operation, int]]:
+        """Return the ops of a step except its last one that have undecided elements, with their number."""
+        ops = self.plan.covered[index][1:]
+        counts = [(op, sum(open_elements(self.values.tangents.get(r)) for r in op.results)) for op in ops]
+        within = self.values.open_within.get(self.plan.steps[index].op, ())
+        return [*within, *((op, count) for op, count in counts if count)]
+
+
+def _found(tangent: Any) -> Any:
+    if isinstance(tangent, list):
+        return [_found(each) for each in tangent]
+    return None if tangent is None else tangent.found
+
+
+def _moved(value: Any, tangent: Any) -> Any:
+    if isinstance(value, list):
+        return [_moved(v, t) for v, t in zip(value, tangent, strict=True)]
+    return value if tangent is None else Pair(value, tangent)
+
+
+def _sum(a: Any, b: Any) -> Any:
+    if isinstance(a, list):
+        return [_sum(x, y) for x, y in zip(a, b, strict=True)]
+    return a + b

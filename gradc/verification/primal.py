@@ -1,0 +1,71 @@
+"""Values of a function in float64, by the names of a gradient request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from dialects.onnx import ops as onnx
+from dialects.support import entry
+from gradc.verification.evaluation import evaluated
+from gradc.verification.kernels import Kernels
+from gradc.verification.widening import wide, widen
+from passes.autodiff.named_values import add_parts, named_values
+from passes.builder.operands import replace_uses
+from passes.builder.rewriting import drop_unread_nodes, fold
+from passes.decompositions.contrib.qdq_to_float import compute_with_floats
+
+
+def values_of(
+    primal: ModuleOp,
+    names: Sequence[str],
+    inputs: Mapping[str, Any],
+    wrt: Sequence[str] = (),
+    straight_through: bool = False,
+    kernel: Kernels | None = None,
+) -> dict[str, np.ndarray]:
+    """Return the values of `names`. Values that depend only on constants, `wrt` excepted, are rounded to
+    their type, as in the gradient. Raises NotComputed."""
+    module = primal.clone()
+    if straight_through:
+        compute_with_floats(module)
+    _fold_constants(module, [*names, *wrt])
+    function = entry.entry_function(module)
+    given = dict(zip(function.args, entry.input_names(function), strict=True))
+    values = named_values(function)
+    values |= add_parts(function, names, values)
+    _return(function, [values[name] for name in names])
+    widen(module)
+    arguments: dict[SSAValue, Any] = {a: wide(inputs[name]) for a, name in given.items()}
+    return dict(zip(names, evaluated(module, arguments, kernel), strict=True))
+
+
+def _return(function: FuncOp, values: Sequence[Any]) -> None:
+    last = entry.return_op(function)
+    Rewriter.insert_op(ReturnOp(*values), InsertPoint.before(last))
+    Rewriter.erase_op(last)
+    drop_unread_nodes(function)
+    entry.update_function_type(function)
+
+
+def _fold_constants(module: ModuleOp, names: Sequence[str]) -> None:
+    """Fold values that depend only on constants, except the named ones."""
+    function = entry.entry_function(module)
+    values = named_values(function)
+    requested = [values[name] for name in dict.fromkeys(names) if name in values]
+    block = function.body.block
+    moved = [value for value in requested if isinstance(value.owner, onnx.ConstantOp)]
+    instead = [block.insert_arg(value.type, len(block.args)) for value in moved]
+    for value, argument in zip(moved, instead, strict=True):
+        replace_uses(value, argument)
+    fold(module, requested)
+    for value, argument in zip(moved, instead, strict=True):
+        replace_uses(argument, value)
+        block.erase_arg(argument)
+    entry.update_function_type(function)

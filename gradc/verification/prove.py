@@ -1,0 +1,427 @@
+"""Check of a gradient: of every op, of the sum over the graph, and of the compiled model."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from dialects.onnx import ops as onnx
+from dialects.support import limits
+from dialects.support.diagnostics import Diagnostic, GradcError, diagnostic_at, kind_of, name_of
+from dialects.support.entry import entry_function
+from dialects.support.shapes import has_rank, static_shape
+from gradc.verification.adjoint_identities import BOUND, Balance
+from gradc.verification.compiled_model import Model, distance, explained
+from gradc.verification.cost_estimates import bytes_of, seconds_of
+from gradc.verification.empty_batches import SECONDS_OF_A_POINT, at_empty_batch
+from gradc.verification.evaluation import NotComputed
+from gradc.verification.gradient_spec import CheckError, Claim
+from gradc.verification.kernels import Kernels
+from gradc.verification.point import Outcome, OutOfTime, Plan, Point
+from gradc.verification.primal import values_of
+from gradc.verification.proof import Proof, Undecided
+from gradc.verification.sample_points import SEEDS, drawn_inputs, guesses_of, in_words
+from gradc.verification.sample_regimes import varied
+from gradc.verification.samples import Guess
+from gradc.verification.scatters import writes_twice
+from gradc.verification.single_ops import LocalPoint
+from gradc.verification.widening import widen
+
+VALUES = 1e-6
+"""Largest relative difference between `of` in the differentiated and in the original function."""
+
+FOR_THE_WHOLE = 0.7
+"""Fraction of the time limit after which single ops are checked instead of the whole."""
+
+OTHER_SIZES = {"batch": 3, "size": 5, "step": 1}
+"""Dynamic sizes of a second point."""
+
+BRANCH_SAMPLES = 16
+"""Maximum number of samples drawn for branches not reached."""
+
+STILL = "its result does not move"
+
+CONFIRMED = 2
+"""Number of other directions that must confirm a wrong op."""
+
+
+@dataclass
+class Prover:
+    """Check of one claim, point by point.
+
+    open: step that no point has decided -> the reason.
+    """
+
+    claim: Claim
+    kernel: Kernels | None = None
+    deadline: float = np.inf
+    worst: float = 0.0
+    whole: bool = False
+    """True if the identity of the whole graph was decided."""
+
+    open: dict[int, str] = field(default_factory=dict[int, str])
+    taken: dict[Operation, set[int]] = field(default_factory=dict[Operation, set[int]])
+    off_codes: bool = False
+
+    def __post_init__(self) -> None:
+        widen(self.claim.differentiated.module)
+        self.plan = Plan(self.claim.differentiated)
+        self.open = dict.fromkeys(range(len(self.plan.steps)), STILL)
+        self.guesses = guesses_of(self.claim.primal)
+        self.points: list[tuple[int, Guess]] = []
+
+    @property
+    def ops(self) -> int:
+        return len(self.plan.steps)
+
+    def run(self, model: Model | None = None) -> str:
+        """Decide as many steps as possible; return the reason for the rest. Raises CheckError for a wrong
+        step."""
+        self._judge_types()
+        try:
+            return self._points(model)
+        except OutOfTime:
+            return self._one_by_one()
+
+    def _judge_types(self) -> None:
+        for op, dtype in self.claim.differentiated.record.narrowed:
+            text = f"its derivative rounds to {dtype}, which the op does not; this op is to blame"
+            raise CheckError(diagnostic_at(op, "error", text))
+
+    def _points(self, model: Model | None) -> str:
+        begun, needed = time.perf_counter(), bytes_of(self.plan)
+        until = begun + FOR_THE_WHOLE * (self.deadline - begun)
+        if begun + seconds_of(self.plan) > self.deadline or needed > limits.current().check_bytes:
+            raise OutOfTime
+        for seed in range(SEEDS):
+            if self.points and 2 * time.perf_counter() - begun > until:
+                break
+            try:
+                outcome, why = self._sample(seed, until)
+            except OutOfTime:
+                if not self.points:
+                    raise
+                break
+            if outcome is None:
+                return "" if self.points else why
+            self._judge_gradient(outcome, seed)
+            if model is not None:
+                model.judge(self.inputs, outcome)
+            if time.perf_counter() > until:
+                return f"no time was left to compare {' and '.join(outcome.of)} with the function as given"
+            try:
+                self._judge_values(outcome)
+            except CheckError:
+                raise
+            except (NotComputed, GradcError) as error:
+                return in_words(error)
+            self._give_cotangents(until)
+            if not self.open and (seed or not self._is_dynamic()):
+                break
+        if self.open and self.claim.straight_through:
+            self.off_codes = True
+            self._judge_gradient(self._point(self.inputs, 0).run(), 0)
+        self._look_for_branches(until)
+        if model is None or len(self.points) * SECONDS_OF_A_POINT < time.perf_counter() - begun:
+            return ""
+        return at_empty_batch(self.claim, model, self.points[0][1], self.kernel)
+
+    def _give_cotangents(self, until: float) -> None:
+        """Check the ops that no cotangent reaches, as before weights of 0, with random cotangents."""
+        still = [index for index, why in self.open.items() if why == STILL]
+        if still:
+            point = LocalPoint(self.plan, self.inputs, self.points[-1][0], until, self.kernel, still)
+            with contextlib.suppress(OutOfTime):
+                for index, balance in point.balances():
+                    self._judge_alone(index, balance, point)
+
+    def _point(self, inputs: Mapping[str, Any], seed: int, **given: Any) -> Point:
+        return Point(self.plan, inputs, seed, self.kernel, off_codes=self.off_codes, **given)
+
+    def _look_for_branches(self, until: float) -> None:
+        """Draw more samples while a branch is not reached."""
+        start = self.inputs
+        for number in range(BRANCH_SAMPLES):
+            if not not_reached(self) or time.perf_counter() > until:
+                return
+            self.inputs = varied(start, number)
+            try:
+                outcome = self._point(self.inputs, number, deadline=until).run()
+            except Exception:
+                continue
+            self._judge_gradient(outcome, number)
+
+    def _one_by_one(self) -> str:
+        """Check single ops in the remaining time."""
+        self.open = dict.fromkeys(self.open, "an equal op is proved, or no time was left")
+        try:
+            self.inputs = drawn_inputs(self.claim.primal, 0, self.guesses[0])
+            point = LocalPoint(self.plan, self.inputs, 0, self.deadline, self.kernel)
+            for index, balance in point.balances():
+                self._judge_alone(index, balance, point)
+        except OutOfTime:
+            return "the whole takes more than the time or memory of the check"
+        except CheckError:
+            raise
+        except Exception as error:
+            return in_words(error)
+        return "the whole takes more than the time or memory of the check"
+
+    def _judge_alone(self, index: int, balance: Balance, point: LocalPoint) -> None:
+        kinks = point.open_in(index)
+        match balance.verdict():
+            case "wrong" if kinks:
+                op, count = kinks[0]
+                self.open[index] = f"{_title(op)} within has {_elements(count)} at a kink"
+            case "right":
+                self.open.pop(index, None)
+                self.worst = max(self.worst, balance.error)
+            case "wrong":
+                raise self._wrong_step(self.plan.steps[index].op, None, balance, 0)
+            case "undecided":
+                self.open[index] = f"{_elements(balance.open)} at its kink"
+            case _:
+                self.open[index] = STILL
+
+    def _is_dynamic(self) -> bool:
+        arguments = entry_function(self.claim.primal).args
+        return not all(has_rank(value) and static_shape(value) is not None for value in arguments)
+
+    def _sample(self, seed: int, until: float) -> tuple[Outcome | None, str]:
+        """Evaluate a point at valid sizes; guesses that fail are removed."""
+        why = ""
+        others = [replace(self.guesses[0], **OTHER_SIZES)] if seed and self._is_dynamic() else []
+        for guess in (*others, *self.guesses):
+            try:
+                inputs = drawn_inputs(self.claim.primal, seed, guess)
+                self.inputs = inputs
+                outcome = self._point(inputs, seed, deadline=until).run()
+            except OutOfTime:
+                raise
+            except Exception as error:
+                why = in_words(error)
+            else:
+                if any(map(_has_numbers, outcome.of.values())):
+                    self.points.append((seed, guess))
+                    return outcome, ""
+                why = "the results have no numbers at the sizes of a sample"
+            if len(self.guesses) > 1 and guess in self.guesses:
+                self.guesses.remove(guess)
+        return None, why
+
+    def _judge_gradient(self, outcome: Outcome, seed: int) -> None:
+        for op, indices in outcome.taken.items():
+            self.taken.setdefault(op, set()).update(indices)
+        for index, balance in enumerate(outcome.balances):
+            self._judge_step(index, balance, outcome, seed)
+        self._judge_seeds(outcome)
+        self._judge_sums(outcome, seed)
+        self._judge_whole(outcome, seed)
+
+    def _judge_step(self, index: int, balance: Balance, outcome: Outcome, seed: int) -> None:
+        match self._verdict(index, balance, outcome):
+            case "right":
+                self.open.pop(index, None)
+                self.worst = max(self.worst, balance.error)
+            case "wrong":
+                why = self._confirm(index, outcome, seed)
+                if index in self.open:
+                    self.open[index] = why
+            case "undecided":
+                if index in self.open:
+                    self.open[index] = self._reason(index, balance, outcome)
+            case _:
+                pass
+
+    def _verdict(self, index: int, balance: Balance, outcome: Outcome) -> str:
+        found = balance.verdict()
+        return "undecided" if found == "wrong" and index in outcome.open_within else found
+
+    def _reason(self, index: int, balance: Balance, outcome: Outcome) -> str:
+        if index in outcome.open_within:
+            op, count = outcome.open_within[index]
+            return f"{_title(op)} within has {_elements(count)} at a kink"
+        if not np.isfinite(balance.difference):
+            return "its values are not finite"
+        return f"{_elements(balance.open)} at its kink"
+
+    def _confirm(self, index: int, outcome: Outcome, seed: int) -> str:
+        """Return the reason why a wrong-looking step may be right. Raises CheckError if there is none."""
+        step = self.plan.steps[index]
+        point, again = None, outcome
+        for other in range(1, CONFIRMED + 1):
+            point = self._point(self.inputs, seed + 100 * other, cotangents=outcome.cotangents, focus=index)
+            again = point.run()
+            if self._verdict(index, again.balances[index], again) != "wrong":
+                return "differences along two directions disagree"
+        if point is not None and point.operands and writes_twice(step.op, point.operands):
+            return "its indices write one element twice"
+        raise self._wrong_step(step.op, point, again.balances[index], seed)
+
+    def _wrong_step(self, op: Operation, point: Point | None, balance: Balance, seed: int) -> CheckError:
+        apart = {} if point is None else point.by_operand
+        wrong = {value: one for value, one in apart.items() if one.verdict() == "wrong"}
+        what, shown = "the derivative of this op", balance
+        if wrong:
+            value, shown = max(wrong.items(), key=lambda item: item[1].error)
+            index = list(op.operands).index(value)
+            name = value.name_hint or f"operand {index}"
+            what = f"its derivative by operand {index}" + (f", {name}," if value.name_hint else "")
+        numbers = (
+            f"along a direction drawn from seed {seed} it is {shown.contributed.total:.6g}, "
+            f"by differences {shown.passed.total:.6g}"
+        )
+        return CheckError(diagnostic_at(op, "error", f"{what} is wrong: {numbers}; this op is to blame"))
+
+    def _judge_values(self, outcome: Outcome) -> None:
+        """Compare the values of `of` with those of the source function."""
+        names = [name for name, value in outcome.of.items() if isinstance(value, np.ndarray)]
+        claim = self.claim
+
+        def source_values(inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
+            by = list(claim.differentiated.wrt)
+            return values_of(claim.primal, names, inputs, by, claim.straight_through, self.kernel)
+
+        expected = source_values(self.inputs)
+        for name in names:
+            off = distance(outcome.of[name], expected[name])
+            if off > VALUES and not explained(off, name, expected, self.inputs, source_values):
+                text = f"{name} is off by {off:.3g} of its size where it is differentiated"
+                raise CheckError(Diagnostic("error", f"{text}; simplifying the function changed it"))
+
+    def _judge_seeds(self, outcome: Outcome) -> None:
+        """Compare the cotangents at the start of the walk with those of the request."""
+        given = self.claim.differentiated
+        expected: dict[SSAValue, Any] = {}
+        for name, value in given.of.items():
+            array = outcome.of[name]
+            if not isinstance(array, np.ndarray):
+                continue
+            share = 1 / max(np.size(array), 1) if self.claim.reduce == "mean" else 1.0
+            own = outcome.cotangents[name] if given.cotangents else np.full(np.shape(array), share)
+            expected[value] = own if value not in expected else expected[value] + own
+        for value, want in expected.items():
+            seeds = outcome.seeds.get(value)
+            if seeds is None or distance(np.asarray(sum(seeds)), want) > BOUND:
+                text = (
+                    f"the cotangent of {value.name_hint or 'a result'} that the gradient begins with is wrong"
+                )
+                raise CheckError(Diagnostic("error", text))
+
+    def _judge_sums(self, outcome: Outcome, seed: int) -> None:
+        """Compare each complete cotangent with the sum of the contributions to it."""
+        stepped = {value for step in self.plan.steps for value in step.cotangents}
+        for value, (total, added) in outcome.sums.items():
+            scale = max(total.norm, added.norm)
+            if value not in self.claim.differentiated.record.totals:
+                if abs(added.total) > BOUND * scale and isinstance(value.owner, Operation):
+                    raise self._missing(value, added.total, seed)
+                continue
+            off = abs(total.total - added.total)
+            if off > BOUND * max(scale, abs(total.total)):
+                raise self._wrong_sum(value, total.total, added.total, seed)
+            owner = value.owner
+            passes = isinstance(owner, Operation) and owner in self.plan.carries
+            passes = passes and value not in stepped and value not in self.plan.differentiated.wrt.values()
+            if passes and scale and abs(total.total) > BOUND * scale:
+                raise self._missing(value, total.total, seed)
+
+    def _wrong_sum(self, value: SSAValue, total: float, added: float, seed: int) -> CheckError:
+        numbers = (
+            f"along a direction drawn from seed {seed} it is {total:.6g}, its terms add up to {added:.6g}"
+        )
+        text = f"the cotangent of {value.name_hint or 'a value'} is wrong: {numbers}"
+        diagnostic = Diagnostic("error", f"{text}; every op is right alone, so their sum is not")
+        owner = value.owner
+        if isinstance(owner, Operation):
+            diagnostic = diagnostic_at(owner, "error", diagnostic.message)
+        return CheckError(diagnostic)
+
+    def _missing(self, value: SSAValue, total: float, seed: int) -> CheckError:
+        assert isinstance(value.owner, Operation)
+        numbers = f"along a direction drawn from seed {seed} {total:.6g} of it does not"
+        text = f"the cotangent of its result does not reach its operands: {numbers}; this op is to blame"
+        return CheckError(diagnostic_at(value.owner, "error", text))
+
+    def _judge_whole(self, outcome: Outcome, seed: int) -> None:
+        """Compare <gradients, tangents of wrt> with <seeds, tangents of `of`>, less the errors of single
+        ops."""
+        known = sum(one.difference for one in outcome.balances if np.isfinite(one.difference))
+        off = outcome.by_reverse.total - outcome.by_tangents.total - known
+        scale = max(outcome.by_reverse.norm, outcome.by_tangents.norm)
+        noise = sum(one.noise for one in outcome.balances)
+        undecided = any(self._verdict(i, b, outcome) == "undecided" for i, b in enumerate(outcome.balances))
+        if not np.isfinite(off) or undecided:
+            return
+        self.whole = True
+        if not scale:
+            return
+        self.worst = max(self.worst, abs(off) / scale)
+        largest = max((one.norm for one in outcome.balances), default=0.0)
+        if abs(off) > 10 * BOUND * max(scale, largest) + noise:
+            numbers = f"{outcome.by_reverse.total:.6g}, by differences {outcome.by_tangents.total:.6g}"
+            text = f"the gradient is wrong: along a direction drawn from seed {seed} it is {numbers}"
+            raise CheckError(Diagnostic("error", f"{text}; every op is right alone, so their sum is not"))
+
+
+def _has_numbers(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_has_numbers, value))
+    return bool(np.isfinite(value).any())
+
+
+def proof_of(provers: Sequence[Prover], reason: str, runtime: str, seconds: float) -> Proof:
+    undecided = [
+        Undecided(_title(prover.plan.steps[index].op), why)
+        for prover in provers
+        for index, why in sorted(prover.open.items())
+    ]
+    ops = sum(prover.ops for prover in provers)
+    worst = max((prover.worst for prover in provers), default=0.0)
+    unreached = tuple(name for prover in provers for name in not_reached(prover))
+    ran = any(prover.points or len(prover.open) < prover.ops for prover in provers)
+    return Proof(
+        ops,
+        ops - len(undecided),
+        worst,
+        tuple(undecided),
+        runtime,
+        unreached,
+        reason,
+        seconds,
+        ran,
+        all(prover.whole for prover in provers),
+    )
+
+
+def not_reached(prover: Prover) -> list[str]:
+    """Return the branches of forward Ifs that no sample reached."""
+    found = []
+    for op in prover.plan.carries:
+        for inner in op.walk():
+            if not isinstance(inner, onnx.IfOp):
+                continue
+            taken = prover.taken.get(inner, set())
+            for name in ("else branch", "then branch"):
+                if _branch(inner, name) not in taken and inner in prover.taken:
+                    found.append(f"{name} of {_title(inner)}")
+    return found
+
+
+def _branch(op: Any, name: str) -> int:
+    key = name.replace(" ", "_")
+    return list(op.regions).index(op.named_regions()[key])
+
+
+def _title(op: Operation) -> str:
+    return " ".join(filter(None, (kind_of(op).removeprefix("onnx."), name_of(op))))
+
+
+def _elements(count: int) -> str:
+    return "1 element" if count == 1 else f"{count} elements"

@@ -1,0 +1,70 @@
+"""Ops that pass a value on but not its gradient: piecewise-constant and integer ops."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import i1
+from xdsl.ir import Operation, SSAValue
+
+from dialects.support.shapes import element_type_of, has_rank
+from passes.autodiff.activity.active_values import has_no_gradient, is_size, may_carry, read_by
+from passes.autodiff.activity.non_differentiable import stops_partly
+from passes.autodiff.rules.quantize import is_passed_over
+
+
+@dataclass
+class _Ways:
+    """Values that depend on `starts`, and the ops on the way that stop gradients."""
+
+    starts: Collection[SSAValue]
+    reached: set[SSAValue] = field(default_factory=set)
+    cuts: list[Operation] = field(default_factory=list)
+    around: list[Operation] = field(default_factory=list)
+    """Ops with regions, within which gradients may stop."""
+
+    def follow(self, ops: Sequence[Operation]) -> _Ways:
+        self.reached = set(self.starts)
+        flows = set(self.starts)
+        for op in ops:
+            read = read_by(op)
+            if is_size(op) or self.reached.isdisjoint(read):
+                continue
+            self.reached.update(op.results)
+            self.around += [op] if op.regions else []
+            if flows.isdisjoint(read):
+                continue
+            passes = [] if has_no_gradient(op) else list(filter(may_carry, op.results))
+            flows.update(passes)
+            stops = not passes or stops_partly(op)
+            self.cuts += [op] if stops and not is_passed_over(op) else []
+        return self
+
+
+def zeros_between(
+    start: SSAValue, ends: Iterable[SSAValue], ops: Sequence[Operation]
+) -> list[Operation] | None:
+    """Return the ops that block the gradient from `ends` to `start`; None if they are independent."""
+    ways = _Ways([start]).follow(ops)
+    return None if ways.reached.isdisjoint(ends) else ways.cuts or ways.around
+
+
+def zeros_beside(
+    starts: Iterable[SSAValue], ends: Iterable[SSAValue], ops: Sequence[Operation]
+) -> list[Operation]:
+    """Return the ops between `starts` and `ends` that block gradients. Booleans do not count: they select
+    between paths that carry the gradient."""
+    ways, needed = _Ways(set(starts)).follow(ops), set(ends)
+    for op in reversed(ops):
+        if not is_size(op) and not needed.isdisjoint(op.results):
+            needed.update(read_by(op))
+    return [op for op in ways.cuts if any(x in needed and not _is_truth(x) for x in _stopped(op))]
+
+
+def _stopped(op: Operation) -> Sequence[SSAValue]:
+    return [x for x in op.results if has_no_gradient(op) or not may_carry(x)]
+
+
+def _is_truth(value: SSAValue) -> bool:
+    return has_rank(value) and element_type_of(value) == i1

@@ -1,0 +1,96 @@
+"""Diagnostics for values whose gradient is zero or misses some paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from dialects.onnx import ops as onnx
+from dialects.support.diagnostics import (
+    Diagnostic,
+    GradcError,
+    UnsupportedError,
+    UsageError,
+    kind_of,
+    name_of,
+    position_of,
+    sentence,
+    several,
+)
+from dialects.support.option_names import advice
+from passes.autodiff.activity.blocked_paths import zeros_beside, zeros_between
+from passes.autodiff.activity.non_differentiable import reason_to_stop
+from passes.autodiff.activity.straight_through_patterns import make_estimates
+from passes.autodiff.rules.quantize import QUANTIZING
+
+_ON_CODES = (onnx.ConvIntegerOp, onnx.MatMulIntegerOp, onnx.QLinearConvOp, onnx.QLinearMatMulOp)
+"""Ops that pass gradients as if their integer operands were floats, on request."""
+
+
+def no_gradient(
+    name: str, value: SSAValue, of: Mapping[str, SSAValue], ops: Sequence[Operation]
+) -> GradcError:
+    """Return the error for a missing gradient: no dependence, or only through zero derivatives."""
+    targets = " and ".join(of)
+    cuts = zeros_between(value, of.values(), ops)
+    hint = advice("allow_unused", "gives zeros", True)
+    if cuts is None:
+        verb = "does not depend" if len(of) == 1 else "do not depend"
+        return UsageError(Diagnostic("error", sentence(f"{targets} {verb} on {name}", hint=hint)))
+    what = f"the gradient of {targets} by {name} is zero by rule"
+    what = f"{what}: {_with_reasons(cuts)}" if cuts else what
+    hint = ", ".join(filter(None, (_remedy(cuts, ops), hint)))
+    return UnsupportedError(Diagnostic("error", sentence(what, hint=hint)))
+
+
+def without_gradients(
+    values: Mapping[str, SSAValue], of: Mapping[str, SSAValue], ops: Sequence[Operation]
+) -> list[Diagnostic]:
+    """Return a remark on values without gradient that a pattern matched."""
+    if not values:
+        return []
+    targets = " and ".join(of)
+    by_rule = [name for name, value in values.items() if zeros_between(value, of.values(), ops) is not None]
+    verb = "does not depend" if len(of) == 1 else "do not depend"
+    independent = [name for name in values if name not in by_rule]
+    reasons = (
+        f"{targets} {verb} on {several(independent)}" if independent else "",
+        f"the gradient of {targets} by {several(by_rule)} is zero by rule" if by_rule else "",
+    )
+    hint = advice("allow_unused", "gives zeros", True)
+    what = f"{' and '.join(filter(None, reasons))}: matched by a pattern and left out"
+    return [Diagnostic("remark", sentence(what, hint=hint))]
+
+
+def partly_zero(
+    wrt: Iterable[SSAValue], of: Mapping[str, SSAValue], ops: Sequence[Operation]
+) -> list[Diagnostic]:
+    """Return a remark on paths from `wrt` to `of` that carry no gradient, if others do."""
+    cuts = zeros_beside(wrt, of.values(), ops)
+    if not cuts:
+        return []
+    what = f"part of the gradient of {' and '.join(of)} is zero by rule: {_with_reasons(cuts)}"
+    return [Diagnostic("remark", sentence(what, hint=_remedy(cuts, ops)), position=position_of(cuts[0]))]
+
+
+def _remedy(cuts: Sequence[Operation], ops: Sequence[Operation]) -> str:
+    """Return a hint on straight-through estimates if rounding blocks the gradient."""
+    if not any(isinstance(op, (*QUANTIZING, *_ON_CODES)) for op in cuts) and not make_estimates(cuts, ops):
+        return ""
+    return advice("straight_through", "passes it on as if nothing were rounded", True)
+
+
+def _with_reasons(ops: Sequence[Operation]) -> str:
+    """List the ops, grouped by type, each type with its reason."""
+    by_kind: dict[str, list[Operation]] = {}
+    for op in ops:
+        by_kind.setdefault(kind_of(op), []).append(op)
+    return several(
+        [
+            f"{kind} {name_of(same[0])}".strip()
+            + (f" and {len(same) - 1} more" if same[1:] else "")
+            + f" ({reason_to_stop(same[0])})"
+            for kind, same in by_kind.items()
+        ]
+    )

@@ -1,0 +1,116 @@
+"""The interface of VJP rules: the primal op, ZERO, and refusals.
+
+    rule(f, g, e) -> one value, or ZERO, for each operand
+
+`f` is the primal op, `g` the cotangents of its results, `e` the builder. A returned gradient has the result's
+shape; the caller sums it over the axes along which the operand was broadcast.
+
+The cotangent of an unused result is zeros, emitted only if the rule reads it, so rules of ops with several
+results check `f.is_read` first. A rule raises `refusal` for a variant of the op that it does not cover.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from dialects.support.diagnostics import UnsupportedError, violation
+from passes.builder.values import Expr, Operators
+
+
+class Zero:
+    """A gradient that is 0 for all cotangents: nothing is emitted for it."""
+
+    def __repr__(self) -> str:
+        return "ZERO"
+
+
+ZERO: Final = Zero()
+
+Gradient: TypeAlias = Expr | Zero
+
+
+@dataclass(frozen=True)
+class Convention:
+    """Choices at points where the derivative jumps.
+
+    `strict_bounds`: at its bounds a clamp has derivative 0 (oneDNN), not 1 (ONNX, torch).
+    """
+
+    strict_bounds: bool = False
+
+
+@dataclass
+class Forward:
+    """A primal op, as far as it is known.
+
+    A reverse walk knows all of it. The lowering of a backward primitive knows what the document gives: the
+    operands or, for rules that can use it instead of the only operand, the result. A missing result is
+    emitted when it is first read.
+    """
+
+    e: Operators
+    operands: Sequence[Expr | None]
+    attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    results: list[Expr | None] = field(default_factory=lambda: [None])
+    emit: Callable[[], Sequence[Expr]] | None = None
+    convention: Convention = Convention()
+    wanted: Collection[int] | None = None
+    """Indices of operands whose gradients are requested; None for all. Others may be ZERO."""
+    read: Collection[int] | None = None
+    """Indices of results that have a cotangent; None for all."""
+
+    def wants(self, index: int) -> bool:
+        return self.wanted is None or index in self.wanted
+
+    def is_read(self, index: int) -> bool:
+        return self.read is None or index in self.read
+
+    @property
+    def x(self) -> Expr:
+        """The first operand; an assertion fails if only the result is known."""
+        assert self.operands[0] is not None, "the rule needs the operand"
+        return self.operands[0]
+
+    @property
+    def has_operand(self) -> bool:
+        return self.operands[0] is not None
+
+    @property
+    def has_result(self) -> bool:
+        return self.results[0] is not None
+
+    @property
+    def y(self) -> Expr:
+        """The first result."""
+        found = self.results[0]
+        if found is None:
+            assert self.emit is not None, "the rule needs the result"
+            self.results = list(self.emit())
+            found = self.results[0]
+            assert found is not None
+        return found
+
+    def result_or_none(self, index: int) -> Expr | None:
+        """Return a result that already exists, or None if the rule has to emit it."""
+        return self.results[index] if index < len(self.results) else None
+
+    def operand(self, index: int) -> Expr | None:
+        """Return an operand, or None if it is absent."""
+        return self.operands[index] if index < len(self.operands) else None
+
+    def value(self, name: str, default: Any = None) -> Any:
+        """Return an attribute or its ONNX default."""
+        return self.attributes.get(name, default)
+
+
+Rule: TypeAlias = Callable[[Forward, Sequence[Expr], Operators], Sequence[Gradient]]
+
+Body: TypeAlias = Callable[[Forward, Operators], Sequence[Expr]]
+"""Decomposition: the results of an op, computed by ops that have rules."""
+
+
+def refusal(what: str, given: object = None, expected: object = None, hint: str = "") -> UnsupportedError:
+    """Return the error for a variant that a rule does not cover; the walk adds the op's name."""
+    return UnsupportedError(violation(what, given=given, expected=expected, hint=hint).diagnostic)

@@ -1,0 +1,1 @@
+"""Derivatives where a chain rule would multiply 0 by infinity."""

@@ -1,0 +1,144 @@
+"""Resolve the names in a gradient request to values, and report all errors at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from xdsl.dialects.builtin import UnrankedTensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.node import NodeOp
+from dialects.onnx.types import shown_type
+from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence, several
+from dialects.support.entry import return_op
+from dialects.support.error_list import Errors
+from dialects.support.names import name_of_value
+from dialects.support.option_names import option
+from dialects.support.shapes import shape_of
+from passes.autodiff.activity.active_values import is_float, may_carry
+from passes.autodiff.activity.float_names import floats_behind_inputs, next_floats, what_tells_the_rank
+from passes.autodiff.named_values import base_of
+from passes.autodiff.vjp import why_unknown
+
+T = TypeVar("T")
+
+
+def usage(what: str, given: object = None, expected: object = None, hint: str = "") -> UsageError:
+    return UsageError(Diagnostic("error", sentence(what, given, expected, hint)))
+
+
+def each(*asked: Callable[[], T]) -> list[T]:
+    """Return the results of all callables; raise their errors together."""
+    errors, found = Errors(), list[T]()
+    for ask in asked:
+        with errors.collecting():
+            found.append(ask())
+    errors.check()
+    return found
+
+
+def chosen(what: str, names: Sequence[str], values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
+    """Return the named values. Those of known rank must be float tensors."""
+    if len(set(names)) < len(names):
+        raise usage(option(what), given=several(list(names)), expected="no name twice")
+    if not names:
+        hint = "the function has none" + (floats_behind_inputs(values) if what == "wrt" else "")
+        raise usage(f"no {what} is given", expected="a tensor of floats", hint=hint)
+    found, errors = dict[str, SSAValue](), Errors()
+    for name in names:
+        with errors.collecting():
+            value = named(what, name, values)
+            if not is_open(value):
+                check_float(what, name, value)
+            found[name] = value
+    errors.check()
+    return found
+
+
+def all_named(what: str, names: Sequence[str], values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
+    """Return the named values, of any type."""
+    errors = Errors()
+    for name in names:
+        errors.attempt(named, what, name, values)
+    errors.check()
+    return {name: values[name] for name in names}
+
+
+def named(what: str, name: str, values: Mapping[str, SSAValue]) -> SSAValue:
+    if name not in values:
+        shown = name or "''"
+        raise usage(f"{option(what)}: there is no value {shown}", hint=_other_name(name, values))
+    return values[name]
+
+
+def check_floats(what: str, values: Mapping[str, SSAValue]) -> None:
+    errors = Errors()
+    for name, value in values.items():
+        errors.attempt(check_float, what, name, value)
+    errors.check()
+
+
+def check_float(what: str, name: str, value: SSAValue) -> None:
+    if is_float(value) or (what == "of" and _may_have_ranks(value)):
+        return
+    expected = "a tensor of floats of known rank" if is_open(value) else "a tensor of floats"
+    of_rank = "; ".join(filter(None, (why_unknown(value), what_tells_the_rank(value))))
+    hint = of_rank if is_open(value) else next_floats(what, value)
+    raise usage(f"{option(what)} {name}", given=shown_type(value.type), expected=expected, hint=hint)
+
+
+def is_open(value: SSAValue) -> bool:
+    """Return whether the rank of `value` is unknown; constant folding may still find it."""
+    return isinstance(value.type, UnrankedTensorType)
+
+
+def floats(values: Sequence[SSAValue], names: Sequence[str]) -> list[str]:
+    """Return the names of float values, including those of unknown rank."""
+    pairs = zip(names, values, strict=True)
+    return [name for name, value in pairs if is_float(value) or (is_open(value) and may_carry(value))]
+
+
+def default_of(function: FuncOp, names: Sequence[str]) -> list[str]:
+    """Return the name of the only float result. Raises UsageError if there are several."""
+    found = list(dict.fromkeys(floats(return_op(function).arguments, names)))
+    if len(found) > 1:
+        given = f"{len(found)} results of floats"
+        raise usage(option("of"), given=given, expected=f"one of {several(found)}")
+    for name, maps in zip(names, return_op(function).arguments, strict=True):
+        made = None if found else maps.owner
+        if isinstance(made, NodeOp) and made.title == "ai.onnx.ml.ZipMap":
+            tensor = name_of_value(made.operands[0]) or "by its name"
+            hint = f"{name} is a sequence of maps; name the tensor that it is made of, {tensor}"
+            raise usage("no of is given", expected="a tensor of floats", hint=hint)
+    return found
+
+
+def _may_have_ranks(value: SSAValue) -> bool:
+    """Return whether `value` is a result of an If whose branches give it different ranks."""
+    return isinstance(value.owner, onnx.IfOp) and is_open(value) and may_carry(value)
+
+
+def _other_name(name: str, values: Mapping[str, SSAValue]) -> str:
+    """Return a hint for an unknown name: the closest match or the index syntax."""
+    base, missing = _element_of(name, values)
+    whole = values.get(base)
+    if whole is not None and not is_open(whole):
+        rank = len(shape_of(whole))
+        numbers = "1 number" if rank == 1 else f"{rank} numbers"
+        return f"{missing}an element of {base} is {numbers} in brackets, or : for all along an axis"
+    return nearest(name, values) or "gradc inspect --values lists all values"
+
+
+def _element_of(name: str, values: Mapping[str, SSAValue]) -> tuple[str, str]:
+    """Split an element name: the tensor's name, and a message if a bracket is missing."""
+    head, opening, _ = name.rpartition("[")
+    if opening and not name.endswith("]"):
+        return head, "the closing ] is missing: "
+    if not opening and name.endswith("]"):
+        return max(
+            (one for one in values if name.startswith(one)), key=len, default=""
+        ), "the opening [ is missing: "
+    return base_of(name), ""

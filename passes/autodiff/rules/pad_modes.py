@@ -1,0 +1,124 @@
+"""VJP of Pad with reflect, edge and wrap: the border's cotangents are added to their source elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.dims import TO_THE_END
+from dialects.support.shapes import Dim, Shape
+from passes.autodiff.common.gather_adjoint import counted, put_together
+from passes.autodiff.common.primal import refusal
+from passes.autodiff.common.slice_adjoint import padded, size_of, vector
+from passes.builder.values import Expr
+
+
+def folded(
+    g: Expr,
+    whole: Expr,
+    axes: Sequence[int],
+    begin: Sequence[int | Expr],
+    end: Sequence[int | Expr],
+    mode: str,
+) -> Expr:
+    """Return the gradient of the operand `whole` of a Pad, axis by axis."""
+    if mode not in ("reflect", "edge", "wrap"):
+        raise refusal("mode", given=mode)
+    for axis, first, last in zip(axes, begin, end, strict=True):
+        if first == 0 and last == 0:
+            continue
+        g = _along(g, whole, axis, first, last, mode)
+    return g.assumed(whole.shape)
+
+
+def _along(g: Expr, whole: Expr, axis: int, first: int | Expr, last: int | Expr, mode: str) -> Expr:
+    size = whole.shape[axis]
+    if not isinstance(first, int) or not isinstance(last, int) or min(first, last) < 0:
+        return _by_indices(g, whole, axis, first, last, mode)
+    most = max(first, last) + (mode == "reflect")
+    if mode != "edge" and (not isinstance(size, int) or size < most):
+        return _by_indices(g, whole, axis, first, last, mode)
+    if isinstance(size, int) and size >= _reach(first, mode) + _reach(last, mode):
+        return _in_bands(g, axis, size, first, last, mode)
+    middle = _cut(g, axis, first, -last or TO_THE_END)
+    parts = [middle.assumed(_with(g, axis, whole.shape[axis]))]
+    if first:
+        parts.append(_border(_cut(g, axis, 0, first), whole, axis, first, mode, at_end=False))
+    if last:
+        parts.append(_border(_cut(g, axis, -last, TO_THE_END), whole, axis, last, mode, at_end=True))
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part.assumed(parts[0].shape)
+    return total
+
+
+def _reach(count: int, mode: str) -> int:
+    """Return how many elements from the end of the axis may be sources of a border of `count`."""
+    return {"edge": min(count, 1), "reflect": count + (count > 0), "wrap": count}[mode]
+
+
+def _in_bands(g: Expr, axis: int, size: int, first: int, last: int, mode: str) -> Expr:
+    """Sum disjoint source bands with their borders, and concatenate them with the rest."""
+    borders: list[tuple[Expr, int, bool]] = []
+    if first:
+        borders.append((_cut(g, axis, 0, first), first, mode == "wrap"))
+    if last:
+        borders.append((_cut(g, axis, first + size, first + size + last), last, mode != "wrap"))
+    bands = sorted(
+        ((*_places(count, size, mode, at_end=at_end), border) for border, count, at_end in borders),
+        key=lambda band: band[0],
+    )
+    parts: list[Expr] = []
+    reached = 0
+    for start, end, border in bands:
+        if start > reached:
+            parts.append(_cut(g, axis, first + reached, first + start))
+        parts.append(_cut(g, axis, first + start, first + end) + _turned(border, axis, mode))
+        reached = end
+    if size > reached:
+        parts.append(_cut(g, axis, first + reached, first + size))
+    return g.e(g.e.emit(onnx.ConcatOp([part.value for part in parts], axis=axis)))
+
+
+def _with(g: Expr, axis: int, dim: Dim) -> Shape:
+    return tuple(dim if i == axis else size for i, size in enumerate(g.shape))
+
+
+def _cut(x: Expr, axis: int, start: int, end: int) -> Expr:
+    e = x.e
+    return x.apply(onnx.SliceOp, e.ints([start]), e.ints([end]), e.ints([axis]))
+
+
+def _places(count: int, size: int, mode: str, *, at_end: bool) -> tuple[int, int]:
+    """Return the range of source indices of a border of `count` elements."""
+    skipped, count = int(mode == "reflect"), 1 if mode == "edge" else count
+    return (size - skipped - count, size - skipped) if at_end else (skipped, skipped + count)
+
+
+def _turned(border: Expr, axis: int, mode: str) -> Expr:
+    """Return a border in the order of its sources, summed for `edge`."""
+    e = border.e
+    if mode == "edge":
+        return border.apply(onnx.ReduceSumOp, e.ints([axis]), keepdims=1)
+    if mode == "wrap":
+        return border
+    back = e.ints([-1])
+    return border.apply(onnx.SliceOp, back, e.ints([-TO_THE_END]), e.ints([axis]), back)
+
+
+def _border(border: Expr, whole: Expr, axis: int, count: int, mode: str, *, at_end: bool) -> Expr:
+    """Return a border added to its source positions in zeros of the size of `whole`."""
+    size, skipped = size_of(whole, axis), int(mode == "reflect")
+    count = 1 if mode == "edge" else count
+    lies_at_end = at_end if mode != "wrap" else not at_end
+    rest = size - (count + skipped) if isinstance(size, int) else size - border.e.ints([count + skipped])
+    before, behind = (rest, skipped) if lies_at_end else (skipped, rest)
+    zeros = [[entry if i == axis else 0 for i in range(border.rank)] for entry in (before, behind)]
+    return padded(_turned(border, axis, mode), *zeros)
+
+
+def _by_indices(g: Expr, whole: Expr, axis: int, first: int | Expr, last: int | Expr, mode: str) -> Expr:
+    """Handle borders of any width: the same Pad, applied to indices, gives the source of each element."""
+    size = size_of(whole, axis)
+    origins = counted(size, g).apply(onnx.PadOp, vector(g, [first, last]), mode=mode)
+    return put_together(g, origins, axis, size)

@@ -1,0 +1,298 @@
+"""VJP rules of reductions, CumSum and CumProd."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.call import axes_of, axis_of
+from dialects.onnx.values import constant_of
+from dialects.support.dtypes import of_mlir
+from passes.autodiff.common.dynamic_axes import AxisView, ReducedAxes, reshaped
+from passes.autodiff.common.gather_adjoint import counted
+from passes.autodiff.common.primal import ZERO, Forward, Gradient, Rule
+from passes.autodiff.common.slice_adjoint import is_known, size_of, vector
+from passes.builder.values import Expr, Operators
+
+FEW = 4
+"""Up to so many factors, products use rotations, which are fewer ops than halving."""
+
+
+def axes_in(f: Forward) -> Sequence[int] | None:
+    """Return the reduced axes; None if they are dynamic."""
+    given, rank = f.operand(1), f.x.rank
+    if given is None or given.shape == (0,):
+        return [] if f.value("noop_with_empty_axes", 0) else range(rank)
+    values = constant_of(given.value)
+    return None if values is None else sorted(axes_of([int(axis) for axis in values], rank))
+
+
+def kept(value: Expr, f: Forward) -> Expr:
+    """Restore the reduced axes of a result or its cotangent with size 1."""
+    axes, rank = axes_in(f), f.x.rank
+    if f.value("keepdims", 1) or value.rank == rank:
+        return value
+    if axes is not None:
+        return value.apply(onnx.UnsqueezeOp, value.e.ints(axes))
+    given = f.operand(1)
+    assert given is not None
+    if given.shape == (rank - value.rank,):
+        return value.apply(onnx.UnsqueezeOp, given)
+    return value.apply(onnx.ReshapeOp, _reduced(f).kept_shape(), allowzero=1)
+
+
+def _reduced(f: Forward) -> ReducedAxes:
+    axes = f.operand(1)
+    assert axes is not None
+    return ReducedAxes(f.x, axes, none_is_all=not f.value("noop_with_empty_axes", 0))
+
+
+def repeated(value: Expr, f: Forward) -> Expr:
+    """Broadcast a result to the operand's shape."""
+    return kept(value, f).apply(onnx.ExpandOp, f.e.shape(f.x)).assumed(f.x.shape)
+
+
+def summed(value: Expr, f: Forward) -> Expr:
+    """Sum over the reduced axes, with keepdims."""
+    noop = f.value("noop_with_empty_axes", 0)
+    return value.apply(onnx.ReduceSumOp, f.operand(1), keepdims=1, noop_with_empty_axes=noop)
+
+
+def by_repeating(cotangent: Callable[[Forward, Expr], Expr]) -> Rule:
+    """Return the rule of a reduction whose derivative is the same for all elements."""
+
+    def rule(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+        return (repeated(cotangent(f, g[0]), f), ZERO)
+
+    return rule
+
+
+def by_factor(factor: Callable[[Forward], Expr]) -> Rule:
+    """Return the rule of a reduction with an elementwise factor."""
+
+    def rule(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+        return (kept(g[0], f) * factor(f), ZERO)
+
+    return rule
+
+
+def _mean(f: Forward, g: Expr) -> Expr:
+    axes = axes_in(f)
+    sizes = [None] if axes is None else [f.x.shape[axis] for axis in axes]
+    known = [size for size in sizes if isinstance(size, int)]
+    if len(known) == len(sizes):
+        return g * (1 / max(math.prod(known), 1))
+    return g / _count(f, axes).cast(g.dtype)
+
+
+def _count(f: Forward, axes: Sequence[int] | None) -> Expr:
+    """Return the number of elements reduced to one, at least 1, as an integer scalar."""
+    sizes = f.x.apply(onnx.ShapeOp)
+    if axes is None:
+        taken = _reduced(f).mask().where(sizes, f.e.ints([1]))
+    else:
+        taken = sizes.apply(onnx.GatherOp, f.e.ints(axes), axis=0)
+    return taken.apply(onnx.ReduceProdOp, keepdims=0).at_least(1)
+
+
+def extremum(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """Elements that are equal to the result share the cotangent."""
+    mask = f.x.equals(kept(f.y, f))
+    count = summed(mask.cast(f.x.dtype), f)
+    share = kept(g[0], f) / count
+    if e.strict_ieee:
+        return (mask.where(share, 0), ZERO)
+    return (share * mask.cast(f.x.dtype), ZERO)
+
+
+def product(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """VJP of ReduceProd: the product of the other elements, exact at zeros."""
+    axes = axes_in(f)
+    if axes is None:
+        return (kept(g[0], f) * _others_axis_by_axis(f).assumed(f.x.shape), ZERO)
+    sizes = [f.x.shape[axis] for axis in axes]
+    known = [size for size in sizes if isinstance(size, int)]
+    static = len(known) == len(sizes)
+    if not axes or (static and math.prod(known) < 2):
+        return (repeated(g[0], f), ZERO)
+    if len(axes) == 1 and static and math.prod(known) <= FEW:
+        return (kept(g[0], f) * _others_by_turns(f.x, axes[0], math.prod(known)), ZERO)
+    rest = [axis for axis in range(f.x.rank) if axis not in axes]
+    perm = [*rest, *axes]
+    moved = f.x.apply(onnx.TransposeOp, perm=perm)
+    rows = _as_rows(moved, len(axes)) if len(axes) > 1 else moved
+    others = _others(rows, math.prod(known)) if static else _others_by_mask(rows)
+    back = reshaped(others, moved) if len(axes) > 1 else others
+    back = back.apply(onnx.TransposeOp, perm=[perm.index(axis) for axis in range(f.x.rank)])
+    return (kept(g[0], f) * back.assumed(f.x.shape), ZERO)
+
+
+def _as_rows(x: Expr, count: int) -> Expr:
+    """Merge the last `count` axes. The batch may be empty."""
+    e, rest = x.e, x.rank - count
+    sizes = [size_of(x, axis) for axis in range(x.rank)]
+    known = math.prod(size for size in sizes[rest:] if isinstance(size, int))
+    length: int | Expr = known
+    for size in sizes[rest:]:
+        if isinstance(size, Expr):
+            length = size * (length if isinstance(length, Expr) else e.ints([length]))
+    target = [*sizes[:rest], length]
+    return x.apply(onnx.ReshapeOp, vector(x, target), allowzero=None if is_known(target) else 1)
+
+
+def _others_axis_by_axis(f: Forward) -> Expr:
+    """Return the products of the other elements for run-time axes: those along one axis, times the factors of
+    the product along it."""
+    e, steps = f.e, _reduced(f).steps()
+    factors: list[Expr] = []
+    x = f.x
+    for axis in range(f.x.rank):
+        rows = steps.split(x, axis)
+        factors.append(steps.merge_axis(_others_by_mask(rows), axis))
+        x = steps.back(rows.apply(onnx.ReduceProdOp, e.ints([-1]), keepdims=0), axis)
+    found = e.scalar(1, f.x)
+    for factor in reversed(factors):
+        found = factor * found
+    return found
+
+
+def _others_by_turns(x: Expr, axis: int, count: int) -> Expr:
+    """`_others` for few elements along an axis: the product of rotations of x by 1, 2, ... elements."""
+    turned: Expr | None = None
+    for places in range(1, count):
+        part = x.apply(onnx.GatherOp, x.e.ints(np.roll(range(count), -places).tolist()), axis=axis)
+        turned = part if turned is None else turned * part
+    assert turned is not None
+    return turned
+
+
+def _others(x: Expr, count: int) -> Expr:
+    """Return, for each of the `count` elements of the last axis, the product of the others.
+
+    Recursively: each half times the other, then the outer factors. No division: exact at zeros, to any order.
+    """
+    levels, sizes = [x], [count]
+    while sizes[-1] > 2:
+        last, size = levels[-1], sizes[-1]
+        half = size // 2
+        low, high = _cut(last, 0, half), _cut(last, half, 2 * half)
+        joined = [low * high, *([_cut(last, 2 * half, size)] if size % 2 else [])]
+        levels.append(_joined(joined))
+        sizes.append(half + size % 2)
+    found: Expr | None = None
+    for level, size in zip(reversed(levels), reversed(sizes), strict=True):
+        half = size // 2
+        low, high = _cut(level, 0, half), _cut(level, half, 2 * half)
+        if found is None:
+            parts = [high, low]
+        else:
+            outer = _cut(found, 0, half)
+            parts = [high * outer, low * outer]
+            parts += [_cut(found, half, half + 1)] if size % 2 else []
+        found = _joined(parts)
+    assert found is not None
+    return found
+
+
+def _cut(x: Expr, start: int, end: int) -> Expr:
+    """Slice [start, end) of the last axis."""
+    e = x.e
+    return x.apply(onnx.SliceOp, e.ints([start]), e.ints([end]), e.ints([x.rank - 1]))
+
+
+def _joined(parts: Sequence[Expr]) -> Expr:
+    """Concatenate along the last axis."""
+    if len(parts) == 1:
+        return parts[0]
+    e = parts[0].e
+    return e(e.emit(onnx.ConcatOp([part.value for part in parts], axis=parts[0].rank - 1)))
+
+
+def _others_by_mask(x: Expr) -> Expr:
+    """`_others` for a dynamic count: the product of rows in each of which one element is 1.
+
+    Takes count times the memory of x; exact at zeros for derivatives of any order.
+    """
+    emit = x.e.emit
+    last, zero, one = (emit.constant(np.array(value, np.int64)) for value in (-1, 0, 1))
+    count = emit(onnx.GatherOp(emit(onnx.ShapeOp(x.value)), last, axis=0))
+    index = x.e(emit(onnx.RangeOp(zero, count, one)))
+    own = index.apply(onnx.UnsqueezeOp, x.e.ints([1])).equals(index)
+    rows = own.where(x.e.scalar(1, x), x.apply(onnx.UnsqueezeOp, x.e.ints([-2])))
+    return rows.apply(onnx.ReduceProdOp, x.e.ints([-1]), keepdims=0)
+
+
+def _norm(f: Forward) -> Expr:
+    """Return x / y; 0 where the norm is 0, for all derivatives."""
+    y = kept(f.y, f)
+    return f.x / y.equals(0).where(f.e.filled(1, y), y)
+
+
+def _softmax(f: Forward) -> Expr:
+    """Return exp(x - y); 0 for a result of -inf."""
+    dtype = of_mlir(f.x.dtype)
+    assert dtype is not None
+    lowest = {"f16": -6e4, "bf16": -3e38, "f32": -3e38, "f64": -1e308}[dtype.name]
+    return (f.x - kept(f.y, f).at_least(lowest)).exp()
+
+
+def cumulative_sum(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """VJP of CumSum: the sum from the other end."""
+    axis = f.operand(1)
+    assert axis is not None
+    reverse, exclusive = f.value("reverse", 0), f.value("exclusive", 0)
+    return (g[0].apply(onnx.CumSumOp, axis, reverse=1 - reverse, exclusive=exclusive), ZERO)
+
+
+def cumulative_product(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """VJP of CumProd: the products that contain an element, with 1 for it; exact at zeros to any order. Takes
+    n times the memory of x, n the length of the axis."""
+    given = f.operand(1)
+    assert given is not None
+    known = constant_of(given.value)
+    if known is None:
+        view = AxisView(given, f.x.rank)
+        return (reshaped(_in_products(view.of(f.x), view.of(g[0]), 1, f), f.x), ZERO)
+    return (_in_products(f.x, g[0], axis_of(int(known.reshape(())), f.x.rank), f), ZERO)
+
+
+def _in_products(x: Expr, g: Expr, axis: int, f: Forward) -> Expr:
+    """Return the gradient by x of the cumulative products along an axis."""
+    e, reverse, exclusive = f.e, f.value("reverse", 0), f.value("exclusive", 0)
+    perm = [*(i for i in range(x.rank) if i != axis), axis]
+    back = [perm.index(i) for i in range(x.rank)]
+    x, g = (value.apply(onnx.TransposeOp, perm=perm) for value in (x, g))
+    index = counted(size_of(x, x.rank - 1), x)
+    own = index.apply(onnx.UnsqueezeOp, e.ints([1]))
+    row = e.ints([-2])
+    rows = own.equals(index).where(e.scalar(1, x), x.apply(onnx.UnsqueezeOp, row))
+    last = e(e.emit.constant(np.array(-1, np.int64)))
+    products = rows.apply(onnx.CumProdOp, last, reverse=reverse, exclusive=exclusive)
+    later = (own > index if exclusive else own >= index) if reverse else own <= index
+    later = own < index if exclusive and not reverse else later
+    parts = e.keep(products, later) * g.apply(onnx.UnsqueezeOp, row)
+    found = parts.apply(onnx.ReduceSumOp, e.ints([-1]), keepdims=0)
+    return found.apply(onnx.TransposeOp, perm=back)
+
+
+RULES: Mapping[str, Rule] = MappingProxyType(
+    {
+        "CumProd": cumulative_product,
+        "CumSum": cumulative_sum,
+        "ReduceL1": by_factor(lambda f: f.x.sign()),
+        "ReduceL2": by_factor(_norm),
+        "ReduceLogSum": by_repeating(lambda f, g: g / f.y.exp()),
+        "ReduceLogSumExp": by_factor(_softmax),
+        "ReduceMax": extremum,
+        "ReduceMean": by_repeating(_mean),
+        "ReduceMin": extremum,
+        "ReduceProd": product,
+        "ReduceSum": by_repeating(lambda f, g: g),
+        "ReduceSumSquare": by_factor(lambda f: f.x * 2),
+    }
+)
+"""ONNX op -> its rule."""

@@ -1,0 +1,220 @@
+"""Interpolation between elements as sums of weighted taps, and the VJP of AffineGrid.
+
+A tap is an element near a point. Its index is piecewise constant, like Floor; its weight depends on the point
+and carries the derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeAlias
+
+import numpy as np
+from xdsl.dialects.builtin import f32
+
+from dialects.onnx import ops as onnx
+from dialects.support.dtypes import of_mlir
+from passes.autodiff.common.gather_adjoint import counted, numpy_of
+from passes.autodiff.common.primal import ZERO, Body, Forward, Gradient, Rule
+from passes.autodiff.common.slice_adjoint import size_of, vector
+from passes.autodiff.rules.shape import reshaped
+from passes.builder.values import Expr, Operators
+
+Number: TypeAlias = Expr | float
+
+
+@dataclass(frozen=True)
+class Taps:
+    """Taps along one data axis for points of shape P: K valid indices and their weights, both float tensors
+    (*P, K)."""
+
+    places: Expr
+    weights: Expr
+
+
+def sampled(x: Expr, taps: Sequence[Taps], batch: Expr | None = None) -> Expr:
+    """Return the weighted sum of the taps in x (N, C, ...) for each point (N, *P): (N, C, *P).
+
+    The points of the axes broadcast; `batch` selects the batch element of x.
+    """
+    parts, rank = weighted(x, taps, batch), taps[0].places.rank - 1
+    total = parts.apply(onnx.ReduceSumOp, x.e.ints(range(rank, parts.rank - 1)), keepdims=0)
+    return total.apply(onnx.TransposeOp, perm=[0, rank, *range(1, rank)])
+
+
+def weighted(x: Expr, taps: Sequence[Taps], batch: Expr | None = None) -> Expr:
+    """Return the weighted elements of x at each tap: (N, *P, taps of each axis..., C)."""
+    e, count = x.e, len(taps)
+    rank = taps[0].places.rank - 1
+    own = [[rank + i for i in range(count) if i != axis] for axis in range(count)]
+    flat = counted(size_of(x, 0), x) if batch is None else batch
+    flat = flat.apply(onnx.UnsqueezeOp, e.ints(range(1, rank + count)))
+    weights: Expr | None = None
+    for axis, tap in enumerate(taps):
+        size = size_of(x, 2 + axis)
+        flat = flat * (size if isinstance(size, Expr) else e.ints([size]))
+        flat = flat + unsqueezed(tap.places.as_int64(), own[axis])
+        share = unsqueezed(tap.weights, own[axis])
+        weights = share if weights is None else weights * share
+    assert weights is not None
+    table = x.apply(onnx.TransposeOp, perm=[0, *range(2, x.rank), 1]).apply(onnx.FlattenOp, axis=1 + count)
+    taken = table.apply(onnx.GatherOp, flat, axis=0)
+    return taken * unsqueezed(weights.cast(x.dtype), [rank + count])
+
+
+def unsqueezed(x: Expr, axes: Sequence[int]) -> Expr:
+    return x.apply(onnx.UnsqueezeOp, x.e.ints(axes)) if axes else x
+
+
+def size_as(x: Expr, axis: int, like: Expr) -> Number:
+    """Return a size as a number that multiplies floats."""
+    size = size_of(x, axis)
+    return size.cast(like.dtype) if isinstance(size, Expr) else float(size)
+
+
+def linear_taps(place: Expr) -> tuple[list[float], Sequence[Expr], Expr]:
+    """Return the offsets from the floor of the two neighbors, their weights, and the floor."""
+    floor = place.apply(onnx.FloorOp)
+    part = place - floor
+    return [0, 1], [1 - part, part], floor
+
+
+def _cubic_taps(place: Expr) -> tuple[list[float], Sequence[Expr], Expr]:
+    """Taps of Keys' kernel with a = -0.75."""
+    floor, a = place.apply(onnx.FloorOp), -0.75
+    part = place - floor
+
+    def near(t: Expr) -> Expr:
+        return t.square() * (t * (a + 2) - (a + 3)) + 1
+
+    def far(t: Expr) -> Expr:
+        return ((t * a - 5 * a) * t + 8 * a) * t - 4 * a
+
+    return [-1, 0, 1, 2], [far(part + 1), near(part), near(1 - part), far(2 - part)], floor
+
+
+# GridSample
+
+
+@dataclass(frozen=True)
+class _Border:
+    """Padding beyond the data along an axis of `size` elements."""
+
+    how: str
+    size: Number
+    corners: bool
+
+    @property
+    def last(self) -> Number:
+        return self.size - 1
+
+    @property
+    def mirrors(self) -> tuple[float, Number]:
+        return (0, self.last) if self.corners else (-0.5, self.size - 0.5)
+
+    def of_place(self, place: Expr, mode: str) -> Expr:
+        """Move a coordinate inside; one at or beyond the limits has no gradient.
+
+        From the center of the end element to the mirror half a step out, only `cubic` depends on the
+        coordinate; with `border` it does beyond, too, and only its taps are moved inside.
+        """
+        if self.how == "zeros" or (self.how == "border" and mode == "cubic"):
+            return place
+        low, high = self.mirrors if mode == "cubic" else (0, self.last)
+        if self.how == "reflection":
+            place = self._reflected(place)
+        edges = (place <= low).where(place.e.scalar(low, place), high)
+        return ((place > low) & (place < high)).where(place, edges)
+
+    def of_tap(self, tap: Expr) -> Expr:
+        """Move the index of a tap inside. It is piecewise constant."""
+        inner = self._reflected(tap).apply(onnx.RoundOp) if self.how == "reflection" else tap
+        return inner.at_least(0).at_most(self.last)
+
+    def _reflected(self, x: Expr) -> Expr:
+        """Reflect repeatedly between the mirrors."""
+        low, high = self.mirrors
+        length = _at_least_one(high - low)
+        way = x - low
+        turn = way - (way / (length * 2)).apply(onnx.FloorOp) * (length * 2)
+        return low + length - (turn - length).abs()
+
+
+def _at_least_one(x: Number) -> Number:
+    return x.at_least(1) if isinstance(x, Expr) else max(x, 1)
+
+
+def grid_sample(f: Forward, e: Operators) -> Sequence[Expr]:
+    grid, x = f.operand(1), f.x
+    assert grid is not None
+    count, corners = x.rank - 2, bool(f.value("align_corners", 0))
+    dtype = of_mlir(grid.dtype)
+    grid = grid.cast(f32) if dtype is not None and dtype.name in ("f16", "bf16") else grid
+    columns = [grid] if count == 1 else _split(grid, count)
+    borders = [
+        _Border(f.value("padding_mode", "zeros"), size_as(x, 2 + axis, grid), corners)
+        for axis in range(count)
+    ]
+    rows = zip(reversed(columns), borders, strict=True)
+    return [sampled(x, [_taps(f.value("mode", "linear"), *row) for row in rows])]
+
+
+def _split(x: Expr, count: int) -> list[Expr]:
+    """Split the last axis."""
+    made = onnx.SplitOp(x.value, x.e.ints([1] * count).value, axis=x.rank - 1, results=count)
+    return [x.e(part) for part in x.e.emit.all(made)]
+
+
+_NEAR: Mapping[str, Callable[[Expr], tuple[list[float], Sequence[Expr], Expr]]] = {
+    "cubic": _cubic_taps,
+    "linear": linear_taps,
+}
+
+
+def _taps(mode: str, t: Expr, border: _Border) -> Taps:
+    """Return the taps for coordinates from -1 to 1, in a column."""
+    e, size = t.e, border.size
+    place = (t + 1) * (border.last * 0.5) if border.corners else ((t + 1) * size - 1) * 0.5
+    if mode == "nearest":
+        place = border.of_place(place.apply(onnx.RoundOp), mode)
+        offsets, weights, floor = [0.0], [e.filled(1, place)], place
+    else:
+        offsets, weights, floor = _NEAR[mode](border.of_place(place, mode))
+    taps = floor if len(offsets) == 1 else floor + row_of(offsets, floor)
+    joined = e(e.emit(onnx.ConcatOp([weight.value for weight in weights], axis=t.rank - 1)))
+    if border.how == "zeros":
+        joined = e.keep(joined, (taps >= 0) & (taps <= border.last))
+    return Taps(border.of_tap(taps), joined)
+
+
+def row_of(values: Sequence[float], like: Expr) -> Expr:
+    """Return numbers along the last axis."""
+    return like.e.ints([int(value) for value in values]).cast(like.dtype)
+
+
+# AffineGrid
+
+
+def affine_grid(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    """VJP of AffineGrid, theta (x, y, 1): the sum over points of g (x, y, 1)^T."""
+    theta, sizes = f.x, f.operand(1)
+    assert sizes is not None
+    count = g[0].rank - 2
+    unit = e(e.emit.constant(np.eye(count, count + 1, dtype=numpy_of(theta))[None]))
+    spatial = sizes.apply(onnx.SliceOp, e.ints([1]), e.ints([count + 2]))
+    once = vector(theta, [1, spatial])
+    places = unit.apply(onnx.AffineGridOp, once, align_corners=f.value("align_corners", 0))
+    rows = places.apply(onnx.FlattenOp, axis=count + 1)
+    rows = rows.apply(onnx.PadOp, e.ints([0, 0, 0, 1]), 1.0)
+    columns = g[0].apply(onnx.TransposeOp, perm=[0, count + 1, *range(1, count + 1)])
+    product = columns.apply(onnx.FlattenOp, axis=2).apply(onnx.MatMulOp, rows)
+    return (reshaped(product, theta), ZERO)
+
+
+RULES: Mapping[str, Rule] = MappingProxyType({"AffineGrid": affine_grid})
+"""ONNX op -> its rule."""
+
+BODIES: Mapping[str, Body] = MappingProxyType({"GridSample": grid_sample})
+"""ONNX op -> its decomposition."""

@@ -1,0 +1,1 @@
+"""Decompositions of ops for which a target has no kernel."""

@@ -1,0 +1,227 @@
+"""Decompositions of pointwise functions and quantization to ops that runtimes have long had."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import f64
+from xdsl.ir import SSAValue
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.base import OnnxOp
+from dialects.support.dtypes import by_name, name_of, of_mlir
+from dialects.support.shapes import element_type_of, shape_of
+from passes.builder.rewriting import Emitter
+from passes.builder.shape_math import ShapeMath
+
+
+def scalar(emit: Emitter, number: float, like: SSAValue) -> SSAValue:
+    dtype = of_mlir(element_type_of(like))
+    assert dtype is not None
+    return emit.constant(np.array(number, dtype.numpy))
+
+
+def swish(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+    assert isinstance(op, onnx.SwishOp)
+    alpha = op.call().attribute("alpha", 1.0)
+    scaled = op.X if alpha == 1 else emit(onnx.MulOp(op.X, scalar(emit, alpha, op.X)))
+    return [emit(onnx.MulOp(op.X, emit(onnx.SigmoidOp(scaled))))]
+
+
+def hard_swish(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+    assert isinstance(op, onnx.HardSwishOp)
+    sixth, half, zero, one = (scalar(emit, number, op.X) for number in (1 / 6, 0.5, 0, 1))
+    line = emit(onnx.AddOp(emit(onnx.MulOp(op.X, sixth)), half))
+    return [emit(onnx.MulOp(op.X, emit(onnx.ClipOp(line, zero, one))))]
+
+
+def is_in_f64(op: OnnxOp) -> bool:
+    """Return whether an op is in f64: HardSwish's function body has the f32 attribute 1 / 6."""
+    return element_type_of(op.operands[0]) == f64
+
+
+def hard_sigmoid(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+    assert isinstance(op, onnx.HardSigmoidOp)
+    alpha, beta = op.call().attribute("alpha", 0.2), op.call().attribute("beta", 0.5)
+    line = emit(onnx.AddOp(emit(onnx.MulOp(op.X, scalar(emit, alpha, op.X))), scalar(emit, beta, op.X)))
+    return [emit(onnx.ClipOp(line, scalar(emit, 0, op.X), scalar(emit, 1, op.X)))]
+
+
+ELU = (onnx.GreaterOp, onnx.WhereOp, onnx.MulOp, onnx.TanhOp, onnx.AddOp, onnx.SubOp, onnx.DivOp)
+
+
+def elu(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+    """exp(x) - 1 = 2 t / (1 - t), t = tanh(x / 2), which is accurate for small x, too."""
+    assert isinstance(op, onnx.EluOp)
+    x, zero, one = op.X, scalar(emit, 0, op.X), scalar(emit, 1, op.X)
+    is_above = emit(onnx.GreaterOp(x, zero))
+    below = emit(onnx.WhereOp(is_above, zero, x))
+    t = emit(onnx.TanhOp(emit(onnx.MulOp(below, scalar(emit, 0.5, x)))))
+    slope = scalar(emit, op.call().attribute("alpha", 1.0), x)
+    part = emit(onnx.DivOp(emit(onnx.AddOp(t, t)), emit(onnx.SubOp(one, t))))
+    return [emit(onnx.WhereOp(is_above, x, emit(onnx.MulOp(part, slope))))]
+
+
+BY_CASES = (onnx.GreaterOp, onnx.MulOp, onnx.WhereOp)
+
+
+def leaky_relu(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+    assert isinstance(op, onnx.LeakyReluOp)
+    slope = scalar(emit, op.call().attribute("alpha", 0.01), op.X)
+    is_above = emit(onnx.GreaterOp(op.X, scalar(emit, 0, op.X)))
+    return [emit(onnx.WhereOp(is_above, op.X, emit(onnx.MulOp(op.X, slope))))]
+
+
+def thresholded_relu(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+    assert isinstance(op, onnx.ThresholdedReluOp)
+    bound = scalar(emit, op.call().attribute("alpha", 1.0), op.X)
+    return [emit(onnx.WhereOp(emit(onnx.GreaterOp(op.X, bound)), op.X, scalar(emit, 0, op.X)))]
+
+
+def softsign(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+    assert isinstance(op, onnx.SoftsignOp)
+    size = emit(onnx.AddOp(emit(onnx.AbsOp(op.input)), scalar(emit, 1, op.input)))
+    return [emit(onnx.DivOp(op.input, size))]
+
+
+SOFTPLUS = (
+    onnx.AbsOp,
+    onnx.NegOp,
+    onnx.ExpOp,
+    onnx.LogOp,
+    onnx.AddOp,
+    onnx.SubOp,
+    onnx.MulOp,
+    onnx.DivOp,
+    onnx.MaxOp,
+    onnx.GreaterOp,
+    onnx.WhereOp,
+)
+
+
+def softplus(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+    """max(x, 0) + log(1 + y), y = exp(-|x|); y / (u - 1) corrects the rounding of u = 1 + y."""
+    assert isinstance(op, onnx.SoftplusOp)
+    x, zero, one = op.X, scalar(emit, 0, op.X), scalar(emit, 1, op.X)
+    y = emit(onnx.ExpOp(emit(onnx.NegOp(emit(onnx.AbsOp(x))))))
+    u = emit(onnx.AddOp(one, y))
+    share = emit(onnx.DivOp(y, emit(onnx.SubOp(u, one))))
+    logarithm = emit(onnx.MulOp(emit(onnx.LogOp(u)), share))
+    beyond = emit(onnx.WhereOp(emit(onnx.GreaterOp(u, one)), logarithm, y))
+    return [emit(onnx.AddOp(emit(onnx.MaxOp([x, zero])), beyond))]
+
+
+ROUND = (
+    onnx.FloorOp,
+    onnx.SubOp,
+    onnx.AddOp,
+    onnx.MulOp,
+    onnx.GreaterOp,
+    onnx.GreaterOrEqualOp,
+    onnx.WhereOp,
+)
+
+
+def round_(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+    assert isinstance(op, onnx.RoundOp)
+    return [_rounded(emit, op.X)]
+
+
+def _rounded(emit: Emitter, x: SSAValue) -> SSAValue:
+    """Round half to even by Floor."""
+    half, one, zero = (scalar(emit, number, x) for number in (0.5, 1, 0))
+    below = emit(onnx.FloorOp(x))
+    rest = emit(onnx.SubOp(x, below))
+    pairs = emit(onnx.FloorOp(emit(onnx.MulOp(below, half))))
+    odd = emit(onnx.SubOp(below, emit(onnx.AddOp(pairs, pairs))))
+    in_middle = emit(onnx.WhereOp(emit(onnx.GreaterOrEqualOp(rest, half)), odd, zero))
+    more = emit(onnx.WhereOp(emit(onnx.GreaterOp(rest, half)), one, in_middle))
+    return emit(onnx.AddOp(below, more))
+
+
+QUANTIZE = (*ROUND, onnx.DivOp, onnx.ClipOp, onnx.CastOp)
+
+
+def quantize_linear(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """Decompose for f32, per tensor or per axis, to types that Cast supports."""
+    assert isinstance(op, onnx.QuantizeLinearOp)
+    call, x, wanted = op.call(), op.x, element_type_of(op.y)
+    entry = by_name(name_of(wanted))
+    is_f32 = all(name_of(element_type_of(value)) == "f32" for value in (x, op.y_scale))
+    if entry is None or not is_f32 or call.attribute("block_size", 0) or not _is_along(x, op.y_scale):
+        return None
+    axis, rank = call.attribute("axis", 1), len(shape_of(x))
+    quotient = emit(onnx.DivOp(x, _along(emit, op.y_scale, axis, rank)))
+    if entry.name in ("f8_e4m3", "f8_e5m2"):
+        return [emit(onnx.CastOp(quotient, to=wanted, saturate=call.attribute("saturate", 1)))]
+    if entry.name not in ("s8", "u8"):
+        return None
+    total = _rounded(emit, quotient)
+    if op.y_zero_point is not None:
+        zero = emit(onnx.CastOp(_along(emit, op.y_zero_point, axis, rank), to=element_type_of(x)))
+        total = emit(onnx.AddOp(total, zero))
+    bounds = np.iinfo(entry.numpy)
+    clipped = emit(onnx.ClipOp(total, *(scalar(emit, bound, x) for bound in (bounds.min, bounds.max))))
+    return [emit(onnx.CastOp(clipped, to=wanted))]
+
+
+def dynamic_quantize_linear(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+    """All zeros get scale 1, as in onnxruntime; ONNX's function body divides by 0."""
+    assert isinstance(op, onnx.DynamicQuantizeLinearOp)
+    zero, one, most = (scalar(emit, number, op.x) for number in (0, 1, 255))
+    low = emit(onnx.MinOp([emit(onnx.ReduceMinOp(op.x, keepdims=0)), zero]))
+    high = emit(onnx.MaxOp([emit(onnx.ReduceMaxOp(op.x, keepdims=0)), zero]))
+    step = emit(onnx.DivOp(emit(onnx.SubOp(high, low)), most))
+    scale = emit(onnx.WhereOp(emit(onnx.EqualOp(step, zero)), one, step))
+    place = emit(onnx.RoundOp(emit(onnx.DivOp(emit(onnx.SubOp(zero, low)), scale))))
+    point = emit(onnx.CastOp(emit(onnx.ClipOp(place, zero, most)), to=element_type_of(op.y)))
+    return [emit(onnx.QuantizeLinearOp(op.x, scale, point)), scale, point]
+
+
+def _is_along(data: SSAValue, vector: SSAValue) -> bool:
+    """Return whether the scale is per tensor or per axis."""
+    return len(shape_of(vector)) <= min(1, len(shape_of(data)))
+
+
+def _along(emit: Emitter, vector: SSAValue, axis: int, rank: int) -> SSAValue:
+    """Broadcast a vector along an axis; a scalar is unchanged."""
+    behind = range(1, rank - axis % rank) if shape_of(vector) else ()
+    return emit(onnx.UnsqueezeOp(vector, emit.ints(behind))) if behind else vector
+
+
+DEQUANTIZE = (onnx.CastOp,)
+
+
+def dequantize_linear(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """(x - zero point) scale, for integers that Cast reads, and whole blocks only."""
+    assert isinstance(op, onnx.DequantizeLinearOp)
+    call, wide = op.call(), element_type_of(op.x_scale)
+    axis, block = call.attribute("axis", 1), call.attribute("block_size", 0)
+    fits = _is_whole(op, axis, block) if block else _is_along(op.x, op.x_scale)
+    if element_type_of(op.y) != wide or not fits:
+        return None
+    rank = len(shape_of(op.x))
+
+    def beside(vector: SSAValue) -> SSAValue:
+        return _repeated(emit, vector, axis % rank, block) if block else _along(emit, vector, axis, rank)
+
+    value: SSAValue = emit(onnx.CastOp(op.x, to=wide))
+    if op.x_zero_point is not None:
+        value = emit(onnx.SubOp(value, beside(emit(onnx.CastOp(op.x_zero_point, to=wide)))))
+    return [emit(onnx.MulOp(value, beside(op.x_scale)))]
+
+
+def _is_whole(op: onnx.DequantizeLinearOp, axis: int, block: int) -> bool:
+    size, blocks = shape_of(op.x)[axis], shape_of(op.x_scale)[axis]
+    return isinstance(size, int) and isinstance(blocks, int) and size == blocks * block
+
+
+def _repeated(emit: Emitter, vector: SSAValue, axis: int, times: int) -> SSAValue:
+    """Repeat each entry along an axis."""
+    math = ShapeMath(emit)
+    sizes = [math.sizes(vector, [at]) for at in range(len(shape_of(vector)))]
+    apart = [*sizes[: axis + 1], math.vector([times]), *sizes[axis + 1 :]]
+    spread = emit(onnx.ExpandOp(emit(onnx.UnsqueezeOp(vector, emit.ints([axis + 1]))), math.concat(apart)))
+    sizes[axis] = math.mul(sizes[axis], math.vector([times]))
+    return emit(onnx.ReshapeOp(spread, math.concat(sizes)))

@@ -1,0 +1,116 @@
+"""ScatterND as a product with a 0/1 matrix, for runtimes whose `add` is wrong.
+
+The matrix has a row for each element and a column for each update: only for few of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.base import OnnxOp
+from dialects.support.dtypes import of_mlir
+from dialects.support.shapes import has_rank, shape_of
+from passes.builder.rewriting import Emitter
+from passes.builder.shape_math import ShapeMath
+from passes.builder.values import Expr, Operators
+
+
+def _end(dtype: Any, sign: int) -> np.ndarray:
+    """Return the largest number of a dtype, or for a negative sign the lowest."""
+    if not np.issubdtype(dtype, np.integer):
+        return np.array(sign * np.inf, dtype)
+    limits = np.iinfo(dtype)
+    return np.array(limits.max if sign > 0 else limits.min, dtype)
+
+
+SCATTER = (onnx.MatMulOp, onnx.AddOp, onnx.WhereOp)
+REDUCTIONS: Mapping[str, tuple[type[OnnxOp], Callable[[Any], np.ndarray]]] = {
+    "mul": (onnx.ReduceProdOp, lambda dtype: np.ones((), dtype)),
+    "max": (onnx.ReduceMaxOp, lambda dtype: _end(dtype, -1)),
+    "min": (onnx.ReduceMinOp, lambda dtype: _end(dtype, 1)),
+}
+"""The reduction of each kind, and its neutral element."""
+
+OF_PLACES: Mapping[type[OnnxOp], str] = {
+    onnx.RangeOp: "s64",
+    onnx.EqualOp: "s64",
+    onnx.MulOp: "s64",
+    onnx.LessOp: "s64",
+}
+
+
+def scatter_nd(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """Decompose `add` and `none`; ONNX leaves `none` undefined for repeated indices."""
+    return None if op.call().attribute("reduction", "none") in REDUCTIONS else scatter_or_reduce(emit, op)
+
+
+def scatter_or_reduce(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """Decompose all reductions."""
+    assert isinstance(op, onnx.ScatterNDOp)
+    how = op.call().attribute("reduction", "none")
+    depth = shape_of(op.indices)[-1] if has_rank(op.indices) else None
+    if not isinstance(depth, int) or not has_rank(op.data):
+        return None
+    e, math = Operators(emit), ShapeMath(emit)
+    data, updates = e(op.data), e(op.updates)
+    sizes = [e(math.sizes(op.data, [axis])) for axis in range(data.rank)]
+    place = _numbered(e(op.indices), sizes[:depth])
+    count, width = _product(sizes[:depth], e), _product(sizes[depth:], e)
+    rows, written = (
+        value.apply(onnx.ReshapeOp, e(math.concat([size.value, width.value])), allowzero=1)
+        for value, size in ((data, count), (updates, place.apply(onnx.ShapeOp)))
+    )
+    hits = _line(count).apply(onnx.UnsqueezeOp, e.ints([1])).equals(place)
+    if how in REDUCTIONS:
+        found = _reduced(how, rows, hits, written)
+        return [found.apply(onnx.ReshapeOp, e.shape(data), allowzero=1).value]
+    sums = hits.cast(data.dtype).apply(onnx.MatMulOp, written)
+    if how == "add":
+        found = rows + sums
+    else:
+        some = hits.cast(data.dtype).summed([1], keepdims=1) > 0
+        found = some.where(sums, rows)
+    return [found.apply(onnx.ReshapeOp, e.shape(data), allowzero=1).value]
+
+
+def _reduced(how: str, rows: Expr, hits: Expr, written: Expr) -> Expr:
+    """Reduce each row with the rows of `written` that hit it."""
+    e, ends = rows.e, rows.e.ints([2])
+    reduction, neutral = REDUCTIONS[how]
+    none = e(e.emit.constant(neutral(_numpy(rows))))
+    given = written.apply(onnx.UnsqueezeOp, e.ints([0]))
+    taken = hits.apply(onnx.UnsqueezeOp, ends).where(given, none)
+    own = rows.apply(onnx.UnsqueezeOp, e.ints([1]))
+    every = e(e.emit(onnx.ConcatOp([own.value, taken.value], axis=1)))
+    return every.apply(reduction, e.ints([1]), keepdims=0)
+
+
+def _numpy(x: Expr) -> Any:
+    dtype = of_mlir(x.dtype)
+    assert dtype is not None
+    return dtype.numpy
+
+
+def _numbered(indices: Expr, sizes: Sequence[Expr]) -> Expr:
+    """Return flat indices from index tuples, as a vector."""
+    e, total = indices.e, indices.e.ints([0])
+    for axis, size in enumerate(sizes):
+        column = indices.apply(onnx.GatherOp, e(e.emit.constant(np.array(axis, np.int64))), axis=-1)
+        counted = (column < 0).where(column + size, column)
+        total = total * size + counted
+    return total.apply(onnx.ReshapeOp, e.ints([-1]))
+
+
+def _product(sizes: Sequence[Expr], e: Operators) -> Expr:
+    return e(ShapeMath(e.emit).product([size.value for size in sizes]))
+
+
+def _line(count: Expr) -> Expr:
+    e = count.e
+    zero, one = (e(e.emit.constant(np.array(value, np.int64))) for value in (0, 1))
+    return zero.apply(onnx.RangeOp, count.apply(onnx.SqueezeOp, e.ints([0])), one)

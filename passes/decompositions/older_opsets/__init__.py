@@ -1,0 +1,1 @@
+"""Decompositions of ops that an older opset lacks or defines otherwise."""

@@ -1,0 +1,1 @@
+"""Decompositions that onnxruntime, OpenVINO, onnxruntime-web and tract compute alike."""

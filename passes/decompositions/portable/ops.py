@@ -1,0 +1,160 @@
+"""Equivalents of single ops that all runtimes of `portable` compute alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.call import axes_of, axis_of
+from dialects.onnx.dims import ints
+from dialects.onnx.values import constant_of
+from dialects.support.dtypes import FLOATS, name_of, of_mlir
+from dialects.support.shapes import element_type_of, has_rank, shape_of
+from passes.builder.rewriting import Emitter
+from passes.builder.shape_math import ShapeMath
+
+
+def reads_mask(op: OnnxOp) -> bool:
+    """Return whether the mask of an inactive Dropout is used."""
+    assert isinstance(op, onnx.DropoutOp)
+    training = None if op.training_mode is None else constant_of(op.training_mode)
+    is_plain = op.training_mode is None or (training is not None and not training.any())
+    return op.mask.first_use is not None and is_plain
+
+
+def without_dropout(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    assert isinstance(op, onnx.DropoutOp)
+    kept = emit(onnx.ExpandOp(emit.constant(np.array(True)), emit(onnx.ShapeOp(op.data))))
+    return [op.data, kept]
+
+
+def lacks_thresholds(op: OnnxOp) -> bool:
+    assert isinstance(op, onnx.NonMaxSuppressionOp)
+    return op.iou_threshold is None
+
+
+def with_thresholds(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """Write the default `iou_threshold` 0 as the next number: OpenVINO drops boxes at equality."""
+    assert isinstance(op, onnx.NonMaxSuppressionOp)
+    most = op.max_output_boxes_per_class
+    overlap = emit.constant(np.array([np.finfo(np.float32).tiny]))
+    attributes: dict[str, Any] = {**op.call().attributes}
+    operands = (op.boxes, op.scores, most, overlap, op.score_threshold)
+    return [emit(onnx.NonMaxSuppressionOp(*operands, **attributes))]
+
+
+def is_along_another_axis(op: OnnxOp) -> bool:
+    """Return whether a DFT is not known to be along axis 1, or is one-sided."""
+    return _axis(op) != 1 or _is_onesided(op)
+
+
+def can_turn(op: OnnxOp) -> bool:
+    """Return whether such a DFT can be written along axis 1: known axis, no one-sided inverse."""
+    assert isinstance(op, onnx.DFTOp)
+    known = has_rank(op.input) and len(shape_of(op.input)) > 2 and _axis(op) is not None
+    return (
+        is_along_another_axis(op) and known and not (_is_onesided(op) and op.call().attribute("inverse", 0))
+    )
+
+
+def dft_along_axis_1(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """Transpose the axis to 1, and crop a two-sided result to its first half if needed."""
+    assert isinstance(op, onnx.DFTOp)
+    axis, rank = _axis(op), len(shape_of(op.input))
+    if axis is None:
+        return None
+    order = [*range(rank)]
+    order[1], order[axis] = axis, 1
+    data = op.input if axis == 1 else emit(onnx.TransposeOp(op.input, perm=order))
+    place = emit.constant(np.array(1, np.int64))
+    inverse = op.call().attribute("inverse", 0)
+    value = emit(onnx.DFTOp(data, op.dft_length, place, inverse=inverse))
+    if _is_onesided(op):
+        math = ShapeMath(emit)
+        size = math.sizes(value, [1])
+        half = math.add(math.floordiv(size, emit.ints([2])), emit.ints([1]))
+        value = emit(onnx.SliceOp(value, emit.ints([0]), half, emit.ints([1])))
+    return [value if axis == 1 else emit(onnx.TransposeOp(value, perm=order))]
+
+
+def _is_onesided(op: OnnxOp) -> bool:
+    return bool(op.call().attribute("onesided", 0))
+
+
+def _axis(op: OnnxOp) -> int | None:
+    assert isinstance(op, onnx.DFTOp)
+    given = np.array(-2) if op.axis is None else constant_of(op.axis)
+    if given is None or not has_rank(op.input):
+        return None
+    return axis_of(int(given.reshape(-1)[0]), len(shape_of(op.input)))
+
+
+def is_over_nothing(op: OnnxOp) -> bool:
+    """Return whether a float ReduceMax or ReduceMin is over an axis known to be empty."""
+    assert isinstance(op, onnx.ReduceMaxOp | onnx.ReduceMinOp)
+    call = op.call()
+    given = call.optional(1)
+    listed = [] if given is None else ints(given.dims)
+    if listed is None or name_of(element_type_of(op.data)) not in FLOATS:
+        return False
+    shape = call.operand(0).shape
+    if not listed and call.attribute("noop_with_empty_axes", 0):
+        return False
+    return any(shape[axis] == 0 for axis in (axes_of(listed, len(shape)) or range(len(shape))))
+
+
+def extreme_of_nothing(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """Return -inf for ReduceMax, inf for ReduceMin, in the shape of the result."""
+    assert isinstance(op, onnx.ReduceMaxOp | onnx.ReduceMinOp)
+    dtype = of_mlir(element_type_of(op.data))
+    assert dtype is not None
+    bound = np.array(-np.inf if isinstance(op, onnx.ReduceMaxOp) else np.inf, dtype.numpy)
+    attributes: dict[str, Any] = {**op.call().attributes}
+    shape = emit(onnx.ShapeOp(emit(onnx.ReduceSumOp(op.data, op.axes, **attributes))))
+    return [emit(onnx.ExpandOp(emit.constant(bound), shape))]
+
+
+def is_scaled(op: OnnxOp) -> bool:
+    """Return whether a Celu has an alpha other than 1."""
+    return op.call().attribute("alpha", 1.0) != 1
+
+
+def celu(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+    """max(0, x) + min(0, alpha (exp(x / alpha) - 1)), computed in f32."""
+    given = op.operands[0]
+    wide = given if element_type_of(given) == f32 else emit(onnx.CastOp(given, to=f32))
+    zero, one = (emit.constant(np.array(number, np.float32)) for number in (0, 1))
+    alpha = emit.constant(np.array(op.call().attribute("alpha", 1.0), np.float32))
+    grown = emit(onnx.SubOp(emit(onnx.ExpOp(emit(onnx.DivOp(wide, alpha)))), one))
+    below = emit(onnx.MinOp([emit(onnx.MulOp(alpha, grown)), zero]))
+    found = emit(onnx.AddOp(emit(onnx.MaxOp([wide, zero])), below))
+    return [found if wide is given else emit(onnx.CastOp(found, to=element_type_of(given)))]
+
+
+def shifts_signed(op: OnnxOp) -> bool:
+    return name_of(element_type_of(op.operands[0])).startswith("s")
+
+
+def has_windows(op: OnnxOp) -> bool:
+    """Return whether an Attention has a window, or is causal with a past."""
+    assert isinstance(op, onnx.AttentionOp)
+    given = op.call().attribute
+    windows = (given("left_window_size", -1), given("right_window_size", -1))
+    masks_past = given("is_causal", 0) and (op.past_key is not None or op.nonpad_kv_seqlen is not None)
+    return windows != (-1, -1) or bool(masks_past)
+
+
+def is_of_columns(op: OnnxOp) -> bool:
+    return op.call().attribute("mode", "DCR") == "CRD"
+
+
+def samples_otherwise(op: OnnxOp) -> bool:
+    """Return whether a RoiAlign takes maxima, or adaptive samples."""
+    given = op.call().attribute
+    return given("mode", "avg") == "max" or given("sampling_ratio", 0) == 0

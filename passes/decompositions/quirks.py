@@ -1,0 +1,44 @@
+"""Op variants at which a runtime fails or is wrong; `expand-ops` decomposes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.base import OnnxOp
+from passes.decompositions.missing_kernels import affine_grid, inverse_dft, lrn, normalizations, pointwise
+
+
+@dataclass(frozen=True)
+class WrongForm:
+    """A variant of an op: `what` names it, `holds` tests whether an op may have it."""
+
+    what: str
+    holds: Callable[[OnnxOp], bool]
+
+
+def _has_no_hidden_size(op: OnnxOp) -> bool:
+    return "hidden_size" not in op.onnx_attributes()
+
+
+NO_HIDDEN_SIZE = WrongForm("no hidden_size", _has_no_hidden_size)
+"""ONNX allows inferring it from the weights; `simplify` sets it for static shapes."""
+
+WRONG_FORMS: Mapping[str, Mapping[type[OnnxOp], WrongForm]] = {
+    "cpu": {
+        onnx.AffineGridOp: WrongForm("align_corners and an axis of size 1", affine_grid.is_of_one_place),
+        onnx.BatchNormalizationOp: WrongForm("training, in place", normalizations.may_overwrite),
+        onnx.DFTOp: WrongForm("f64, inverse, with a factor in f32", inverse_dft.is_inverse_in_f64),
+        **dict.fromkeys((onnx.GRUOp, onnx.LSTMOp, onnx.RNNOp), NO_HIDDEN_SIZE),
+        onnx.HardSwishOp: WrongForm("f64, with a factor in f32", pointwise.is_in_f64),
+        onnx.LRNOp: WrongForm("an even size, or no image", lrn.is_no_image),
+    }
+}
+"""Execution provider -> op -> the variant at which its kernel fails or is wrong."""
+
+
+def wrong_form(provider: str, op: OnnxOp) -> str | None:
+    """Return the variant of an op that a provider's kernel gets wrong, or None."""
+    found = WRONG_FORMS.get(provider, {}).get(type(op))
+    return found.what if found is not None and found.holds(op) else None

@@ -1,0 +1,302 @@
+# pyright: standard
+# (lambdas in tables get their types from no annotation)
+"""ONNX lowerings of the oneDNN ops that are declared by tables.
+
+A backward kind is the derivative of an ONNX op by the rule of `passes/autodiff`, with oneDNN's convention.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from xdsl.dialects.builtin import f32, f64, i1
+
+from dialects.onednn.families import BinaryOp, ChoiceOp, ReductionOp, RowOp, UnaryBackwardOp, UnaryOp
+from dialects.onednn.prelu import RectifierBackwardOp, RectifierOp, SlopeOp
+from dialects.onnx import ops as onnx
+from dialects.onnx.base import OnnxOp
+from dialects.support.shapes import element_type_of, shape_of
+from passes.autodiff.common.primal import Convention, Forward
+from passes.autodiff.common.unbroadcast import unbroadcast
+from passes.autodiff.rules import pointwise
+from passes.builder.long_sums import long_mean, long_sum
+from passes.builder.values import Expr, Operators
+from passes.lower_onednn import (
+    conv,
+    conv_weights,
+    interpolate,
+    linear,
+    norm,
+    pool,
+    pool_backward,
+    quant,
+    softmax,
+    structure,
+)
+
+Form: TypeAlias = Callable[..., Expr]
+"""Function of the operands as expressions, and the attributes by keyword."""
+
+ONEDNN = Convention(strict_bounds=True)
+
+
+def gelu(x: Expr, mode: str) -> Expr:
+    if mode == "gelu_erf":
+        return x * ((x * math.sqrt(0.5)).erf() * 0.5 + 0.5)
+    scale = 2 * math.sqrt(2 / math.pi)
+    return x * (x * (x.square() * (scale * 0.044715) + scale)).sigmoid()
+
+
+def power(x: Expr, beta: float) -> Expr:
+    return x.square() if beta == 2 else x.apply(onnx.PowOp, beta)
+
+
+def elu(x: Expr, alpha: float) -> Expr:
+    """Lower an Elu; in f64 by its formula, as an attribute of ONNX is f32."""
+    if x.dtype != f64:
+        return x.apply(onnx.EluOp, alpha=alpha)
+    return (x > 0).where(x, x.apply(onnx.EluOp, alpha=1.0) * alpha)
+
+
+def hard_sigmoid(x: Expr, alpha: float, beta: float) -> Expr:
+    if x.dtype != f64:
+        return x.apply(onnx.HardSigmoidOp, alpha=alpha, beta=beta)
+    return (x * alpha + beta).clipped(0, 1)
+
+
+def leaky_relu(x: Expr, alpha: float) -> Expr:
+    return x.apply(onnx.LeakyReluOp, alpha=alpha) if x.dtype != f64 else (x > 0).where(x, x * alpha)
+
+
+FORMS: Mapping[str, Form] = MappingProxyType(
+    {
+        "Abs": lambda x: x.abs(),
+        "Clamp": lambda x, min, max: x.clipped(min, max),
+        "Elu": elu,
+        "Exp": lambda x: x.exp(),
+        "GELU": gelu,
+        "HardSigmoid": hard_sigmoid,
+        "HardSwish": lambda x: x * hard_sigmoid(x, 1 / 6, 0.5),
+        "LeakyReLU": leaky_relu,
+        "Log": lambda x: x.log(),
+        "Mish": lambda x: x * pointwise.mish_tanh(x),
+        "Pow": power,
+        "ReLU": lambda x: x.apply(onnx.ReluOp),
+        "Reorder": lambda x: x,
+        "Reciprocal": lambda x: x.apply(onnx.ReciprocalOp),
+        "Round": lambda x: x.apply(onnx.RoundOp),
+        "Sigmoid": lambda x: x.sigmoid(),
+        "SoftPlus": lambda x, beta: x.softplus() if beta == 1 else (x * beta).softplus() * (1 / beta),
+        "Sqrt": lambda x: x.sqrt(),
+        "Square": lambda x: x.square(),
+        "Tanh": lambda x: x.tanh(),
+        "Add": lambda a, b: a + b,
+        "Divide": lambda a, b: a / b,
+        "Maximum": lambda a, b: a.at_least(b),
+        "Minimum": lambda a, b: a.at_most(b),
+        "Multiply": lambda a, b: a * b,
+        "SquaredDifference": lambda a, b: (a - b).square(),
+        "Subtract": lambda a, b: a - b,
+        "GreaterEqual": lambda a, b: a >= b,
+        "Select": lambda condition, a, b: condition.where(a, b),
+    }
+)
+"""Kind -> its lowering, for elementwise ops; the backward ones are of functions that ONNX does not have."""
+
+
+@dataclass(frozen=True)
+class Derivative:
+    """The ONNX op whose rule gives a backward kind, and the mapping of operands and attributes.
+
+    `operands` maps src (or dst) and the kind's attributes to the operands; those after the first are bounds
+    etc.
+    """
+
+    of: str
+    operands: Callable[..., tuple[Expr, ...]] = lambda x, **_: (x,)
+    attributes: Callable[..., Mapping[str, Any]] = lambda **given: given
+
+
+def _bounds(x: Expr, min: float, max: float) -> tuple[Expr, ...]:
+    return x, x.e.scalar(min, x), x.e.scalar(max, x)
+
+
+def _approximate(mode: str) -> Mapping[str, Any]:
+    return {"approximate": "none" if mode == "gelu_erf" else "tanh"}
+
+
+DERIVATIVES: Mapping[str, Derivative] = MappingProxyType(
+    {
+        "AbsBackward": Derivative("Abs"),
+        "ClampBackward": Derivative("Clip", _bounds),
+        "EluBackward": Derivative("Elu"),
+        "GELUBackward": Derivative("Gelu", attributes=_approximate),
+        "HardSigmoidBackward": Derivative("HardSigmoid"),
+        "HardSwishBackward": Derivative("HardSwish"),
+        "MishBackward": Derivative("Mish"),
+        "ReLUBackward": Derivative("Relu"),
+        "SigmoidBackward": Derivative("Sigmoid"),
+        "SoftPlusBackward": Derivative("Softplus", lambda x, beta: (x * beta,)),
+        "SqrtBackward": Derivative("Sqrt"),
+        "TanhBackward": Derivative("Tanh"),
+    }
+)
+"""Backward kind -> the function that it is the derivative of."""
+
+EMITTED: Mapping[str, Form] = MappingProxyType(
+    {"Sigmoid": Expr.sigmoid, "Sqrt": Expr.sqrt, "Tanh": Expr.tanh}
+)
+"""Forward ops whose result a rule reads if only the operand is given."""
+
+Reduction: TypeAlias = Callable[..., Expr]
+"""Function of the operand, the axes, static or as an expression, and the attributes of ONNX's reductions."""
+
+Axes: TypeAlias = Sequence[int] | Expr
+
+
+def by(op: type[OnnxOp]) -> Reduction:
+    def reduced(x: Expr, axes: Axes, **given: int) -> Expr:
+        return x.apply(op, axes if isinstance(axes, Expr) else x.e.ints(axes), **given)
+
+    return reduced
+
+
+def total(x: Expr, axes: Axes, **given: int) -> Expr:
+    one_stage = by(onnx.ReduceSumOp)
+    return one_stage(x, axes, **given) if isinstance(axes, Expr) else long_sum(x, axes, **given)
+
+
+def mean(x: Expr, axes: Axes, **given: int) -> Expr:
+    one_stage = by(onnx.ReduceMeanOp)
+    return one_stage(x, axes, **given) if isinstance(axes, Expr) else long_mean(x, axes, **given)
+
+
+REDUCTIONS: Mapping[str, Reduction] = MappingProxyType(
+    {
+        "ReduceL1": lambda x, axes, **given: total(x.abs(), axes, **given),
+        "ReduceL2": lambda x, axes, **given: total(x.square(), axes, **given).sqrt(),
+        "ReduceMax": by(onnx.ReduceMaxOp),
+        "ReduceMean": mean,
+        "ReduceMin": by(onnx.ReduceMinOp),
+        "ReduceProd": by(onnx.ReduceProdOp),
+        "ReduceSum": total,
+    }
+)
+"""Kind -> its lowering. onnxruntime's ReduceL1 and ReduceL2 sum sequentially, with an error of 5e-4 for a
+million terms; its ReduceSum does so for some orders of axes and for more terms, hence the stages."""
+
+
+def in_onnx(op: RowOp, e: Operators) -> Sequence[Expr]:
+    """Lower an op that is declared by a table."""
+    match op:
+        case UnaryOp() | ChoiceOp():
+            return [_form(op, e)]
+        case UnaryBackwardOp() if op.KIND in FORMS:
+            return [_form(op, e)]
+        case BinaryOp():
+            return [_binary(op, e)]
+        case UnaryBackwardOp():
+            return [_derivative(op, e)]
+        case ReductionOp():
+            return [_reduction(op, e)]
+        case _:
+            return CONVERSIONS[op.KIND](op, e)
+
+
+def _form(op: RowOp, e: Operators) -> Expr:
+    return FORMS[op.KIND](*map(e, op.operands), **op.given_attributes())
+
+
+def _binary(op: BinaryOp, e: Operators) -> Expr:
+    """Compute in f32 if the dtypes differ, and round to the declared one."""
+    operands, declared = [e(value) for value in op.operands], element_type_of(op.results[0])
+    types = {*(operand.dtype for operand in operands)} | ({declared} - {i1})
+    if len(types) > 1:
+        operands = [operand.cast(f32) for operand in operands]
+    result = FORMS[op.KIND](*operands, **op.given_attributes())
+    return result if declared == i1 else result.cast(declared)
+
+
+def _derivative(op: UnaryBackwardOp, e: Operators) -> Expr:
+    entry = DERIVATIVES[op.KIND]
+    given, cotangent = e(op.src), e(op.diff_dst)
+    first, *others = entry.operands(given, **op.given_attributes())
+    forward = Forward(
+        e,
+        operands=(None if op.uses_dst else first, *others),
+        attributes=entry.attributes(**op.given_attributes()),
+        results=[given if op.uses_dst else None],
+        emit=lambda: [EMITTED[entry.of](first)],
+        convention=ONEDNN,
+    )
+    gradient, *_ = pointwise.RULES[entry.of](forward, [cotangent], e)
+    assert isinstance(gradient, Expr)
+    return gradient
+
+
+def _reduction(op: ReductionOp, e: Operators) -> Expr:
+    """Lower a reduction; without axes it is the identity."""
+    src, known = e(op.src), op.known_axes()
+    if known == ():
+        return src
+    keepdims = int(op.value("keep_dims"))
+    if known is not None:
+        return REDUCTIONS[op.KIND](src, known, keepdims=keepdims)
+    assert op.axes_input is not None
+    axes = e(op.axes_input).as_int64()
+    return REDUCTIONS[op.KIND](src, axes, keepdims=keepdims, noop_with_empty_axes=1)
+
+
+# Kinds whose family has one op
+
+
+def prelu(op: RectifierOp, e: Operators) -> Sequence[Expr]:
+    src, slope = e(op.src), _slope(op, e)
+    if e.strict_ieee:
+        return [(src > 0).where(src, src * slope)]
+    return [src.apply(onnx.PReluOp, slope)]
+
+
+def prelu_backward(op: RectifierBackwardOp, e: Operators) -> Sequence[Expr]:
+    src, slope = e(op.src), _slope(op, e)
+    forward = Forward(e, operands=(src, slope))
+    diff_src, repeated = pointwise.RULES["PRelu"](forward, [e(op.diff_dst)], e)
+    assert isinstance(diff_src, Expr)
+    assert isinstance(repeated, Expr)
+    summed = unbroadcast(repeated, slope, e)
+    added = _added_axes(op)
+    return [diff_src, summed.apply(onnx.SqueezeOp, e.ints(added)) if added else summed]
+
+
+def _slope(op: SlopeOp, e: Operators) -> Expr:
+    """Return the slope in a shape that broadcasts to src."""
+    slope, added = e(op.slope), _added_axes(op)
+    return slope.apply(onnx.UnsqueezeOp, e.ints(added)) if added else slope
+
+
+def _added_axes(op: SlopeOp) -> range:
+    """Return the axes to add to a per-channel slope, for the axes of src after the channels."""
+    return range(1, len(shape_of(op.src)) - op.channel_axis) if op.is_per_channel else range(0)
+
+
+CONVERSIONS: Mapping[str, Callable[..., Sequence[Expr]]] = MappingProxyType(
+    {
+        **conv_weights.CONVERSIONS,
+        **pool_backward.CONVERSIONS,
+        **linear.CONVERSIONS,
+        **norm.CONVERSIONS,
+        **quant.CONVERSIONS,
+        **softmax.CONVERSIONS,
+        **conv.CONVERSIONS,
+        **interpolate.CONVERSIONS,
+        **pool.CONVERSIONS,
+        **structure.CONVERSIONS,
+        "PReLU": prelu,
+        "PReLUBackward": prelu_backward,
+    }
+)
+"""Kind -> function that lowers the op."""

@@ -1,0 +1,1 @@
+"""What onnxruntime's graph optimizer does to a model."""

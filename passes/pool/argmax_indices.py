@@ -1,0 +1,81 @@
+"""Indices of window maxima as MaxPool returns them: flat, into a tensor padded with -inf."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from dialects.grad.geometry import Window
+from dialects.onnx import ops as onnx
+from dialects.support.dtypes import of_mlir
+from passes.builder.shape_math import ShapeMath
+from passes.builder.values import Expr, Operators
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """Pads, channels first, for which a tensor has one window per position of another."""
+
+    begin: SSAValue
+    end: SSAValue
+
+    @classmethod
+    def of(cls, src: Expr, diff_dst: Expr, windows: Sequence[Window], begin: Sequence[int]) -> Neighbourhood:
+        math, spatial = ShapeMath(src.e.emit), range(2, src.rank)
+        counts = math.sub(math.sizes(diff_dst.value, spatial), math.vector([1] * len(windows)))
+        strides, extents = ([getattr(w, name) for w in windows] for name in ("stride", "extent"))
+        lengths = math.add(math.mul(counts, math.vector(strides)), math.vector(extents))
+        begins = math.vector(begin)
+        return cls(begins, math.sub(math.sub(lengths, math.sizes(src.value, spatial)), begins))
+
+    def put_on(self, data: Expr, fill: Expr | None = None) -> Expr:
+        return _padded(data, self.begin, self.end, fill)
+
+    def take_off(self, data: Expr) -> Expr:
+        math = ShapeMath(data.e.emit)
+        zeros = math.vector([0] * (data.rank - 2))
+        return _padded(data, math.sub(zeros, self.begin), math.sub(zeros, self.end), None)
+
+
+def _padded(data: Expr, begin: SSAValue, end: SSAValue, fill: Expr | None) -> Expr:
+    math, spatial = ShapeMath(data.e.emit), range(2, data.rank)
+    sides = math.concat([math.spread(side, spatial, data.rank) for side in (begin, end)])
+    return data.apply(onnx.PadOp, data.e(sides), fill)
+
+
+def places_of(src: Expr, around: Neighbourhood, windows: Sequence[Window]) -> Expr:
+    """Return the flat index, in the padded tensor, of the first maximum of each window."""
+    data = around.put_on(src, src.e.scalar(-np.inf, src))
+    kernel, strides, steps = (
+        [getattr(w, name) for w in windows] for name in ("kernel", "stride", "dilation")
+    )
+    given = steps if any(step > 1 for step in steps) else None
+    op = onnx.MaxPoolOp(data.value, kernel_shape=kernel, strides=strides, dilations=given)
+    _, found = src.e.emit.all(op)
+    return src.e(found)
+
+
+def scattered(values: Expr, places: Expr, like: Expr, e: Operators) -> Expr:
+    """Add values at flat indices into zeros of the shape of `like`."""
+    sizes, line = e.shape(like), e.ints([-1])
+    zeros = zeros_of(sizes, like, e)
+    flat = [value.apply(onnx.ReshapeOp, line) for value in (zeros, places, values)]
+    sums = flat[0].apply(onnx.ScatterElementsOp, flat[1], flat[2], axis=0, reduction="add")
+    return sums.apply(onnx.ReshapeOp, sizes)
+
+
+def zeros_of(sizes: Expr, like: Expr, e: Operators) -> Expr:
+    dtype = of_mlir(like.dtype)
+    assert dtype is not None
+    return sizes.apply(onnx.ConstantOfShapeOp, value=np.zeros(1, dtype.numpy))
+
+
+def gathered(data: Expr, places: Expr) -> Expr:
+    """Gather the elements at flat indices."""
+    line = data.e.ints([-1])
+    flat, indices = (value.apply(onnx.ReshapeOp, line) for value in (data, places))
+    taken = flat.apply(onnx.GatherElementsOp, indices, axis=0)
+    return taken.apply(onnx.ReshapeOp, data.e.shape(places))

@@ -1,0 +1,1 @@
+"""Lowerings of convolution gradients with respect to weights."""

@@ -1,0 +1,1 @@
+"""Lowerings of canonical ops of other kinds."""
