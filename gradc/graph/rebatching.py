@@ -220,7 +220,7 @@ class _Probe:
 
     def _repairs_of(self, op: Operation) -> list[_Repair]:
         if op.regions or not isinstance(op, InfersTypes):
-            raise self._refused(op, "an op with graphs within" if op.regions else "an op of unknown shapes")
+            raise self._refused(op, "an op with subgraphs" if op.regions else "an op of unknown shapes")
         if (why := _forbids(op)) is not None:
             raise self._refused(op, why)
         repairs = list(self._of_reshape(op) if isinstance(op, onnx.ReshapeOp) else ())
