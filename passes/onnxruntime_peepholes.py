@@ -195,7 +195,7 @@ class SumOfRows(RewritePattern):
 
 
 class SizesOfAxes(RewritePattern):
-    """Replace a Gather of adjacent sizes by a Shape of these axes, which must exist: it would be empty."""
+    """Replace a Gather of adjacent sizes by a Shape, if in range: else Gather fails, Shape is empty."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: onnx.GatherOp, rewriter: PatternRewriter, /) -> None:
