@@ -19,11 +19,8 @@ class StringType(ParametrizedAttribute, TypeAttribute):
 
 
 class DType(NamedTuple):
-    """One element type: oneDNN's `name`, or one in its style; its `mlir` type in IR and `numpy` dtype of
-    arrays.
-
-    `number` is TensorProto.DataType, `onnx` is ONNX's word, as in `tensor(float)`.
-    """
+    """One element type: oneDNN's `name`, or one in its style, its `mlir` type and its `numpy` dtype. `number`
+    is TensorProto.DataType, `onnx` is ONNX's word, as in `tensor(float)`."""
 
     name: str
     mlir: Attribute
