@@ -24,6 +24,7 @@ COPIED = (
     "dialects",
     "passes",
     "gradc",
+    "tools",
     "tests",
     "examples",
     "benchmarks",
