@@ -115,7 +115,7 @@ def _gradient_options(command: Any) -> Any:
                 metavar="TEXT",
                 default="{what}_{name}",
                 show_default=True,
-                help="Names of new results and inputs; what is grad or cotangent.",
+                help="Pattern for names of new results and inputs; {what}: grad or cotangent.",
             ),
         )
     ):

@@ -126,7 +126,7 @@ class GradcOpt(xDSLOptMain):
             action="append",
             default=[],
             metavar="NAME=N",
-            help="raise or lower a limit: ops=1M, file-bytes=2G; docs/limits.md lists them",
+            help="set a limit: ops=1M, file-bytes=2G; docs/limits.md lists them",
         )
         arg_parser.add_argument(
             messages.OPTION,

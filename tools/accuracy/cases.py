@@ -79,7 +79,7 @@ class Bound:
     of magnitude m has units above 2^-24 m (2^-53 m): as many ulps as roundings (Higham, Accuracy and
     Stability of Numerical Algorithms, 2002, sections 3.1 and 4.2). The float64 reference has the same error,
     which doubles the bound for f64. A half type is accumulated in f32 and rounded once: half an ulp plus
-    those of f32, each 2^-13 (f16) or 2^-16 (bf16) of its own.
+    those of f32, each 2^-13 (f16) or 2^-16 (bf16) ulps of the half type.
 
     p99: roundings go up and down equally often, so the square root of their number replaces it (Higham and
     Mary, A New Approach to Probabilistic Rounding Error Analysis, 2019).

@@ -30,8 +30,8 @@ OTHERS = {
 
 HIDDEN = {"Compiled": ("parts", "source", "module", "options")}
 VALUES = {
-    "ZERO": "What a rule of your own gives for an operand whose gradient is 0 whatever the cotangents are.",
-    "__version__": "The version of gradc, a text.",
+    "ZERO": "The value that a custom rule returns for an operand whose gradient is always 0.",
+    "__version__": "The version of gradc, a string.",
 }
 
 _ARGUMENT = re.compile(r"[a-z_]+(, [a-z_]+)*: ")
@@ -51,7 +51,7 @@ def _sections() -> Iterator[str]:
     yield "## Errors and diagnostics"
     for name in ERRORS:
         yield from _class(f"gradc.{name}", getattr(gradc, name))
-    yield "## What methods take and give"
+    yield "## Types of arguments and results"
     for name, cls in OTHERS.items():
         yield from _class(name, cls)
     yield "## Values"
@@ -117,7 +117,7 @@ def _class(name: str, cls: type) -> Iterator[str]:
         yield from _prose(cls)
     rows = list(_members(cls))
     if rows:
-        yield table(("member", "what it is"), rows)
+        yield table(("member", "meaning"), rows)
 
 
 def _members(cls: type) -> Iterator[tuple[str, str]]:

@@ -72,8 +72,8 @@ def passes() -> str:
         (
             *(_pass(name, load()) for name, load in all_passes().items() if name not in by_name()),
             "### Strategies",
-            "Each [strategy](../strategies.md) is a pass of its own name as well, which writes the "
-            f"gradients that it takes. Options: {_options(all_passes()[next(iter(by_name()))]())}.",
+            "Each [strategy](../strategies.md) is also a pass, which lowers the gradients that it "
+            f"applies to. Options: {_options(all_passes()[next(iter(by_name()))]())}.",
             "### Pipelines",
             *(_with_options(inspect.getdoc(kind) or "", kind) for kind in PIPELINES.values()),
         )
