@@ -366,7 +366,7 @@ def test_a_source_that_is_empty_or_a_link_to_nothing(tmp_path, form: str):
         (
             "m.textproto",
             b"ir_version: 8\n",
-            "m.textproto:1:1: error: the file is an ONNX model in a form",
+            "m.textproto:1:1: error: the file is an ONNX model in a text",
         ),
         ("m.onnxtxt", b"<\n   ir_version: 8\n>", "onnx.load reads it, and onnx.save writes it as an .onnx"),
         ("m.json", b'{\n  "ir_version": "8", "graph": {}}', "the file is an ONNX model in a text format"),
