@@ -24,7 +24,7 @@ from dialects.support import dense, entry, shapes
 from dialects.support.constants import constant_attribute
 from dialects.support.diagnostics import GradcError, kind_of, name_of
 from gradc.verification.kernels import Kernels, push_single
-from gradc.verification.tangents import Tangent, directional_derivative
+from gradc.verification.tangents import Tangent, push
 from gradc.verification.widening import wide, widen
 
 Values = tuple[Any, ...]
@@ -144,7 +144,7 @@ class Evaluation:
 
         if self._kernel is not None and self._kernel.is_single(op):
             return list(push_single(values, tangents, run))
-        return directional_derivative(op, values, tangents, run, results=results)
+        return push(op, values, tangents, run, results=results)
 
     def _note(self, op: Operation, found: Sequence[Any]) -> None:
         if not self._around:
