@@ -1,4 +1,4 @@
-"""`push` on single ops: exact formulas, kinks and jumps, masks, what is not finite, and large arrays."""
+"""`directional_derivative` of single ops: exact formulas, kinks and jumps, masks, what is not finite, and large arrays."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ CHANGE = 1e-6
 """Largest relative change of a result that counts as rounding."""
 
 
-def push(
+def directional_derivative(
     op: Operation,
     operands: Sequence[Any],
     tangents: Sequence[Any],
