@@ -1,4 +1,4 @@
-"""`directional_derivative` of single ops: exact formulas, kinks and jumps, masks, what is not finite, and large arrays."""
+"""Directional derivatives of single ops: formulas, kinks, jumps, masks, non-finite values, large arrays."""
 
 from __future__ import annotations
 
