@@ -36,7 +36,7 @@ import numpy as np
 import gradc
 from gradc.bench.report import about
 from gradc.builder.base import Value
-from gradc.files.writing import write_whole
+from gradc.files.writing import write_atomically
 from gradc.terminal import progress
 from gradc.terminal.tables import look, table
 
@@ -147,11 +147,11 @@ def hub(count: int, shapes: int, channels: int) -> gradc.Graph:
         own = steps.fixed() if index % 4 == 0 else steps.graph.constant(np.full(1, index, np.float32))
         read = steps.convolution if index % 4 == 0 else steps.graph.multiply
         values.append(read(shared, own))
-    steps.graph.output(_joined(values, steps.graph.add), "dx")
+    steps.graph.output(_reduce_pairs(values, steps.graph.add), "dx")
     return steps.graph
 
 
-def _joined(values: Sequence[Value], join: Callable[[Value, Value], Value]) -> Value:
+def _reduce_pairs(values: Sequence[Value], join: Callable[[Value, Value], Value]) -> Value:
     """Reduce the values in pairs."""
     level = [*values]
     while len(level) > 1:
@@ -167,7 +167,7 @@ def tree(count: int, shapes: int, channels: int) -> gradc.Graph:
     names = [f"x{index}" for index in range(count // 2)]
     level = [first, *(steps.graph.input(name, "f32", (1, channels, SMALLEST, SMALLEST)) for name in names)]
     numbers = itertools.count()
-    value = _joined(level, lambda x, y: steps.step(x, y, next(numbers)))
+    value = _reduce_pairs(level, lambda x, y: steps.step(x, y, next(numbers)))
     steps.graph.output(value, "dx")
     return steps.graph
 
@@ -194,7 +194,7 @@ def _convolution(steps: Chain, value: Value, index: int) -> Value:
     return steps.convolution(value, steps.fixed())
 
 
-def _strided(steps: Chain, value: Value, index: int) -> Value:
+def _strided_convolution(steps: Chain, value: Value, index: int) -> Value:
     del index
     batch, channels, *image = (size for size in value.shape if isinstance(size, int))
     doubled = (batch, channels, *(2 * size for size in image))
@@ -204,7 +204,7 @@ def _strided(steps: Chain, value: Value, index: int) -> Value:
     )
 
 
-def _halved(steps: Chain, value: Value, index: int) -> Value:
+def _resize_to_half(steps: Chain, value: Value, index: int) -> Value:
     del index
     return steps.resize(value, [size // 2 for size in value.shape[2:] if isinstance(size, int)])
 
@@ -216,12 +216,12 @@ GRAPHS: dict[str, Build] = {
     "tree": tree,
     "convolutions": _side_by_side(_convolution, 1, lambda index: index),
     "alike": _side_by_side(_convolution, 1, lambda _: 0),
-    "strided": _side_by_side(_strided, 1, lambda index: index),
-    "resizes": _side_by_side(_halved, 2, lambda index: index),
+    "strided": _side_by_side(_strided_convolution, 1, lambda index: index),
+    "resizes": _side_by_side(_resize_to_half, 2, lambda index: index),
 }
 
 
-def timed(work: Callable[[], Any]) -> float:
+def cpu_milliseconds(work: Callable[[], Any]) -> float:
     """Return milliseconds of CPU time."""
     begun = time.process_time()
     work()
@@ -245,7 +245,7 @@ class Row:
         return [self.graph, f"{self.ops:,}", *(f"{ms:.1f}" for ms in whole), *(f"{ms:.2f}" for ms in per_op)]
 
 
-def measured(graph: str, count: int, shapes: int, unseen: Iterator[int]) -> Row:
+def measure_row(graph: str, count: int, shapes: int, unseen: Iterator[int]) -> Row:
     repeated = 9 if count <= 10 else 3
     samples = [sample(GRAPHS[graph], count, shapes, next(unseen)) for _ in range(repeated)]
     return Row(graph, count, *(median(times) for times in zip(*samples, strict=True)))
@@ -258,9 +258,13 @@ def as_json(rows: Sequence[Row]) -> str:
 
 
 def sample(build: Build, count: int, shapes: int, channels: int) -> tuple[float, float, float]:
-    building = timed(lambda: build(count, shapes, channels))
+    building = cpu_milliseconds(lambda: build(count, shapes, channels))
     graph = build(count, shapes, channels)
-    return building, timed(lambda: gradc.compile(graph)), timed(lambda: gradc.compile(graph))
+    return (
+        building,
+        cpu_milliseconds(lambda: gradc.compile(graph)),
+        cpu_milliseconds(lambda: gradc.compile(graph)),
+    )
 
 
 def _rows(graphs: Sequence[str], counts: Sequence[int], shapes: int, unseen: Iterator[int]) -> list[Row]:
@@ -268,7 +272,7 @@ def _rows(graphs: Sequence[str], counts: Sequence[int], shapes: int, unseen: Ite
     with progress.bar(patience=0):
         for index, (graph, count) in enumerate(cases):
             progress.show(index, len(cases), f"{graph} of {count:,} ops")
-            rows.append(measured(graph, count, shapes, unseen))
+            rows.append(measure_row(graph, count, shapes, unseen))
     return rows
 
 
@@ -290,7 +294,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         header = ["graph", "ops", "build ms", "first ms", "again ms", "first ms/op", "again ms/op"]
         print(table(header, [row.cells for row in rows], range(1, len(header)), look(sys.stdout)))
         if options.json:
-            write_whole(options.json, as_json(rows).encode())
+            write_atomically(options.json, as_json(rows).encode())
         return
     graph = GRAPHS[graphs[0]](options.profile, options.shapes, 9)
     profile = cProfile.Profile()

@@ -64,7 +64,7 @@ class Row:
         return [self.model, *numbers, f"{self.error:.0e}", *counts, self.lost]
 
 
-def optimized(model: bytes) -> tuple[ort.InferenceSession, Counter[str]]:
+def optimize(model: bytes) -> tuple[ort.InferenceSession, Counter[str]]:
     """Return a session with one thread, and the ops of its optimized graph."""
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
@@ -113,7 +113,7 @@ def least_time(run: Callable[[], object], count: int) -> float:
     return min(times)
 
 
-def alternated(runs: Sequence[Callable[[], object]], seconds: float) -> list[tuple[float, float]]:
+def alternate(runs: Sequence[Callable[[], object]], seconds: float) -> list[tuple[float, float]]:
     """Return the least times of both in each round; the order alternates."""
     for run in runs:
         run()
@@ -126,13 +126,13 @@ def alternated(runs: Sequence[Callable[[], object]], seconds: float) -> list[tup
     return rounds
 
 
-def compared(path: Path, seconds: float) -> Row:
+def compare(path: Path, seconds: float) -> Row:
     original = path.read_bytes()
     compiled = gradc.compile(path, threads=1).model.SerializeToString()
-    (first, before), (second, after) = optimized(original), optimized(compiled)
+    (first, before), (second, after) = optimize(original), optimize(compiled)
     feeds = feeds_of(first)
     error = largest_error(first.run(None, feeds), second.run(None, feeds))
-    rounds = alternated([lambda: first.run(None, feeds), lambda: second.run(None, feeds)], seconds)
+    rounds = alternate([lambda: first.run(None, feeds), lambda: second.run(None, feeds)], seconds)
     ratios = [one / other for one, other in rounds]
     low, _, high = quantiles(ratios, n=4)
     lost = fused_ops(before) - fused_ops(after)
@@ -162,7 +162,7 @@ def main() -> int:
     rows: list[Row] = []
     for path in models_in(options.models):
         try:
-            rows.append(compared(path, options.seconds))
+            rows.append(compare(path, options.seconds))
             print("  ".join(rows[-1].cells), file=sys.stderr, flush=True)
         except Exception as error:  # a model that the runtime or the drawing of inputs cannot take
             print(f"{path.stem}: {type(error).__name__}: {str(error)[:200]}", file=sys.stderr, flush=True)

@@ -93,10 +93,10 @@ def source_kinds() -> tuple[str, ...]:
 def source_op(kind: str) -> type[DocumentedOp] | None:
     """Return the op class of a documented kind, or None."""
     from dialects.cann import CANN
-    from dialects.onednn import CLASSES, ROW_KINDS, row_class
+    from dialects.onednn import CLASSES, ROW_KINDS, spec_class
 
     if kind in ROW_KINDS:
-        return row_class(kind)
+        return spec_class(kind)
     classes = {cls.KIND: cls for cls in (*CLASSES, *CANN.operations)}  # pyright: ignore
     return classes.get(kind)  # pyright: ignore
 

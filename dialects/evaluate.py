@@ -21,7 +21,7 @@ from xdsl.ir import Operation
 
 from dialects.cann.reference import CannFunctions
 from dialects.grad.reference.functions import GradFunctions
-from dialects.onednn.reference import OneDNNFunctions, row_functions
+from dialects.onednn.reference import OneDNNFunctions, table_functions
 from dialects.onnx.interpreter import OnnxFunctions
 from dialects.reference_cost.account import new_account
 from dialects.reference_cost.module_cost import Meter, check
@@ -34,7 +34,7 @@ class ReturnFunctions(InterpreterFunctions):
     """`func.return`. Importing `xdsl.interpreters`, which has it too, takes a fifth of a second."""
 
     @impl_terminator(func.ReturnOp)
-    def returned(self, interpreter: Interpreter, op: func.ReturnOp, args: tuple[Any, ...]):
+    def run_return(self, interpreter: Interpreter, op: func.ReturnOp, args: tuple[Any, ...]):
         return ReturnedValues(args), ()
 
 
@@ -105,7 +105,7 @@ def interpreter_of(module: ModuleOp, listeners: Sequence[Interpreter.Listener] =
         ReturnFunctions(),
         ConstantFunctions(),
         OneDNNFunctions(),
-        row_functions(),
+        table_functions(),
         CannFunctions(),
         GradFunctions(),
         OnnxFunctions(),

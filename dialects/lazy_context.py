@@ -11,9 +11,9 @@ from xdsl.ir import Operation
 
 
 def _onnx_op(name: str) -> type[Operation] | None:
-    from dialects.onnx import known_op
+    from dialects.onnx import lookup_op
 
-    return known_op(name)
+    return lookup_op(name)
 
 
 def _onednn_op(name: str) -> type[Operation] | None:

@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 Ends = Mapping[Operation, Sequence[SSAValue]]
 
 
-def ends_of(block: Block) -> Ends:
+def last_uses(block: Block) -> Ends:
     """Map each op to the block's values that are dead once the op has read its operands.
 
     Values that an op's regions capture live until the op has run, and unused results until they exist: both
@@ -18,7 +18,7 @@ def ends_of(block: Block) -> Ends:
     """
     ends: dict[SSAValue, Operation | None] = dict.fromkeys(block.args, block.first_op)
     for op in block.ops:
-        read = dict.fromkeys(op.operands, op) | dict.fromkeys(captured_by(op), op.next_op)
+        read = dict.fromkeys(op.operands, op) | dict.fromkeys(region_operands(op), op.next_op)
         ends |= {value: end for value, end in read.items() if value in ends}
         ends |= dict.fromkeys(op.results, op.next_op)
     found: dict[Operation, list[SSAValue]] = defaultdict(list)
@@ -28,7 +28,7 @@ def ends_of(block: Block) -> Ends:
     return found
 
 
-def captured_by(op: Operation) -> Iterator[SSAValue]:
+def region_operands(op: Operation) -> Iterator[SSAValue]:
     """Yield the operands of the ops in an op's regions, including values defined there."""
     for region in op.regions:
         for inner in region.walk():

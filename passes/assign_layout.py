@@ -61,7 +61,7 @@ optimizations across ops, such as a blocked layout shared by convolutions, which
 graphs of 1x1 and 3x3 convolutions with resizes were faster for it, and mixed layouts are still chosen where
 they pay (by 16 to 27 %)."""
 
-ALIKE = 1.15
+EQUAL_COST_RATIO = 1.15
 """Cost ratio below which choices count as equal, since prices are no more accurate; the one with the fewest
 Transposes between ops is taken. It gives the training step of a small ResNet 440 nodes instead of 590 and
 0.96 of the time; residual blocks, channels last, of 14x14x32 to 28x28x64 took 0.86 to 1.06. Mixed layouts of
@@ -194,9 +194,9 @@ class Assignment:
     def chosen(self) -> Choice:
         """Return the order of each op of free layout."""
         candidates = self.candidates()
-        most = ALIKE * min(cost for cost, _ in candidates)
+        most = EQUAL_COST_RATIO * min(cost for cost, _ in candidates)
         alike = [(cost, choice) for cost, choice in candidates if cost <= most]
-        return min(alike, key=lambda found: (self._between(found[1]), found[0]))[1]
+        return min(alike, key=lambda found: (self._inner_transposes(found[1]), found[0]))[1]
 
     def candidates(self) -> list[tuple[float, Choice]]:
         """Return candidate choices with their costs: the cheapest, and those with a uniform order."""
@@ -215,7 +215,7 @@ class Assignment:
         tensors = self.graph.tensors.values()
         return ops + sum(self.transposes(t, t.made(choice), t.needs(choice)) for t in tensors)
 
-    def _between(self, choice: Choice) -> int:
+    def _inner_transposes(self, choice: Choice) -> int:
         """Return the number of Transposes between ops, excluding those at the graph's border."""
         made = [t for t in self.graph.tensors.values() if isinstance(t.value.owner, Operation)]
         return sum(len(t.between(choice) - {t.made(choice)}) for t in made if constant_value(t.value) is None)
@@ -238,20 +238,20 @@ class Assignment:
         others = [order for order in others if order in component.suggested]
         if not others:
             return {given: 0.0}
-        return {o: self._in_family(op, o) + (o != given) * STAY for o in (given, *others)}
+        return {o: self._price_among_neighbours(op, o) + (o != given) * STAY for o in (given, *others)}
 
-    def _in_family(self, op: Operation, order: Order) -> float:
+    def _price_among_neighbours(self, op: Operation, order: Order) -> float:
         """Return the price of an op in an order among its neighbours."""
         price = self.prices.of(op, order)
         if not price.wrapped:
             return price.seconds
-        wrapped, direct = price.seconds + self._wrapping(op), price.direct
+        wrapped, direct = price.seconds + self._wrapping_surcharge(op), price.direct
         if direct is None or direct.cost is None or direct.cost >= wrapped:
             return wrapped
         self.named[op, order] = direct.strategy
         return direct.cost
 
-    def _wrapping(self, op: Operation) -> float:
+    def _wrapping_surcharge(self, op: Operation) -> float:
         """Return the surcharge of the Transposes that a strategy creates, as inner ones."""
         (read, _), *_ = self.graph.reads[op]
         result = self.graph.tensors[op.results[0]]

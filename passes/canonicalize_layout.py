@@ -22,7 +22,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.documented_op import Declared, build, documented_attributes
 from dialects.support.shapes import shape_of
-from passes.builder.rewriting import Emitter, replace, rewrite, simplify
+from passes.builder.rewriting import Builder, replace, rewrite, simplify
 from passes.lower_onednn.conv import library_weights
 
 ConvOp = ConvolutionBackwardDataOp | ConvTransposeBackwardDataOp
@@ -44,7 +44,7 @@ class CanonicalizeConvLayout(RewritePattern):
         page_weights = isinstance(op, ConvTransposeBackwardDataOp) and op.problem().documented_weights
         if op.weights_format == target and not page_weights:
             return
-        emit = Emitter()
+        emit = Builder()
         weights = _canonical_weights(op, target, page_weights, emit)
         given = {name: op.value(name) for name in documented_attributes(type(op)) if op.is_given(name)}
         result = build(
@@ -57,7 +57,7 @@ class CanonicalizeConvLayout(RewritePattern):
         replace(op, rewriter, emit, [emit(result)])
 
 
-def _canonical_weights(op: ConvOp, target: str, page_weights: bool, emit: Emitter) -> SSAValue:
+def _canonical_weights(op: ConvOp, target: str, page_weights: bool, emit: Builder) -> SSAValue:
     n = len(shape_of(op.weights)) - 2
     perm = layouts.permutation(op.weights_format, target, n)
     weights = emit(onnx.TransposeOp(op.weights, perm=perm))

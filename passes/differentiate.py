@@ -37,24 +37,32 @@ from dialects.support.entry import (
 from dialects.support.error_list import Errors
 from dialects.support.option_names import advice, option
 from dialects.support.shapes import Dim, has_rank, shape_of, show, static
-from passes.autodiff.activity.active_values import depending_on
+from passes.autodiff.activity.active_values import find_active_values
 from passes.autodiff.activity.non_differentiable import mark_ruled, unmark_ruled
 from passes.autodiff.activity.straight_through_patterns import mark_estimates, unmark_estimates
-from passes.autodiff.activity.unreached import no_gradient, partly_zero, without_gradients
+from passes.autodiff.activity.unreached import no_gradient_error, partly_zero_remarks, unused_remarks
 from passes.autodiff.common.primal import Rule
-from passes.autodiff.control_flow.branch_ranks import settle_branches
-from passes.autodiff.control_flow.loop_shapes import settle_loops
+from passes.autodiff.control_flow.branch_ranks import normalize_branches
+from passes.autodiff.control_flow.loop_shapes import normalize_loops
 from passes.autodiff.control_flow.scan_outputs import to_scan_outputs
-from passes.autodiff.control_flow.sequence_element_rank import settle_elements
+from passes.autodiff.control_flow.sequence_element_rank import normalize_elements
 from passes.autodiff.exporter_traps import lost_sums
 from passes.autodiff.masked_branches import guard_masked_branches
-from passes.autodiff.named_values import Held, add_parts, base_of, named_values
+from passes.autodiff.named_values import PinnedValues, add_elements, base_of, values_by_name
 from passes.autodiff.record import Differentiated
-from passes.autodiff.request import all_named, check_floats, chosen, default_of, each, floats, usage
+from passes.autodiff.request import (
+    check_floats,
+    collect_errors,
+    default_output,
+    floats,
+    resolve_floats,
+    resolve_names,
+    usage,
+)
 from passes.autodiff.rules.norm import unmark_centred
 from passes.autodiff.rules.quantize import mark_pairs, unmark_pairs
 from passes.autodiff.shared_weights import (
-    copied_weights,
+    copy_remarks,
     pop_copies,
     several_readers,
     shared_statistics,
@@ -62,7 +70,7 @@ from passes.autodiff.shared_weights import (
 from passes.autodiff.stable_forms import use_stable_forms
 from passes.autodiff.vjp import Walk
 from passes.builder.rewriting import drop_unread_nodes, fold, simplify
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 from passes.decompositions.contrib.qdq_to_float import compute_with_floats
 from passes.fold_affine.folding import fold_affine
 from passes.infer_types import infer_types
@@ -148,7 +156,7 @@ def differentiate(
 
     Raises UsageError for an invalid request, UnsupportedError for all active ops without a derivative.
     """
-    operators = Operators(strict_ieee=strict_ieee)
+    operators = ValueBuilder(strict_ieee=strict_ieee)
     return _Differentiation(module, request, operators, {} if rules is None else rules, record).write()
 
 
@@ -156,7 +164,7 @@ def differentiate(
 class _Differentiation:
     module: ModuleOp
     request: Request
-    e: Operators
+    e: ValueBuilder
     rules: Mapping[str, Rule]
     record: bool
 
@@ -164,20 +172,20 @@ class _Differentiation:
         function, request = entry_function(self.module), self.request
         unmark_centred(self.module)
         unpack_sequences(self.module)
-        if settle_loops(self.module):
+        if normalize_loops(self.module):
             infer_types(self.module)
-        settle_elements(self.module)
+        normalize_elements(self.module)
         if request.straight_through:
             compute_with_floats(self.module)
-        if settle_branches(self.module, self._asked(function)):
+        if normalize_branches(self.module, self._requested_values(function)):
             infer_types(self.module)
         inputs, outputs = input_names(function), output_names(function)
         copies = pop_copies(function)
-        values = named_values(function)
-        of, wrt, keep = each(
+        values = values_by_name(function)
+        of, wrt, keep = collect_errors(
             lambda: self._of(function, values),
-            lambda: chosen("wrt", request.wrt or floats(function.args, inputs), values),
-            lambda: all_named("keep_outputs", request.keep, values),
+            lambda: resolve_floats("wrt", request.wrt or floats(function.args, inputs), values),
+            lambda: resolve_names("keep_outputs", request.keep, values),
         )
         declared = dict(
             zip(outputs, declared_types(function.res_attrs, return_op(function).arguments), strict=True)
@@ -185,10 +193,10 @@ class _Differentiation:
         cotangents = {name: request.name("cotangent", name) for name in of} if request.cotangents else {}
         gradients = {name: request.name("grad", name) for name in wrt}
 
-        held = Held()
-        wrt = held.hold(function, wrt)
+        held = PinnedValues()
+        wrt = held.pin(function, wrt)
         arguments = dict(wrt)
-        of, keep = held.in_place_of(of), held.in_place_of(keep)
+        of, keep = held.pinned_values(of), held.pinned_values(keep)
         weights = held.defaults(wrt) if request.weights_as_inputs else {}
         hint = advice("name_template", "sets their names")
         check_names([*cotangents.values(), *gradients.values()], [*inputs, *weights, *keep], hint)
@@ -197,7 +205,7 @@ class _Differentiation:
         self._keep_finite(function, wrt.values())
         last = return_op(function)
         of = dict(zip(of, last.arguments, strict=False))
-        each(lambda: check_floats("of", of), lambda: check_floats("wrt", wrt))
+        collect_errors(lambda: check_floats("of", of), lambda: check_floats("wrt", wrt))
         kept = last.arguments[len(of) :]
         ops = [op for op in function.body.block.ops if op is not last]
         if request.straight_through:
@@ -207,21 +215,21 @@ class _Differentiation:
         walk = Walk(self.e, ops, set(wrt.values()), self.rules)
         found = walk.gradients(self._seeds(function, of))
         unused = {} if request.allow_unused else {n: value for n, value in wrt.items() if value not in found}
-        left_out = self._left_out(unused, wrt)
+        left_out = self._drop_unused(unused, wrt)
         _check_reached({name: value for name, value in unused.items() if name not in left_out}, of, ops)
         for part in (wrt, gradients, weights):
             for name in left_out.keys() & part.keys():
                 del part[name]
         results = [self._result(value, found) for value in wrt.values()]
         remarks = [
-            *without_gradients(left_out, of, ops),
-            *partly_zero(found, of, ops),
-            *_narrower(declared, of),
+            *unused_remarks(left_out, of, ops),
+            *partly_zero_remarks(found, of, ops),
+            *_narrower_types(declared, of),
             *shared_statistics(wrt, ops),
         ]
-        remarks += lost_sums(ops, depending_on(ops, wrt.values()))
+        remarks += lost_sums(ops, find_active_values(ops, wrt.values()))
         remarks += several_readers(wrt, held.arguments, of.values(), ops)
-        remarks += copied_weights(wrt, copies)
+        remarks += copy_remarks(wrt, copies)
         _return(function, self.e, [*kept, *results])
         differentiated = None
         if self.record:
@@ -230,7 +238,7 @@ class _Differentiation:
                 dict(zip(cotangents, function.args[-len(cotangents) :], strict=True)) if cotangents else {}
             )
             whole = Differentiated(self.module, walk.record, given, held.constants, seeds, of, wrt, len(ops))
-            differentiated = whole.cloned()
+            differentiated = whole.clone_module()
         drop_unread_nodes(function)
         unmark_pairs(self.module)
         unmark_estimates(self.module)
@@ -245,25 +253,25 @@ class _Differentiation:
         update_function_type(function)
         return Gradients(gradients, cotangents, list(of), remarks, differentiated)
 
-    def _left_out(self, unused: Mapping[str, SSAValue], wrt: Collection[str]) -> dict[str, SSAValue]:
+    def _drop_unused(self, unused: Mapping[str, SSAValue], wrt: Collection[str]) -> dict[str, SSAValue]:
         """Return the pattern-matched values without a gradient, or none if no value has one."""
         optional = {name: value for name, value in unused.items() if name in self.request.optional}
         return {} if len(unused) == len(wrt) else optional
 
     def _of(self, function: FuncOp, values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
-        names = self.request.of or default_of(function, output_names(function))
-        return chosen("of", names, {**values, **add_parts(function, names, values)})
+        names = self.request.of or default_output(function, output_names(function))
+        return resolve_floats("of", names, {**values, **add_elements(function, names, values)})
 
-    def _asked(self, function: FuncOp) -> set[SSAValue]:
+    def _requested_values(self, function: FuncOp) -> set[SSAValue]:
         """Return the values in the function that the request names."""
-        request, values = self.request, named_values(function)
+        request, values = self.request, values_by_name(function)
         names = (base_of(name) if name not in values else name for name in (*request.of, *request.keep))
         return {values[name] for name in (*names, *request.wrt) if name in values}
 
     def _simplify(self, function: FuncOp, kept: Sequence[SSAValue], wrt: Collection[SSAValue]) -> None:
         """Simplify the ops behind `kept`. If an inner value is differentiated, only fold: other rewrites
         could bypass it."""
-        _return(function, Operators(), kept)
+        _return(function, ValueBuilder(), kept)
         update_function_type(function)
         name_sizes(self.module)
         inner = [value for value in wrt if not isinstance(value, BlockArgument)]
@@ -287,21 +295,21 @@ class _Differentiation:
         values of `wrt`."""
         results = return_op(function).arguments
         count = len(results)
-        _return(function, Operators(), [*results, *wrt.values()])
+        _return(function, ValueBuilder(), [*results, *wrt.values()])
         unpacked = unpack_sequences(self.module)  # positions may be constant now
-        if settle_loops(self.module):  # branches may be known now
+        if normalize_loops(self.module):  # branches may be known now
             infer_types(self.module)
         changed = to_scan_outputs(self.module) or unpacked
         now = return_op(function).arguments
         found = dict(zip(wrt, now[count:], strict=True))
-        _return(function, Operators(), now[:count])
+        _return(function, ValueBuilder(), now[:count])
         if changed:
             name_sizes(self.module)
         return found
 
     def _keep_finite(self, function: FuncOp, wrt: Collection[SSAValue]) -> None:
         """Guard unselected branches whose derivative is not finite."""
-        flows = depending_on(list(function.body.block.ops), wrt)
+        flows = find_active_values(list(function.body.block.ops), wrt)
 
         def is_active(value: SSAValue) -> bool:
             block = value.owner.parent if isinstance(value.owner, Operation) else value.owner
@@ -309,13 +317,13 @@ class _Differentiation:
 
         guard_masked_branches(self.module, wrt, is_active)
 
-    def _seeds(self, function: FuncOp, of: Mapping[str, SSAValue]) -> list[tuple[SSAValue, Expr]]:
+    def _seeds(self, function: FuncOp, of: Mapping[str, SSAValue]) -> list[tuple[SSAValue, Value]]:
         block = function.body.block
         if not self.request.cotangents:
             return [(value, self._seed(name, self.e(value))) for name, value in of.items()]
         return [(value, self.e(block.insert_arg(value.type, len(block.args)))) for value in of.values()]
 
-    def _seed(self, name: str, value: Expr) -> Expr:
+    def _seed(self, name: str, value: Value) -> Value:
         """Return ones, or for the mean 1 / size."""
         known = static(value.shape) if has_rank(value.value) else None
         one = known is not None and all(size == 1 for size in known)
@@ -338,12 +346,12 @@ class _Differentiation:
                 share = 1 / value.apply(onnx.SizeOp).cast(value.dtype)
                 return share.apply(onnx.ExpandOp, self.e.shape(value))
             case None | "sum":
-                return self.e.filled(1, value)
+                return self.e.fill_like(1, value)
             case other:
                 raise usage(option("reduce"), given=other, expected=" or ".join(REDUCTIONS))
 
-    def _result(self, value: SSAValue, found: Mapping[SSAValue, Expr]) -> SSAValue:
-        return found[value].value if value in found else self.e.filled(0, self.e(value)).value
+    def _result(self, value: SSAValue, found: Mapping[SSAValue, Value]) -> SSAValue:
+        return found[value].value if value in found else self.e.fill_like(0, self.e(value)).value
 
 
 def _for_one_number(last: str) -> str:
@@ -353,7 +361,7 @@ def _for_one_number(last: str) -> str:
     return f"{said}, or {last}" if said else last
 
 
-def _return(function: FuncOp, e: Operators, results: Sequence[SSAValue]) -> None:
+def _return(function: FuncOp, e: ValueBuilder, results: Sequence[SSAValue]) -> None:
     """Insert the ops of `e` at the end, and return `results` instead."""
     last = return_op(function)
     Rewriter.insert_op([*e.emit.ops, ReturnOp(*results)], InsertPoint.before(last))
@@ -364,11 +372,11 @@ def _check_reached(
     unused: Mapping[str, SSAValue], of: Mapping[str, SSAValue], ops: Sequence[Operation]
 ) -> None:
     errors = Errors()
-    errors.found += [no_gradient(name, value, of, ops) for name, value in unused.items()]
+    errors.found += [no_gradient_error(name, value, of, ops) for name, value in unused.items()]
     errors.check()
 
 
-def _narrower(declared: Mapping[str, Attribute | None], of: Mapping[str, SSAValue]) -> list[Diagnostic]:
+def _narrower_types(declared: Mapping[str, Attribute | None], of: Mapping[str, SSAValue]) -> list[Diagnostic]:
     """Return a remark on each result declared with a static size that is dynamic."""
     return [
         Diagnostic("remark", f"{name} is declared as {show(said)}, but has the dynamic shape {show(found)}")

@@ -23,13 +23,13 @@ from dialects.onnx import traits
 from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import name_of, of_mlir
 from dialects.support.shapes import UnknownRank, element_type_of
-from passes.builder.rewriting import Emitter, replace, rewrite, simplify
+from passes.builder.rewriting import Builder, replace, rewrite, simplify
 from passes.decompositions.missing_kernels.empty_expand import EmptyExpand
 from passes.decompositions.missing_kernels.matrix_vector import VectorAsColumn
 from passes.decompositions.missing_kernels.table import EXPANSIONS
-from passes.decompositions.older_opsets.excluded_windows import LEFT_OUT, POOLS, WithoutCeilMode
+from passes.decompositions.older_opsets.excluded_windows import POOLS, SKIPPED_FROM_OPSET, WithoutCeilMode
 from passes.decompositions.older_opsets.table import OLDER_FORMS, OlderForm
-from passes.decompositions.portable.table import PORTABLE_FORMS
+from passes.decompositions.portable.table import PORTABLE_QUIRKS
 from passes.targets.target import Target, TargetPass
 
 
@@ -39,10 +39,10 @@ class ExpandOpsPass(TargetPass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         rewrite(op, [KeepBounds()], (onnx.QuantizeLinearOp,))
-        if self.env.opset < LEFT_OUT or self.env.name == "portable":
+        if self.env.opset < SKIPPED_FROM_OPSET or self.env.name == "portable":
             rewrite(op, [WithoutCeilMode()], POOLS)
         changed = rewrite(op, [VectorAsColumn(), EmptyExpand()], (onnx.MatMulOp, onnx.ExpandOp))
-        while rewrite(op, [Expand(self.env)], (*EXPANSIONS, *OLDER_FORMS, *PORTABLE_FORMS)):
+        while rewrite(op, [Expand(self.env)], (*EXPANSIONS, *OLDER_FORMS, *PORTABLE_QUIRKS)):
             changed = True  # and again for graphs within the new ops
         if changed:
             simplify(ctx, op)
@@ -55,8 +55,8 @@ class Expand(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         if not isinstance(op, OnnxOp):
             return
-        write, emit = self._writer(op), Emitter()
-        values = None if write is None else _written(write, emit, op)
+        write, emit = self._writer(op), Builder()
+        values = None if write is None else _decompose(write, emit, op)
         if values is not None:
             replace(op, rewriter, emit, values)
 
@@ -65,11 +65,11 @@ class Expand(RewritePattern):
             return OLDER_FORMS[type(op)]
         if not self.target.expands(op):
             return None
-        form = self.target.avoided(op)
+        form = self.target.portable_quirk(op)
         return EXPANSIONS[type(op)].write if form is None else form.write
 
 
-def _written(write: OlderForm, emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def _decompose(write: OlderForm, emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Return the new values; None also if the decomposition needs a rank that is unknown."""
     try:
         return write(emit, op)
@@ -86,7 +86,7 @@ class KeepBounds(RewritePattern):
         dtype = of_mlir(element_type_of(op.x))
         if dtype is None or name_of(element_type_of(op.y)) in ("s8", "u8") or not _is_bounded(op.x):
             return
-        emit = Emitter()
+        emit = Builder()
         least = emit.constant(np.array(-np.inf, dtype.numpy))
         op.operands[0] = emit(onnx.MaxOp([op.x, least]))
         for added in emit.ops:

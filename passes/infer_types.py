@@ -31,9 +31,9 @@ from dialects.support import shapes
 from dialects.support.diagnostics import GradcError
 from dialects.support.error_list import Errors
 from dialects.support.interfaces import (
-    HasReadings,
+    AmbiguousOp,
+    InfersOperands,
     InfersTypes,
-    KnowsOperands,
     refine_operands,
     refine_results,
     set_type,
@@ -58,14 +58,14 @@ def infer_types(module: ModuleOp) -> None:
     for function in functions(module):
         _propagate(function)
         for inner in function.walk():
-            if isinstance(inner, HasReadings) and inner.settle():
+            if isinstance(inner, AmbiguousOp) and inner.settle():
                 _propagate(function)
     refresh_function_types(module)
 
 
 def with_readings(module: ModuleOp) -> ModuleOp:
     """Return the module, or a copy if `settle_readings` would change it."""
-    if not any(isinstance(op, HasReadings) and op.is_open for op in module.walk()):
+    if not any(isinstance(op, AmbiguousOp) and op.is_ambiguous for op in module.walk()):
         return module
     copy = module.clone()
     settle_readings(copy)
@@ -75,12 +75,12 @@ def with_readings(module: ModuleOp) -> ModuleOp:
 def settle_readings(module: ModuleOp) -> None:
     """Fix the interpretation of each op whose types allow two, so that the meaning of a source does not
     depend on the sizes of a run."""
-    if not any(isinstance(op, HasReadings) and op.is_open for op in module.walk()):
+    if not any(isinstance(op, AmbiguousOp) and op.is_ambiguous for op in module.walk()):
         return
     inferred = module.clone()
     infer_types(inferred)
     for op, typed in zip(module.walk(), inferred.walk(), strict=True):
-        if isinstance(op, HasReadings) and op.is_open:
+        if isinstance(op, AmbiguousOp) and op.is_ambiguous:
             op.attributes |= typed.attributes
             set_type(
                 op.results[0], shapes.tensor_type(element_type_of(op.results[0]), shape_of(typed.results[0]))
@@ -103,7 +103,7 @@ def _refine(function: FuncOp) -> bool:
         with errors.collecting():
             if isinstance(op, InfersTypes):
                 refine_results(op)
-            again |= isinstance(op, KnowsOperands) and refine_operands(op)
+            again |= isinstance(op, InfersOperands) and refine_operands(op)
             again |= isinstance(op, IfOp) and (refine_condition(op) | _of_branches(op))
     errors.check()
     return again
@@ -132,7 +132,7 @@ def _of_branches(op: IfOp) -> bool:
         made = [end.operands[index] for end in ends if end is not None]
         if not all(map(has_rank, made)):
             continue
-        agreed = _agreed([shape_of(value) for value in made])
+        agreed = _common_sizes([shape_of(value) for value in made])
         known = shape_of(result) if has_rank(result) else agreed and (None,) * len(agreed)
         if agreed is None or known is None or len(agreed) != len(known):
             continue
@@ -143,7 +143,7 @@ def _of_branches(op: IfOp) -> bool:
     return news
 
 
-def _agreed(found: Sequence[Shape]) -> Shape | None:
+def _common_sizes(found: Sequence[Shape]) -> Shape | None:
     """Return the sizes that shapes have in common; None if their ranks differ."""
     if len(set(map(len, found))) != 1:
         return None

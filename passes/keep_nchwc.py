@@ -28,14 +28,14 @@ from xdsl.rewriter import Rewriter
 
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import static_shape
-from passes.builder.rewriting import Emitter, functions, replace
+from passes.builder.rewriting import Builder, functions, replace
 from passes.layout.nchwc_forms import (
     ABSORBED,
     Form,
     blocked_shape,
     form_of,
     kernel_of,
-    scaled,
+    scale_channels,
     stays,
 )
 from passes.onnxruntime.fusions import folded_ops
@@ -77,7 +77,7 @@ def keep_blocked(block: Block) -> None:
         return
     crossings = Crossings(forms, fixed)
     for group in _groups(forms):
-        chosen = crossings.improved(group)
+        chosen = crossings.best_subset(group)
         if chosen:
             _write(block, {op: forms[op] for op in chosen}, fixed)
 
@@ -110,7 +110,7 @@ class Crossings:
     fixed: Mapping[Operation, str]
     sizes: dict[SSAValue, int] = field(default_factory=dict)
 
-    def improved(self, group: list[Operation]) -> set[Operation]:
+    def best_subset(self, group: list[Operation]) -> set[Operation]:
         """Return the ops of a group to rewrite as blocked; empty if that saves little."""
         now = self._now(group)
         before = self._cost(group, now)
@@ -204,7 +204,7 @@ def _write(block: Block, chosen: Mapping[Operation, Form], fixed: Mapping[Operat
         for value in form.operands:
             now = renamed.get(value, value)
             given.append(now if value in blocked else _enter(block, now, entered))
-        emit = Emitter()
+        emit = Builder()
         value = form.write(emit, given)
         old, read = op.results[0], op.operands[0].owner
         replace(op, PatternRewriter(op), emit, [value])
@@ -219,9 +219,9 @@ def _write(block: Block, chosen: Mapping[Operation, Form], fixed: Mapping[Operat
 def _enter(block: Block, value: SSAValue, entered: dict[SSAValue, SSAValue]) -> SSAValue:
     if value in entered:
         return entered[value]
-    shape, emit = static_shape(value), Emitter()
+    shape, emit = static_shape(value), Builder()
     assert shape is not None
-    inner = scaled(emit, value, np.ones(shape[1]), None)
+    inner = scale_channels(emit, value, np.ones(shape[1]), None)
     if isinstance(value.owner, Operation):
         block.insert_ops_after(emit.ops, value.owner)
     else:

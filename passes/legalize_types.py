@@ -33,7 +33,7 @@ from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp, 
 from dialects.grad.max_pool import MaxPoolBackwardOp
 from dialects.onednn.conv_backward_data import ConvolutionBackwardDataOp as OneDNNConvolution
 from dialects.onednn.conv_transpose_backward_data import ConvTransposeBackwardDataOp as OneDNNConvTranspose
-from dialects.onednn.families import RowOp
+from dialects.onednn.families import TableOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import UNROUNDED, OnnxOp
 from dialects.support import shapes
@@ -41,7 +41,7 @@ from dialects.support.documented_op import DocumentedOp
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.interfaces import set_type
 from dialects.support.shapes import shape_of
-from passes.builder.captured_values import stem
+from passes.builder.captured_values import ancestor_in_block
 from passes.builder.operands import replace_uses, set_operand
 from passes.builder.rewriting import rewrite, simplify
 from passes.targets.target import Target, TargetPass
@@ -85,7 +85,7 @@ class Widen(RewritePattern):
 
     def _needs_f32(self, op: Operation) -> bool:
         """Return whether an op with a half operand or result is computed in f32."""
-        if isinstance(op, RowOp) and (op.ROW.moves or op.ROW.rounds):
+        if isinstance(op, TableOp) and (op.ROW.moves or op.ROW.rounds):
             return op.ROW.moves and any(map(self._is_narrowed, op.operands))
         if isinstance(op, DocumentedOp):
             return not _native(op, self.target) or self._is_linked(op)
@@ -110,34 +110,34 @@ class Widen(RewritePattern):
     def _widen(self, op: Operation, rewriter: PatternRewriter) -> None:
         for index, operand in enumerate(op.operands):
             if is_half(operand):
-                set_operand(op, index, self._widened(operand, op, rewriter))
+                set_operand(op, index, self._widen_operand(operand, op, rewriter))
         for result in op.results:
             if is_half(result):
                 _declare_wide(op, shapes.element_type_of(result))
                 self._narrow(result, rewriter)
         rewriter.notify_op_modified(op)
 
-    def _widened(self, value: SSAValue, reader: Operation, rewriter: PatternRewriter) -> SSAValue:
+    def _widen_operand(self, value: SSAValue, reader: Operation, rewriter: PatternRewriter) -> SSAValue:
         """Return the f32 value of an operand. Readers come in graph order and share the first one's Cast. A
         reader with a discontinuous result reads the rounded value."""
         if decides(reader) and self._is_narrowed(value):
             cast = onnx.CastOp(value, to=f32)
             rewriter.insert(cast, InsertPoint.before(reader))
             return cast.results[0]
-        if value not in self.wide and (number := unrounded(value)) is not None:
+        if value not in self.wide and (number := before_rounding(value)) is not None:
             self.wide[value] = number
         if value not in self.wide:
             cast = onnx.CastOp(value, to=f32)
             block = value.owner if isinstance(value.owner, Block) else value.owner.parent
             assert block is not None
-            rewriter.insert(cast, InsertPoint.before(stem(reader, block)))
+            rewriter.insert(cast, InsertPoint.before(ancestor_in_block(reader, block)))
             self.wide[value] = cast.results[0]
         return self.wide[value]
 
     def _narrow(self, result: OpResult, rewriter: PatternRewriter) -> None:
         """Change a half result to f32, and redirect its readers to a Cast."""
         half = shapes.element_type_of(result)
-        set_type(result, _widened(result))
+        set_type(result, _wide_type(result))
         cast = onnx.CastOp(result, to=half)
         rewriter.insert(cast, InsertPoint.after(result.op))
         narrow = cast.results[0]
@@ -153,7 +153,7 @@ def _declare_wide(op: Operation, half: Attribute) -> None:
             op.properties[name] = f32
 
 
-def unrounded(value: SSAValue) -> SSAValue | None:
+def before_rounding(value: SSAValue) -> SSAValue | None:
     """Return the f32 value that a value rounds, unless the rounding is explicit."""
     maker = value.owner
     return maker.operands[0] if isinstance(maker, onnx.CastOp) and UNROUNDED in maker.attributes else None
@@ -161,7 +161,7 @@ def unrounded(value: SSAValue) -> SSAValue | None:
 
 def decides(op: Operation) -> bool:
     """Return whether rounding an operand can change a result by more than that."""
-    if isinstance(op, RowOp):
+    if isinstance(op, TableOp):
         return op.ROW.decides
     return isinstance(op, MaxPoolBackwardOp | onnx.EqualOp)
 
@@ -176,5 +176,5 @@ def is_half(value: SSAValue) -> bool:
     return is_tensor and name_of(shapes.element_type_of(value)) in HALVES
 
 
-def _widened(value: SSAValue) -> Attribute:
+def _wide_type(value: SSAValue) -> Attribute:
     return shapes.tensor_type(f32, shape_of(value)) if shapes.has_rank(value) else UnrankedTensorType(f32)

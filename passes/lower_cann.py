@@ -21,7 +21,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.documented_op import build
 from dialects.support.shapes import element_type_of, shape_of
-from passes.builder.rewriting import Emitter, replace, rewrite
+from passes.builder.rewriting import Builder, replace, rewrite
 from passes.builder.shape_math import ShapeMath
 from passes.resize.backward import ResizeAxis, emit_resize_backward
 
@@ -39,7 +39,7 @@ class LowerCannPass(ModulePass):
 class ConvertUpsample(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: UpsampleBilinear2dBackwardOp, rewriter: PatternRewriter) -> None:
-        emit = Emitter()
+        emit = Builder()
         image = _image(op, emit)
         corners = op.alignCorners
         resized = build(
@@ -55,7 +55,7 @@ class ConvertUpsample(RewritePattern):
         replace(op, rewriter, emit, [emit(resized)])
 
 
-def _image(op: UpsampleBilinear2dBackwardOp, emit: Emitter) -> SSAValue:
+def _image(op: UpsampleBilinear2dBackwardOp, emit: Builder) -> SSAValue:
     """Return a tensor of inputSize with gradOut's batch; it folds away, as only its shape is read."""
     math = ShapeMath(emit)
     batch = layouts.axis_of(op.format, "N", 2)
@@ -70,7 +70,7 @@ def _image(op: UpsampleBilinear2dBackwardOp, emit: Emitter) -> SSAValue:
 class ConvertResize(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ResizeBilinearV2GradOp, rewriter: PatternRewriter) -> None:
-        emit = Emitter()
+        emit = Builder()
         image = shape_of(op.original_image)
         spatial = layouts.spatial_axes(op.format, 2)
         axes = [ResizeAxis(axis, image[axis], step) for axis, step in zip(spatial, op.steps(), strict=True)]

@@ -35,14 +35,14 @@ from dialects.onnx.attributes import python_values
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import element_type_of, has_rank, shape_of, static_shape
-from passes.autodiff.common.primal import Forward
+from passes.autodiff.common.primal import Primal
 from passes.autodiff.rules.pointwise import GATES
 from passes.builder.equal_ops import bring_forward, equal_ops
-from passes.builder.rewriting import Emitter, replace, rewrite
+from passes.builder.rewriting import Builder, replace, rewrite
 from passes.builder.step_as_hard_sigmoid import Line, line_behind
 from passes.builder.tensors import reshape
-from passes.builder.values import EXPONENTIAL, MASK, SUM, Operators
-from passes.layout.orders import reduced_axes
+from passes.builder.values import EXPONENTIAL, MASK, SUM, ValueBuilder
+from passes.layout.orders import reduction_axes
 from passes.targets.target import TargetPass
 
 FEWEST = 2**12
@@ -89,7 +89,7 @@ class MaskAsStep(RewritePattern):
         if slope is None:
             return
         alpha, beta = slope if isinstance(compared, onnx.GreaterOp) else (-slope[0], -slope[1])
-        emit = Emitter()
+        emit = Builder()
         value = emit(onnx.HardSigmoidOp(x, alpha=alpha, beta=beta + 0.0))
         replace(op, rewriter, emit, [value])
         rewriter.erase(compared)
@@ -108,9 +108,9 @@ class ByGate(RewritePattern):
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, OnnxOp)
-        block, x, e = op.parent, op.operands[0], Operators()
+        block, x, e = op.parent, op.operands[0], ValueBuilder()
         assert block is not None
-        GATES[type(op)](Forward(e, [e(x)], python_values(op.properties)))
+        GATES[type(op)](Primal(e, [e(x)], python_values(op.properties)))
         found = equal_ops(block, e.emit.ops)
         e.emit.discard()
         if found is None:
@@ -128,7 +128,7 @@ class FactorOfExp(RewritePattern):
             negated, number = _negated_argument(value), _positive_number(factor)
             if negated is None or number is None:
                 continue
-            emit = Emitter()
+            emit = Builder()
             offset = emit.constant(np.array(math.log(number), np.float32))
             argument = emit(onnx.SubOp(offset, negated.X))
             replace(op, rewriter, emit, [emit(onnx.ExpOp(argument))])
@@ -149,7 +149,7 @@ class NegativePart(RewritePattern):
         inner = relu.X.owner
         if not isinstance(inner, onnx.NegOp) or not relu.X.has_one_use():
             return
-        e = Operators()
+        e = ValueBuilder()
         least = e(inner.X).at_most(0)
         replace(op, rewriter, e.emit, [least.value])
         for unread in (relu, inner):
@@ -181,14 +181,14 @@ class SumOfRows(RewritePattern):
     def match_and_rewrite(self, op: onnx.ReduceSumOp, rewriter: PatternRewriter, /) -> None:
         if SUM not in op.attributes or element_type_of(op.data) != f32:
             return
-        sizes, axes = static_shape(op.data), reduced_axes(op)
+        sizes, axes = static_shape(op.data), reduction_axes(op)
         if sizes is None or not axes:
             return
         rows, columns = math.prod(sizes[: axes[-1] + 1]), math.prod(sizes[axes[-1] + 1 :])
         is_leading = rows == math.prod(sizes[axis] for axis in axes)
         if not is_leading or columns == 1 or rows > MOST_ROWS or rows * columns < FEWEST:
             return
-        emit = Emitter()
+        emit = Builder()
         view = reshape(emit, op.data, (rows, columns))
         total = emit(onnx.MatMulOp(emit.constant(np.ones(rows, np.float32)), view))
         replace(op, rewriter, emit, [reshape(emit, total, static_shape(op.reduced) or ())])
@@ -208,6 +208,6 @@ class SizesOfAxes(RewritePattern):
             return
         if not has_rank(shape.data) or taken[-1] >= len(shape_of(shape.data)):
             return
-        emit = Emitter()
+        emit = Builder()
         value = emit(onnx.ShapeOp(shape.data, start=first, end=first + len(taken)))
         replace(op, rewriter, emit, [value])

@@ -23,7 +23,7 @@ from dialects.onednn.conv import ConvTransposeForwardOp, ForwardConvOp
 from dialects.onednn.conv_backward_data import ConvolutionBackwardDataOp
 from dialects.onednn.conv_transpose_backward_data import ConvTransposeBackwardDataOp
 from dialects.onednn.pool import PoolingOp
-from dialects.onednn.windows import known_pads
+from dialects.onednn.windows import static_pads
 from dialects.support.attributes import INTS
 from dialects.support.interfaces import refine_results
 from passes.builder.rewriting import refresh_function_types
@@ -60,7 +60,7 @@ def _resolve_backward(op: ConvolutionBackwardDataOp) -> None:
 
 def _resolve_transposed(op: ConvTransposeForwardOp) -> None:
     """Resolve a transposed convolution; its declared size beyond the windows is output_padding."""
-    added = op.added
+    added = op.output_pads
     _resolve_pads(op, op.problem().pads)
     if any(added):
         op.properties["output_padding"] = INTS.encode(added)
@@ -68,7 +68,7 @@ def _resolve_transposed(op: ConvTransposeForwardOp) -> None:
 
 def _resolve_pads(op: WindowedOp, pads: Sequence[Pads | None], *implied: str) -> None:
     """Set explicit pads if static; `implied` are further attributes that sizes and pads imply."""
-    known = known_pads(pads)
+    known = static_pads(pads)
     if known is None:
         return
     for name in ("auto_pad", "auto_pad_rule", *implied):

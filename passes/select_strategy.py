@@ -17,7 +17,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from dialects.support.diagnostics import Diagnostic, UnsupportedError, sentence
 from dialects.support.error_list import Errors
 from passes.builder.rewriting import rewrite
-from passes.strategies import written_ops
+from passes.strategies import lowerable_ops
 from passes.strategies.base import Strategy, apply_strategy
 from passes.strategies.choice import AUTO, Candidate, candidates, choose, find_strategy, unused_choices
 from passes.targets.target import Target, TargetPass
@@ -38,7 +38,7 @@ class SelectStrategyPass(TargetPass):
             what = f"strategy {forced.name} knows no op of this graph"
             raise UnsupportedError(Diagnostic("error", sentence(what, expected=f"one of {knows}")))
         errors = Errors()
-        rewrite(op, [SelectStrategy(forced, self.env, errors)], written_ops())
+        rewrite(op, [SelectStrategy(forced, self.env, errors)], lowerable_ops())
         errors.check()
 
 

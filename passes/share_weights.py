@@ -19,7 +19,7 @@ from xdsl.rewriter import Rewriter
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.values import constant_of
-from passes.builder.rewriting import Emitter, functions
+from passes.builder.rewriting import Builder, functions
 from passes.targets.target import Target, TargetPass
 
 BYTES_OF_A_NODE = 2**17
@@ -45,7 +45,7 @@ class Turn:
         axes = range(array.ndim if self.flipped is None else self.flipped, array.ndim)
         return np.flip(turned, tuple(axes))
 
-    def write(self, value: SSAValue, sizes: Sequence[int], emit: Emitter) -> SSAValue:
+    def write(self, value: SSAValue, sizes: Sequence[int], emit: Builder) -> SSAValue:
         turned = emit(onnx.TransposeOp(value, perm=self.perm))
         if self.flipped is None:
             return turned
@@ -73,7 +73,7 @@ def share(block: Block, target: Target) -> None:
         if array is None or array.nbytes < BYTES_OF_A_NODE or array.itemsize not in WORDS:
             continue
         alike = known.setdefault(fingerprint(array), [])
-        if not any(_replaced(op, array, *other, target) for other in alike):
+        if not any(_replace_by_turn(op, array, *other, target) for other in alike):
             alike.append((op.results[0], array))
 
 
@@ -83,12 +83,14 @@ def fingerprint(array: np.ndarray) -> object:
     return array.dtype, array.size, int(np.bitwise_xor.reduce(words)), int(words.sum(dtype=np.uint64))
 
 
-def _replaced(op: Operation, array: np.ndarray, other: SSAValue, given: np.ndarray, target: Target) -> bool:
+def _replace_by_turn(
+    op: Operation, array: np.ndarray, other: SSAValue, given: np.ndarray, target: Target
+) -> bool:
     """Replace a constant by a turn of another one; return whether that was possible."""
     for turn in _turns(given.ndim):
         if array.nbytes < turn.nodes * BYTES_OF_A_NODE or not _is_same(turn.of(given), array):
             continue
-        emit = Emitter()
+        emit = Builder()
         value = turn.write(other, array.shape, emit)
         if any(isinstance(new, OnnxOp) and target.lacks_form(new) for new in emit.ops):
             return False

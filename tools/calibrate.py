@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from gradc.bench.random_problems import problems
-from gradc.files.writing import write_whole
+from gradc.files.writing import write_atomically
 from gradc.terminal import progress
 from passes.cost.rates import content_of, rates_of
 from passes.cost.vector import add, split_by_sharing
@@ -69,7 +69,7 @@ def measure_all(threads: int, seconds: float, todo: Sequence[Model], measured: M
     measured.write(path_of(machine_name(), threads))
 
 
-def forget_others(threads: int) -> None:
+def forget_removed(threads: int) -> None:
     """Delete the measurements of removed models, for every machine."""
     known = list(models(threads))
     for machine in machines(threads):
@@ -108,12 +108,12 @@ def rates(threads: Sequence[int]) -> dict[str, Any]:
     for count in threads:
         given = samples(count)
         rated = fitting.fit(given)
-        content["rates"][str(count)] = _rounded(rated)
+        content["rates"][str(count)] = _round(rated)
         content["fit"][str(count)] = fitting.quality(given, rated)
     return content
 
 
-def rates_but(prefix: str) -> dict[str, Any]:
+def refit_rates(prefix: str) -> dict[str, Any]:
     """Return the rates file with new rates of the features that begin with `prefix`."""
     content = content_of("cpu")
     for count, given in rates_of("cpu").items():
@@ -121,12 +121,12 @@ def rates_but(prefix: str) -> dict[str, Any]:
             sample for sample in samples(count) if any(name.startswith(prefix) for name in sample.features)
         ]
         rated = fitting.fit_some(told, given, prefix)
-        content["rates"][str(count)] = _rounded(rated)
+        content["rates"][str(count)] = _round(rated)
         content["fit"][str(count)] |= fitting.quality(told, rated)
     return content
 
 
-def _rounded(rates: Mapping[str, float]) -> dict[str, float]:
+def _round(rates: Mapping[str, float]) -> dict[str, float]:
     return {name: float(f"{rates[name]:.4g}") for name in sorted(rates)}
 
 
@@ -152,9 +152,9 @@ def main(
         measure_all(count, end - time.perf_counter(), todo, measured)
         if left := len(measured.missing(todo)):
             raise click.ClickException(f"{left} models are not measured yet: run it again")
-        forget_others(count)
-    content = rates_but(only) if only else rates(threads)
-    write_whole(out, (json.dumps(content, indent=1) + "\n").encode())
+        forget_removed(count)
+    content = refit_rates(only) if only else rates(threads)
+    write_atomically(out, (json.dumps(content, indent=1) + "\n").encode())
     for count, kinds in content["fit"].items():
         for kind, numbers in kinds.items():
             click.echo(f"{count} threads  {kind:28} {numbers}")

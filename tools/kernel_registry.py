@@ -17,7 +17,7 @@ from dialects.onnx.ops import OPS
 from dialects.onnx.opsets import OLDEST
 from dialects.onnx.schema import NEWEST
 from dialects.support.dtypes import ONNX_DTYPES
-from gradc.runtime.session import registered_kernels, released_opset, runtime_version
+from gradc.runtime.session import kernels_in_registry, newest_released_opset, runtime_version
 from passes.kernel_tables import cpu_sources, failing_types, kernel_table, newest_opset, serves, word_types
 
 _BY_NUMBER = sorted(ONNX_DTYPES, key=lambda dtype: dtype.number)
@@ -31,19 +31,19 @@ def cpu_kernels() -> dict[str, list[Row]]:
     """Return op -> (since, until, dtypes of each type variable), for gradc's ops and opsets."""
     names = {op.onnx_name() for op in OPS}
     found: dict[str, list[Row]] = defaultdict(list)
-    for kernel in registered_kernels("CPUExecutionProvider"):
+    for kernel in kernels_in_registry("CPUExecutionProvider"):
         since, last = kernel.version_range
         if kernel.op_name in names and last >= OLDEST:
             types = {v: _words(t) for v, t in sorted(kernel.type_constraints.items())}
             found[kernel.op_name].append((since, None if last == OPEN_ENDED else last, types))
-    return {name: _merged(rows) for name, rows in sorted(found.items())}
+    return {name: _merge(rows) for name, rows in sorted(found.items())}
 
 
 def _words(types: list[str]) -> str:
     return " ".join(dtype.name for dtype in _BY_NUMBER if f"tensor({dtype.onnx})" in types)
 
 
-def _merged(rows: list[Row]) -> list[Row]:
+def _merge(rows: list[Row]) -> list[Row]:
     """Merge rows with equal version ranges that differ in one type variable."""
     joined: dict[tuple, set[str]] = defaultdict(set)
     for since, until, types in rows:
@@ -57,7 +57,7 @@ def _merged(rows: list[Row]) -> list[Row]:
     return sorted(merged, key=lambda row: (row[0], json.dumps(row[2])))
 
 
-def extended(
+def extend(
     known: Mapping[str, Sequence[Row]], newest: int, added: Mapping[str, Sequence[Row]]
 ) -> dict[str, list[Row]]:
     """Return the known rows up to the opset `newest`, and added ones for newer schemas."""
@@ -74,17 +74,17 @@ def extended(
 def as_text(anew: bool = False) -> str:
     """Return the table as text: the current one extended, or only the installed runtime's (`anew`)."""
     runtime = f"onnxruntime {runtime_version()}, CPUExecutionProvider, registered kernels"
-    released = min(released_opset(), NEWEST)
+    released = min(newest_released_opset(), NEWEST)
     if anew:
-        return _written({released: runtime}, cpu_kernels())
+        return _format({released: runtime}, cpu_kernels())
     newest = newest_opset()
     sources = cpu_sources()
     if released > newest:
         sources = {**sources, released: runtime}
-    return _written(sources, extended(kernel_table("cpu"), newest, cpu_kernels()))
+    return _format(sources, extend(kernel_table("cpu"), newest, cpu_kernels()))
 
 
-def _written(sources: Mapping[int, str], kernels: Mapping[str, Sequence[Row]]) -> str:
+def _format(sources: Mapping[int, str], kernels: Mapping[str, Sequence[Row]]) -> str:
     rows = [
         f"  {json.dumps(name)}: [\n" + ",\n".join(f"   {json.dumps(row)}" for row in found) + "\n  ]"
         for name, found in kernels.items()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dialects.onednn.families import RowOp
-from dialects.onednn.spec_classes import FAMILIES, row_class
+from dialects.onednn.families import TableOp
+from dialects.onednn.spec_classes import FAMILIES, spec_class
 from dialects.support.attributes import AttributeSpec, documented_attributes
 from gradc.builder.graph import Graph, Value
 
@@ -22,12 +22,12 @@ def page_of(family: str) -> str:
 
 def example_rank(kind: str) -> int:
     """Return the representative rank of an op's data: 2, or the next supported one."""
-    return min(rank for rank in row_class(kind).RANKS if rank >= 2)
+    return min(rank for rank in spec_class(kind).RANKS if rank >= 2)
 
 
 def probe(kind: str, dtype: str, rank: int, dynamic: bool) -> Graph:
     """Return a graph of one op on tensors of a rank, with static or dynamic sizes."""
-    cls, g = row_class(kind), Graph()
+    cls, g = spec_class(kind), Graph()
     shape: list[Any] = [f"S{axis}" if dynamic else SIZE for axis in range(rank)]
     documented = documented_attributes(cls)
     ports = [port for port in cls.PORTS if port not in documented]
@@ -44,7 +44,7 @@ def probe(kind: str, dtype: str, rank: int, dynamic: bool) -> Graph:
     return g
 
 
-def _input(g: Graph, cls: type[RowOp], port: str, dtype: str, shape: Sequence[Any]) -> Value:
+def _input(g: Graph, cls: type[TableOp], port: str, dtype: str, shape: Sequence[Any]) -> Value:
     known = [SIZE] * len(shape) if cls.knows_sizes(port) else shape
     return g.input(port, cls.port_dtype(port, dtype), cls.port_shape(port, tuple(known)))
 

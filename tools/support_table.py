@@ -102,13 +102,13 @@ PROBES: dict[str, Callable[[Graph, str, int, bool], Any]] = {
 
 def compiles(kind: str, dtype: str, n: int, dynamic: bool, target: str) -> bool:
     try:
-        compile(_probed(kind, dtype, n, dynamic), target=target)
+        compile(_probe_graph(kind, dtype, n, dynamic), target=target)
     except GradcError:
         return False
     return True
 
 
-def _probed(kind: str, dtype: str, n: int, dynamic: bool) -> Graph:
+def _probe_graph(kind: str, dtype: str, n: int, dynamic: bool) -> Graph:
     if kind not in PROBES:
         return probe(kind, dtype, n, dynamic)
     graph = Graph()
@@ -120,7 +120,7 @@ def attributes_of(kind: str) -> Iterator[tuple[str, str, str, str]]:
     """Yield name, type, values and default of each attribute of a source op."""
     for documented in documented_attributes(source_ops()[kind]).values():
         spec = documented.spec
-        default = "required" if documented.required else _shown(spec.default)
+        default = "required" if documented.required else _default_text(spec.default)
         yield f"`{documented.name}`", spec.tag, _values(kind, documented.name, spec), default
 
 
@@ -132,14 +132,14 @@ def _values(kind: str, name: str, spec: AttributeSpec) -> str:
         return "`true`, `false`"
     bad = math.nan if spec.tag.startswith("f32") else -1
     if not spec.tag.endswith("[]"):
-        return _general(_expected(kind, name, spec.encode(bad)))
-    length = _expected(kind, name, spec.encode([bad] * NO_LENGTH))
+        return _general(_expectation(kind, name, spec.encode(bad)))
+    length = _expectation(kind, name, spec.encode([bad] * NO_LENGTH))
     (count,) = re.findall(r"^\d+", length)
-    number = _expected(kind, name, spec.encode([bad] * int(count)))
+    number = _expectation(kind, name, spec.encode([bad] * int(count)))
     return ": ".join(filter(None, (_general(length), _general(number))))
 
 
-def _expected(kind: str, name: str, value: Attribute) -> str:
+def _expectation(kind: str, name: str, value: Attribute) -> str:
     """Return what an op's diagnostic expects instead of a wrong attribute value.
 
     '' if the diagnostic is about another value that conflicts with it.
@@ -162,7 +162,7 @@ def _general(expected: str) -> str:
     return re.sub(r"^\d+[,;] ", "", text).replace("NCX order", "data_format order")
 
 
-def _shown(default: Any) -> str:
+def _default_text(default: Any) -> str:
     match default:
         case None:
             return "unset"

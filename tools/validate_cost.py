@@ -19,7 +19,7 @@ from passes.targets.target import Target
 from tools.calibration.measurements import Measurements, measure
 from tools.calibration.model import CandidateModel, candidates
 
-HOPELESS = 4.0
+MAX_PRICE_RATIO = 4.0
 """Strategies predicted slower than the best by this factor are not timed."""
 
 CLOSE = 1.1
@@ -55,7 +55,7 @@ def worth_timing(problem: Problem, target: Target) -> dict[CandidateModel, float
         for model in candidates(problem, target)
     }
     least = min(prices.values())
-    return {model: price for model, price in prices.items() if price <= HOPELESS * least}
+    return {model: price for model, price in prices.items() if price <= MAX_PRICE_RATIO * least}
 
 
 def cases(given: Sequence[Problem], target: Target, seconds: float, measured: Measurements) -> Iterator[Case]:

@@ -18,7 +18,7 @@ from dialects.support import dtypes, layouts, shapes
 from dialects.support.attributes import FLAG, FLOAT, FLOATS, INTS, defaulted, required, word
 from dialects.support.diagnostics import Diagnostic, GradcError, diagnostic_at, error_at
 from dialects.support.documented_op import DocumentedOp, documented_op
-from dialects.support.interfaces import KnowsOperands, Remarks, agreed
+from dialects.support.interfaces import InfersOperands, Remarks, matching_batch_and_channels
 from dialects.support.shapes import Dim, Shape, element_type_of, shape_of, tensor_type
 
 FORMAT = word(
@@ -34,7 +34,7 @@ FORMAT = word(
 DTYPES = ("f32", "f16", "bf16")
 
 
-class CannResizeOp(DocumentedOp, Remarks, KnowsOperands, ABC):
+class CannResizeOp(DocumentedOp, Remarks, InfersOperands, ABC):
     """Shared checks of the registered op and the aclnn call: formats, 4-D shapes, scales."""
 
     KIND: ClassVar[str]
@@ -164,7 +164,7 @@ class ResizeBilinearV2GradOp(CannResizeOp):
 
     def operand_shapes(self) -> Iterator[tuple[SSAValue, Shape]]:
         self.check()
-        yield from agreed(self.grads, self.original_image, self.format)
+        yield from matching_batch_and_channels(self.grads, self.original_image, self.format)
 
     def check(self) -> None:
         """Check C1 to C6."""

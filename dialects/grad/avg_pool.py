@@ -63,7 +63,7 @@ class AvgPoolBackwardOp(LayoutOp, WindowedGradOp):
 
     def sample_shapes(self) -> tuple[tuple[int, ...], ...]:
         _, channels, *ys = self.channels_first(self.diff_dst)
-        return self.sampled([first_known([channels])], [(first_known([y], SAMPLE_SIZE),) for y in ys])
+        return self.samples_of([first_known([channels])], [(first_known([y], SAMPLE_SIZE),) for y in ys])
 
     def flops(self) -> int | None:
         windows = shapes.static_shape(self.diff_dst)

@@ -19,11 +19,11 @@ from dialects.support.attributes import INT, INTS, required, word
 from dialects.support.diagnostics import violation
 from dialects.support.documented_op import DocumentedOp, build, documented_op
 from dialects.support.dtypes import name_of
-from dialects.support.interfaces import KnowsOperands
+from dialects.support.interfaces import InfersOperands
 from dialects.support.shapes import Dim, Shape, element_type_of, shape_of, tensor_type
 
 
-class GradConvOp(LayoutOp, KnowsOperands):
+class GradConvOp(LayoutOp, InfersOperands):
     """Base of both data gradients of convolutions.
 
     diff_dst (N, channels, Y...) and weights are of one float dtype; strides, dilations, pads_begin and
@@ -105,7 +105,7 @@ class GradConvOp(LayoutOp, KnowsOperands):
         shape = (None, self.out_channels, *(None,) * self.spatial_rank)
         yield self.diff_dst, layouts.reorder(shape, "NCX", self.layout)
 
-    def typed(self, channels: Dim, spatial: Sequence[Dim]) -> tuple[TensorType, ...]:
+    def diff_src_type(self, channels: Dim, spatial: Sequence[Dim]) -> tuple[TensorType, ...]:
         """Return the type of diff_src in the op's layout; check C6: diff_dst and weights have one dtype."""
         data, weights = (name_of(element_type_of(value)) for value in (self.diff_dst, self.weights))
         if data != weights:
@@ -152,7 +152,7 @@ class ConvBackwardDataOp(GradConvOp):
             if isinstance(x, int) and x < 1:
                 raise violation(f"diff_src axis {letter}", given=x, expected="a positive size")
             sizes.append(x)
-        return self.typed(self.weights_shape[1] * self.groups, sizes)
+        return self.diff_src_type(self.weights_shape[1] * self.groups, sizes)
 
 
 @documented_op
@@ -185,8 +185,8 @@ class ConvTransposeBackwardDataOp(GradConvOp):
         for axis, y in zip(self.axes, spatial, strict=True):
             if isinstance(y, int):
                 check_fits(axis.window, y, axis.pads)
-        sizes = [axis.convolved_size(y) for axis, y in zip(self.axes, spatial, strict=True)]
-        return self.typed(self.weights_shape[0], sizes)
+        sizes = [axis.forward_size(y) for axis, y in zip(self.axes, spatial, strict=True)]
+        return self.diff_src_type(self.weights_shape[0], sizes)
 
 
 @documented_op

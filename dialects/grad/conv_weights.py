@@ -72,7 +72,7 @@ class ConvBackwardWeightsOp(WindowedGradOp):
         (_, c, *xs), (_, o, *ys) = map(self.channels_first, self.operands)
         assert isinstance(c, int)
         assert isinstance(o, int)
-        return self.sampled([c, o], [_sample(*row) for row in zip(self.axes, xs, ys, strict=True)])
+        return self.samples_of([c, o], [_sample(*row) for row in zip(self.axes, xs, ys, strict=True)])
 
     def flops(self) -> int | None:
         positions = shapes.static(self.channels_first(self.diff_dst))

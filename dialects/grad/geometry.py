@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from dialects.support.diagnostics import violation
-from dialects.support.memo import MOST
+from dialects.support.memo import MEMO_SIZE
 from dialects.support.shapes import Dim
 
 
@@ -74,7 +74,7 @@ def library_total(window: Window, x: int) -> int:
     return max(0, window.extent - (rest or window.stride))
 
 
-def rest_sizes(window: Window) -> range:
+def same_pad_samples(window: Window) -> range:
     """Return sizes whose remainders by the stride cover the cases of `same` pads: both parities, and none."""
     whole = window.stride * window.extent
     return range(whole + 1, whole + 1 + min(window.stride, 3))
@@ -185,7 +185,7 @@ class ConvAxis:
         unit = self.window.stride == 1 and self.window.input_size(0, *self.pads, residue) == 0
         return y if unit else None
 
-    def convolved_size(self, size: Dim) -> Dim:
+    def forward_size(self, size: Dim) -> Dim:
         """Return the output size of a forward convolution over `size`."""
         if isinstance(size, int):
             return self.window.output_size(size, *self.pads)
@@ -203,7 +203,7 @@ def conv_axes(
     return _conv_axes(*map(tuple, (kernel, strides, dilations, pads_begin, pads_end)))
 
 
-@lru_cache(MOST)
+@lru_cache(MEMO_SIZE)
 def _conv_axes(*lists: tuple[int, ...]) -> tuple[ConvAxis, ...]:
     return tuple(ConvAxis(Window(k, s, d), pb, pe) for k, s, d, pb, pe in zip(*lists, strict=True))
 

@@ -56,7 +56,7 @@ class MaxPoolBackwardOp(WindowedGradOp):
     def sample_shapes(self) -> tuple[tuple[int, ...], ...]:
         (_, c, *xs), (_, o, *ys) = map(self.channels_first, self.operands)
         rows = zip(self.windows, self.pads_begin, xs, ys, strict=True)
-        return self.sampled([first_known([c, o])] * 2, [_sample(*row) for row in rows])
+        return self.samples_of([first_known([c, o])] * 2, [_sample(*row) for row in rows])
 
     def flops(self) -> int | None:
         """Count one comparison per tap of each window."""

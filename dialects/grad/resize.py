@@ -17,7 +17,7 @@ from dialects.support import shapes
 from dialects.support.attributes import INTS, required, word
 from dialects.support.diagnostics import violation
 from dialects.support.documented_op import DocumentedOp, build, documented_op
-from dialects.support.memo import FEW
+from dialects.support.memo import SMALL_MEMO_SIZE
 from dialects.support.shapes import Shape, element_type_of, shape_of, tensor_type
 
 
@@ -75,7 +75,7 @@ class ResizeBackwardOp(DocumentedOp):
         return (tensor_type(element_type_of(self.diff_dst), shape),)
 
 
-@lru_cache(FEW)
+@lru_cache(SMALL_MEMO_SIZE)
 def _samplings(
     shape: Shape, interpolation: str, coordinates: str, *lists: tuple[int, ...]
 ) -> tuple[AxisSampling, ...]:

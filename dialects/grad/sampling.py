@@ -128,13 +128,13 @@ class AxisSampling:
                 found = self._first(2 * inputs - 1, beyond=True)
             case _:
                 found = self._first(2 * inputs)
-        return self._within(inputs, found)
+        return self._walk_region(inputs, found)
 
     def reaching(self, inputs: np.ndarray) -> np.ndarray:
         """Return, for each input, the first output that reads that input or a later one; Y if none does."""
         if self.interpolation != "linear":
             return self.beginning(inputs)
-        return self._within(inputs, self._first(2 * inputs - 2, beyond=True))
+        return self._walk_region(inputs, self._first(2 * inputs - 2, beyond=True))
 
     def _first(self, halves: np.ndarray, beyond: bool = False) -> np.ndarray:
         """Return the least integer y, possibly negative, with t(y) >= halves / 2, or > it if `beyond`."""
@@ -145,7 +145,7 @@ class AxisSampling:
         least = q * (halves + 1) - n if self.coordinates == "half_pixel" else q * halves
         return least // (2 * n) + 1 if beyond else -(-least // (2 * n))
 
-    def _within(self, inputs: np.ndarray, found: np.ndarray) -> np.ndarray:
+    def _walk_region(self, inputs: np.ndarray, found: np.ndarray) -> np.ndarray:
         """Clamp found outputs: every output reads input 0 or later, none an input past the last."""
         found = np.where(inputs < self.x, np.clip(found, 0, self.y), self.y)
         return np.where(inputs <= 0, 0, found)

@@ -46,7 +46,7 @@ class WindowedGradOp(TunableOp, ABC):
         """Return a shape as (N, channels, spatial sizes...)."""
         return layouts.reorder(shape_of(value), self.layout, "NCX")
 
-    def sampled(
+    def samples_of(
         self, channels: Sequence[int], sizes: Sequence[tuple[int, ...]]
     ) -> tuple[tuple[int, ...], ...]:
         """Return shapes of the operands, from the channels of each and, per axis, the size in each."""

@@ -10,7 +10,7 @@ from dialects.onednn.conv_backward_data import ConvolutionBackwardDataOp
 from dialects.onednn.conv_transpose_backward_data import ConvTransposeBackwardDataOp
 from dialects.onednn.interpolate_backward import InterpolateBackwardOp
 from dialects.onednn.spec_classes import KINDS as ROW_KINDS
-from dialects.onednn.spec_classes import NAMES, row_class
+from dialects.onednn.spec_classes import NAMES, spec_class
 
 CLASSES = (
     ConvolutionBackwardDataOp,
@@ -23,7 +23,7 @@ CLASSES = (
 def op_class(name: str) -> type[Operation] | None:
     """Return the class of an op by its name in IR text, `onednn.relu`, or None."""
     if name in NAMES:
-        return row_class(NAMES[name])
+        return spec_class(NAMES[name])
     return next((cls for cls in CLASSES if cls.name == name), None)
 
 
@@ -33,7 +33,7 @@ class _OneDNNDialect(Dialect):
     @property
     def operations(self) -> Iterator[type[Operation]]:
         yield from CLASSES
-        yield from map(row_class, ROW_KINDS)
+        yield from map(spec_class, ROW_KINDS)
 
 
 ONEDNN = _OneDNNDialect("onednn", [], [])

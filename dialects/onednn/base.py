@@ -14,7 +14,7 @@ from dialects.support import dtypes, layouts, shapes, size_guards
 from dialects.support.attributes import INT, INTS, defaulted, is_padding, optional, required, word
 from dialects.support.diagnostics import Diagnostic, GradcError, diagnostic_at, error_at
 from dialects.support.documented_op import DocumentedOp
-from dialects.support.interfaces import KnowsOperands, Remarks
+from dialects.support.interfaces import InfersOperands, Remarks
 from dialects.support.shapes import Shape, element_type_of, shape_of
 
 _ONNX_LAYOUTS: dict[str, str] = {
@@ -98,7 +98,7 @@ class OneDNNOp(DocumentedOp, Remarks, ABC):
 
     def check_sizes(self, port: str, shape: Shape, layout: str) -> None:
         """Check that channels and spatial sizes are positive; a batch of 0 is legal."""
-        names = [f"axis {a}" for a in named_axes(layout, len(shape) - 2)]
+        names = [f"axis {a}" for a in axis_names(layout, len(shape) - 2)]
         for name, dim in zip(names, shape, strict=True):
             if name == "axis N":
                 continue
@@ -115,7 +115,7 @@ class OneDNNOp(DocumentedOp, Remarks, ABC):
         if len(shape) != 1 or not size_guards.equal(f"length of {port}", shape[0], length):
             raise self.error(f"shape of {port}", given=show(value), expected=f"[{length}]")
 
-    def default_note(self, *names: str) -> str:
+    def default_hint(self, *names: str) -> str:
         """Return a hint about formats that were omitted, with their documented defaults."""
         left_out = [n for n in names if not self.is_given(n)]
         notes = [f"{n} is not given: its default is {self.value(n)}" for n in left_out]
@@ -165,13 +165,13 @@ class WindowedOp(OneDNNOp, ABC):
                 expected = "a positive value" if low else "a non-negative value"
                 raise self.error(f"{name} axis {letter}", given=value, expected=expected, hint=hint)
 
-    def given_pads(self) -> list[tuple[int, int]]:
+    def explicit_pads(self) -> list[tuple[int, int]]:
         """Return the pads if `auto_pad` is `none` (as given) or `valid` (zero)."""
         if self.auto_pad == "valid":
             return [(0, 0)] * len(self.pads_begin)
         return list(zip(self.pads_begin, self.pads_end, strict=True))
 
-    def ignored_pads_remark(self) -> Iterator[Diagnostic]:
+    def remark_on_pads(self) -> Iterator[Diagnostic]:
         given = (*self.pads_begin, *self.pads_end)
         if self.auto_pad != "none" and any(given):
             yield self.remark(
@@ -194,7 +194,7 @@ class WeightedOp(WindowedOp, ABC):
         shape = shape_of(value)
         fits = shape[layouts.axis_of(other, "C", len(shape) - 2)] == channels
         guess = f"did you mean data_format {other}?" if fits else ""
-        return "; ".join(filter(None, [guess, self.default_note("data_format", "weights_format")]))
+        return "; ".join(filter(None, [guess, self.default_hint("data_format", "weights_format")]))
 
     def check_lists(self, spatial_rank: int) -> None:
         """Check lengths and ranges of the per-axis lists."""
@@ -234,7 +234,7 @@ class WeightedOp(WindowedOp, ABC):
         return tuple(Window(k, s, d) for k, s, d in zip(kernel, strides, dilations, strict=True))
 
 
-class OneDNNConvOp(WeightedOp, KnowsOperands, ABC):
+class OneDNNConvOp(WeightedOp, InfersOperands, ABC):
     """Base of the gradients of convolutions: attributes and checks.
 
     `auto_pad_rule` is gradc's extension: the page and the library compute the pads of `same_*` differently
@@ -282,7 +282,7 @@ class OneDNNConvOp(WeightedOp, KnowsOperands, ABC):
         if self.is_given("output_padding"):
             self.check_list("output_padding", spatial_rank, 0)
 
-    def open_rule_remark(self, letter: str) -> Diagnostic:
+    def dynamic_rule_remark(self, letter: str) -> Diagnostic:
         """Return the remark that the two rules differ for some sizes of a dynamic axis."""
         rule = self.auto_pad_rule
         other = "library" if rule == "documented" else "documented"
@@ -292,7 +292,7 @@ class OneDNNConvOp(WeightedOp, KnowsOperands, ABC):
         )
 
 
-def named_axes(layout: str, spatial_rank: int) -> list[str]:
+def axis_names(layout: str, spatial_rank: int) -> list[str]:
     letters = axis_letters(spatial_rank)
     axes = layouts.axes_of(layout, spatial_rank)
     return [letters[int(a)] if a.isdigit() else a for a in axes]

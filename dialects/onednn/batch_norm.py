@@ -12,7 +12,7 @@ from xdsl.irdl import operand_def, result_def, var_operand_def
 
 from dialects.onednn.base import DATA_FORMAT
 from dialects.onednn.norm import NormalizationOp, channel_axis
-from dialects.onednn.op_spec import Row
+from dialects.onednn.op_spec import OpSpec
 from dialects.support.attributes import FLOAT
 from dialects.support.diagnostics import Diagnostic
 from dialects.support.shapes import NamedShape, Shape, element_type_of, tensor_type
@@ -144,7 +144,7 @@ class TrainingBackwardOp(BatchNormalizationOp, ABC):
         return self.ROW.meaning(*operands, **self.given())
 
 
-def inferred(
+def inference(
     src: np.ndarray,
     gamma: np.ndarray,
     beta: np.ndarray,
@@ -157,7 +157,7 @@ def inferred(
     return np.moveaxis((last - mean) / np.sqrt(variance + epsilon) * gamma + beta, -1, axis)
 
 
-def trained(
+def training(
     src: np.ndarray,
     mean: np.ndarray,
     variance: np.ndarray,
@@ -202,21 +202,21 @@ def gradients(
 
 
 INFERENCE = (
-    Row(
-        "BatchNormInference", "(src[i] - mean[c]) / sqrt(variance[c] + epsilon) gamma[c] + beta[c]", inferred
+    OpSpec(
+        "BatchNormInference", "(src[i] - mean[c]) / sqrt(variance[c] + epsilon) gamma[c] + beta[c]", inference
     ),
 )
 TRAINING = (
-    Row(
+    OpSpec(
         "BatchNormForwardTraining",
         "(src[i] - m[c]) / sqrt(v[c] + epsilon) gamma[c] + beta[c], with m and v, the batch_mean and "
         "batch_variance, over all elements of channel c; a running one is momentum times the given one plus "
         "(1 - momentum) times that of the batch",
-        trained,
+        training,
     ),
 )
 TRAINING_BACKWARD = (
-    Row(
+    OpSpec(
         "BatchNormTrainingBackward",
         "gamma[c] r (diff_dst[i] - mean of diff_dst - n[i] mean of diff_dst n), with r = "
         "1 / sqrt(variance[c] + epsilon) and n = (src - mean[c]) r, without gamma r diff_dst[i]; "

@@ -15,14 +15,14 @@ from xdsl.irdl import operand_def, opt_operand_def, result_def
 from dialects.grad.geometry import Pads, Window, axis_letters, check_fits, library_pads
 from dialects.grad.reference import conv
 from dialects.onednn.base import AUTO_PAD, DATA_FORMAT, IOX_OR_XOI, OIX_OR_XIO, WeightedOp, show
-from dialects.onednn.families import RowOp
-from dialects.onednn.op_spec import Row
+from dialects.onednn.families import TableOp
+from dialects.onednn.op_spec import OpSpec
 from dialects.onednn.windows import positions, same_pads, same_positions, spread
 from dialects.onnx.dims import add
 from dialects.support import layouts, size_guards
 from dialects.support.attributes import INT, INTS, AttributeSpec
 from dialects.support.diagnostics import Diagnostic, GradcError, violation
-from dialects.support.interfaces import KnowsOperands
+from dialects.support.interfaces import InfersOperands
 from dialects.support.op_cache_key import once_per_state
 from dialects.support.shapes import Dim, NamedShape, Shape, element_type_of, shape_of, tensor_type
 
@@ -40,7 +40,7 @@ class ForwardProblem:
     dst: tuple[Dim, ...]
 
 
-class ForwardConvOp(RowOp, WeightedOp, KnowsOperands, ABC):
+class ForwardConvOp(TableOp, WeightedOp, InfersOperands, ABC):
     """Base of both directions: ports, checks, and channels inferred from the weights."""
 
     COMMON_ATTRIBUTES: ClassVar[Mapping[str, AttributeSpec[Any]]] = {
@@ -130,7 +130,7 @@ class ForwardConvOp(RowOp, WeightedOp, KnowsOperands, ABC):
             return self.axis_size(axis, window, size, pads)
         except GradcError as error:
             letter = axis_letters(len(self.strides))[axis]
-            hint = self.default_note("data_format", "weights_format")
+            hint = self.default_hint("data_format", "weights_format")
             raise self.error(f"axis {letter}: {error.diagnostic.message}", hint=hint) from None
 
     def _channel_error(self, channels: Dim, expected: int) -> GradcError:
@@ -171,7 +171,7 @@ class ForwardConvOp(RowOp, WeightedOp, KnowsOperands, ABC):
         return (dst.transpose(layouts.permutation("NCX", self.data_format, src.ndim - 2)),)
 
     def remarks(self) -> Iterator[Diagnostic]:
-        yield from self.ignored_pads_remark()
+        yield from self.remark_on_pads()
 
 
 class ConvolutionForwardOp(ForwardConvOp, ABC):
@@ -193,7 +193,7 @@ class ConvolutionForwardOp(ForwardConvOp, ABC):
         return second * self.groups, first
 
     def axis_pads(self, axis: int, window: Window, size: Dim) -> Pads | None:
-        return same_pads(window, size, self.auto_pad) if self.is_same else self.given_pads()[axis]
+        return same_pads(window, size, self.auto_pad) if self.is_same else self.explicit_pads()[axis]
 
     def axis_size(self, axis: int, window: Window, size: Dim, pads: Pads | None) -> Dim:
         if self.is_same or pads is None:
@@ -224,7 +224,7 @@ class ConvTransposeForwardOp(ForwardConvOp, ABC):
         output_padding: tuple[int, ...]
 
     @property
-    def added(self) -> tuple[int, ...]:
+    def output_pads(self) -> tuple[int, ...]:
         """The output_padding of each axis."""
         if self.is_same and not any(self.output_padding):
             return tuple(self._left(axis) for axis in range(len(self.strides)))
@@ -265,13 +265,15 @@ class ConvTransposeForwardOp(ForwardConvOp, ABC):
 
     def axis_pads(self, axis: int, window: Window, size: Dim) -> Pads | None:
         del size
-        return library_pads(window, 0, self.auto_pad) if self.is_same else self.given_pads()[axis]
+        return library_pads(window, 0, self.auto_pad) if self.is_same else self.explicit_pads()[axis]
 
     def axis_size(self, axis: int, window: Window, size: Dim, pads: Pads | None) -> Dim:
         assert pads is not None
-        found = spread(window, size, pads, self.added[axis])
+        found = spread(window, size, pads, self.output_pads[axis])
         if isinstance(found, int) and found < 1:
-            terms = f"{window.stride} * ({size} - 1) + {window.extent} - {sum(pads)} + {self.added[axis]}"
+            terms = (
+                f"{window.stride} * ({size} - 1) + {window.extent} - {sum(pads)} + {self.output_pads[axis]}"
+            )
             raise violation("size of dst", given=f"{terms} = {found}", expected="1 or more")
         size_guards.positive(f"spatial axis {axis} of dst", found)
         return found
@@ -302,7 +304,7 @@ def library_weights(weights: np.ndarray, groups: int) -> np.ndarray:
 
 
 CONVOLUTION = (
-    Row(
+    OpSpec(
         "Convolution",
         "bias[o] + the sum over c, k of src[n, c, y s - pb + k d] weights[o, c, k], with c of o's group and "
         "0 beyond the edges",
@@ -313,7 +315,7 @@ CONVOLUTION = (
 """A convolution is the gradient of the transposed one: the same index equation."""
 
 CONV_TRANSPOSE = (
-    Row(
+    OpSpec(
         "ConvTranspose",
         "bias[o] + the sum over c, x, k of src[n, c, x] weights[c, o, k], with y = x s - pb + k d and c of "
         "o's group",

@@ -23,7 +23,7 @@ from dialects.grad.geometry import (
     check_fits,
     documented_total,
     library_total,
-    rest_sizes,
+    same_pad_samples,
     same_pads_backward,
 )
 from dialects.onednn.base import OIX_OR_XIO, OneDNNConvOp, show
@@ -123,7 +123,7 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
         if source is not None:
             src = self._check_source(source, batch, in_channels, per_group)
         windows = self.windows(kernel)
-        pads = self.resolved_pads(windows, src, dst)
+        pads = self.resolve_pads(windows, src, dst)
         for letter, window, x, y, pad in zip(axis_letters(n), windows, src, dst, pads, strict=True):
             self._check_axis(letter, window, x, y, pad)
         return ConvolutionBackwardDataProblem(
@@ -230,7 +230,7 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
         self, source: ShapeSource, channels: Dim, in_channels: int, per_group: int
     ) -> GradcError:
         groups = self.groups
-        hints = [self.default_note("data_format", "weights_format")]
+        hints = [self.default_hint("data_format", "weights_format")]
         if isinstance(channels, int) and channels % groups == 0 and groups > 1:
             wanted = f"{channels}/{groups} = {channels // groups}"
             hints.insert(0, f"or weights I = C/groups = {wanted}, got {per_group}")
@@ -241,11 +241,11 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
             hint="; ".join(hint for hint in hints if hint),
         )
 
-    def resolved_pads(
+    def resolve_pads(
         self, windows: Sequence[Window], src: Sequence[Dim], dst: Sequence[Dim]
     ) -> tuple[Pads | None, ...]:
         if not self.is_same:
-            return tuple(self.given_pads())
+            return tuple(self.explicit_pads())
         letters = axis_letters(len(windows))
         return tuple(
             self.pads_of_axis(axis, letters[axis], windows[axis], x, y)
@@ -274,12 +274,12 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
             if isinstance(y, int):
                 check_consistent(window, x, y, pads)
         except GradcError as error:
-            hint = self.default_note("data_format", "weights_format")
+            hint = self.default_hint("data_format", "weights_format")
             raise self.error(f"axis {letter}: {error.diagnostic.message}", hint=hint) from None
 
     def remarks(self) -> Iterator[Diagnostic]:
         yield from self._source_remarks()
-        yield from self.ignored_pads_remark()
+        yield from self.remark_on_pads()
         problem = self.problem()
         rows = zip(
             axis_letters(len(problem.windows)),
@@ -293,13 +293,13 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
             if pads is not None and isinstance(x, int):
                 yield from self._residue_remark(axis, letter, window, x, pads)
             else:
-                yield from self._open_residue_remark(axis, letter)
+                yield from self._dynamic_residue_remark(axis, letter)
             if pads is not None and isinstance(x, int) and isinstance(y, int):
                 yield from self._rule_remark(axis, letter, window, x, y, pads)
-            elif self._is_rule_open(axis, letter, window):
-                yield self.open_rule_remark(letter)
+            elif self._is_rule_ambiguous(axis, letter, window):
+                yield self.dynamic_rule_remark(letter)
 
-    def _open_residue_remark(self, axis: int, letter: str) -> Iterator[Diagnostic]:
+    def _dynamic_residue_remark(self, axis: int, letter: str) -> Iterator[Diagnostic]:
         if not self.is_given("output_padding") or (self.is_same and self.auto_pad_rule != "library"):
             return
         if given := self.value("output_padding")[axis]:
@@ -340,11 +340,11 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
                 strict=True,
             )
 
-    def _is_rule_open(self, axis: int, letter: str, window: Window) -> bool:
+    def _is_rule_ambiguous(self, axis: int, letter: str, window: Window) -> bool:
         """Return whether the rules differ for some sizes of an axis and the graph states none."""
         if not self.is_same or self.states_rule:
             return False
-        return any(self._rules_differ(axis, letter, window, x) for x in rest_sizes(window))
+        return any(self._rules_differ(axis, letter, window, x) for x in same_pad_samples(window))
 
     def _rule_remark(
         self, axis: int, letter: str, window: Window, x: int, y: int, pads: Pads

@@ -21,30 +21,30 @@ from dialects.grad.geometry import (
 )
 from dialects.grad.reference.conv_weights import conv_backward_weights
 from dialects.onednn.base import AUTO_PAD, DATA_FORMAT, IOX_OR_XOI, OIX_OR_XIO, WeightedOp
-from dialects.onednn.families import RowOp
-from dialects.onednn.op_spec import Row
+from dialects.onednn.families import TableOp
+from dialects.onednn.op_spec import OpSpec
 from dialects.onednn.windows import same_pads, same_total
 from dialects.onnx.dims import add, ceildiv, floordiv, multiply, subtract
 from dialects.support import layouts, shapes, size_guards
 from dialects.support.attributes import INT, INTS
 from dialects.support.diagnostics import Diagnostic, GradcError
-from dialects.support.interfaces import KnowsOperands
+from dialects.support.interfaces import InfersOperands
 from dialects.support.shapes import Dim, NamedShape, Shape, element_type_of, shape_of, tensor_type
-from dialects.support.size_guards import UNBOUNDED
+from dialects.support.size_guards import SIZE_LIMIT
 
 
 @dataclass(frozen=True)
-class WeightsRow(Row):
+class WeightsSpec(OpSpec):
     """A weights gradient; `order` is ONNX's axis order of the weights. The windows slide over the tensor
     whose channels are second in it: O are the channels of diff_dst, I those of src."""
 
     order: str = "OIX"
 
 
-class WeightsGradientOp(RowOp, WeightedOp, KnowsOperands, ABC):
+class WeightsGradientOp(TableOp, WeightedOp, InfersOperands, ABC):
     """Gradient of a convolution, or of a transposed one, with respect to its weights."""
 
-    ROW: ClassVar[WeightsRow]  # pyright: ignore[reportIncompatibleVariableOverride]
+    ROW: ClassVar[WeightsSpec]  # pyright: ignore[reportIncompatibleVariableOverride]
 
     SUMMARY: ClassVar = "The gradient of a convolution with respect to its weights."
     CONSTRAINTS: ClassVar = (
@@ -101,7 +101,7 @@ class WeightsGradientOp(RowOp, WeightedOp, KnowsOperands, ABC):
         the last window."""
         window, word_ = self.kernel_windows[axis], self.auto_pad
         if not self.is_same:
-            return self.given_pads()[axis]
+            return self.explicit_pads()[axis]
         if self.is_transposed:
             given = same_pads(window, values, word_)
             if given is None or not isinstance(image, int) or not isinstance(values, int):
@@ -190,7 +190,7 @@ class WeightsGradientOp(RowOp, WeightedOp, KnowsOperands, ABC):
                     f"channels of {port}",
                     given=given,
                     expected=f"{channels} (weights {shown} as {format_}, groups {groups})",
-                    hint=self.default_note("data_format", "weights_format"),
+                    hint=self.default_hint("data_format", "weights_format"),
                 )
         if first % groups:
             raise self.error("groups", given=groups, expected=f"a divisor of {first}")
@@ -199,7 +199,7 @@ class WeightsGradientOp(RowOp, WeightedOp, KnowsOperands, ABC):
         images, values = (self.channels_first(value)[2:] for value in (self.image, self.window_values))
         rows = zip(axis_letters(len(images)), self.kernel_windows, images, values, self.pads(), strict=True)
         for letter, window, x, y, pads in rows:
-            self._demand_size(letter, window, x, y, pads)
+            self._require_size(letter, window, x, y, pads)
             if pads is None or not isinstance(x, int):
                 continue
             try:
@@ -209,7 +209,7 @@ class WeightsGradientOp(RowOp, WeightedOp, KnowsOperands, ABC):
             except GradcError as error:
                 raise self.error(f"axis {letter}: {error.diagnostic.message}") from None
 
-    def _demand_size(self, letter: str, window: Window, x: Dim, y: Dim, pads: Pads | None) -> None:
+    def _require_size(self, letter: str, window: Window, x: Dim, y: Dim, pads: Pads | None) -> None:
         """Require y windows over x: 0 <= x + pads - Ke - s (y - 1) < s. With `same`, the end pad of a
         transposed convolution compensates a smaller x."""
         last, least = multiply(subtract(y, 1), window.stride), 0
@@ -217,7 +217,7 @@ class WeightsGradientOp(RowOp, WeightedOp, KnowsOperands, ABC):
         if self.is_same and self.is_transposed:
             whole = same_total(window, y)
             begin = floordiv(whole, 2) if self.auto_pad == "same_upper" else ceildiv(whole, 2)
-            total, least = begin, -UNBOUNDED
+            total, least = begin, -SIZE_LIMIT
         elif self.is_same:
             total = same_total(window, x)
         rest = subtract(subtract(add(x, total), window.extent), last)
@@ -228,7 +228,7 @@ class WeightsGradientOp(RowOp, WeightedOp, KnowsOperands, ABC):
         if len(found) > 1 and found[0][0] != "the declared result type" and found[0][1] != found[1][1]:
             (chosen, _), (other, shape) = found[:2]
             yield self.remark(f"{chosen} precedes {other} {list(shape)}")
-        yield from self.ignored_pads_remark()
+        yield from self.remark_on_pads()
 
     @classmethod
     def port_dtype(cls, port: str, dtype: str) -> str:
@@ -253,13 +253,13 @@ class WeightsGradientOp(RowOp, WeightedOp, KnowsOperands, ABC):
 
 
 GRADIENTS = (
-    WeightsRow(
+    WeightsSpec(
         "ConvolutionBackwardWeights",
         "sum over n, y of diff_dst[n, o, y] src[n, c, y s - pb + k d], for each o, c of its group, and k",
         conv_backward_weights,
         {"weights_format": OIX_OR_XIO},
     ),
-    WeightsRow(
+    WeightsSpec(
         "ConvTransposeBackwardWeights",
         "sum over n, x of src[n, c, x] diff_dst[n, o, x s - pb + k d], for each c, o of its group, and k",
         conv_backward_weights,

@@ -10,17 +10,17 @@ from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.irdl import operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from dialects.grad.geometry import Pads, Window, axis_letters, check_fits, rest_sizes, same_pads_forward
+from dialects.grad.geometry import Pads, Window, axis_letters, check_fits, same_pad_samples, same_pads_forward
 from dialects.onednn.base import IOX_OR_XOI, OneDNNConvOp, show
 from dialects.support import layouts, shapes
 from dialects.support.attributes import defaulted
 from dialects.support.diagnostics import Diagnostic, GradcError
 from dialects.support.documented_op import DISCARDABLE_PREFIX, documented_op
-from dialects.support.interfaces import HasReadings, set_type
+from dialects.support.interfaces import AmbiguousOp, set_type
 from dialects.support.op_cache_key import once_per_state
 from dialects.support.shapes import Dim, element_type_of, shape_of, tensor_type
 
-SETTLED = DISCARDABLE_PREFIX + "settled_layout"
+DEFAULT_LAYOUT = DISCARDABLE_PREFIX + "settled_layout"
 """Attribute of an op whose weights layout is ambiguous, and chosen by default."""
 
 
@@ -41,7 +41,7 @@ class ConvTransposeBackwardDataProblem:
 
 
 @documented_op
-class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
+class ConvTransposeBackwardDataOp(OneDNNConvOp, AmbiguousOp):
     """Gradient of a transposed convolution with respect to its input: a forward convolution.
 
     diff_src[n, c, x] = sum over j, k of diff_dst[n, o, x s - pb + k d] weights[c, j, k], with o the
@@ -76,11 +76,11 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
 
     @property
     def out_channels(self) -> int | None:
-        return None if self.is_open else self.problem().out_channels
+        return None if self.is_ambiguous else self.problem().out_channels
 
     def infer_result_types(self) -> tuple[TensorType, ...]:
         problem = self.problem()
-        channels = None if self.is_open else problem.in_channels
+        channels = None if self.is_ambiguous else problem.in_channels
         shape = (problem.batch, channels, *problem.src)
         shape = layouts.reorder(shape, "NCX", self.data_format)
         return (tensor_type(element_type_of(self.diff_dst), shape),)
@@ -124,7 +124,7 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
             documented = self._declared_reading(first)
             readings = self._possible_readings(first, second)
             if documented is None and not any(readings):
-                raise self._no_reading(first, second, kernel)
+                raise self._layout_error(first, second, kernel)
             documented = readings == (False, True) if documented is None else documented
             if documented:
                 self.divides(second, "O, the second dimension of weights,")
@@ -150,7 +150,7 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
         return {first: False, first * groups: True}.get(declared) if isinstance(declared, int) else None
 
     @property
-    def is_open(self) -> bool:
+    def is_ambiguous(self) -> bool:
         """True if both weights layouts are possible; the library's is then assumed."""
         static = self.static_weights(self.weights, len(shape_of(self.diff_dst)) - 2)
         first, second, *_ = layouts.reorder(static, self.weights_format, "IOX")
@@ -159,17 +159,17 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
         return self.groups > 1 and not known and all(self._possible_readings(first, second))
 
     def settle(self) -> bool:
-        if not self.is_open:
+        if not self.is_ambiguous:
             return False
         problem = self.problem()
-        self.attributes[SETTLED] = StringAttr("library")
+        self.attributes[DEFAULT_LAYOUT] = StringAttr("library")
         for value, channels in ((self.diff_dst, problem.out_channels), (self.diff_src, problem.in_channels)):
             shape = list(shape_of(value))
             shape[layouts.axis_of(self.data_format, "C", len(problem.windows))] = channels
             set_type(value, tensor_type(element_type_of(value), shape))
         return True
 
-    def _no_reading(self, first: int, second: int, kernel: Sequence[int]) -> GradcError:
+    def _layout_error(self, first: int, second: int, kernel: Sequence[int]) -> GradcError:
         groups, shape = self.groups, self._in_weights_format((first, second, *kernel))
         return self.error(
             "groups",
@@ -216,7 +216,7 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
 
     def axis_pads(self, windows: Sequence[Window], dst: Sequence[Dim], axis: int) -> Pads | None:
         if not self.is_same:
-            return self.given_pads()[axis]
+            return self.explicit_pads()[axis]
         y = dst[axis]
         if not isinstance(y, int):
             return None
@@ -228,7 +228,7 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
         try:
             check_fits(window, y, pads)
         except GradcError as error:
-            hint = self.default_note("data_format", "weights_format")
+            hint = self.default_hint("data_format", "weights_format")
             raise self.error(f"axis {letter}: {error.diagnostic.message}", hint=hint) from None
         return window.output_size(y, *pads)
 
@@ -291,7 +291,7 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
         return layouts.reorder(shape, "NCX", self.data_format)
 
     def remarks(self) -> Iterator[Diagnostic]:
-        yield from self.ignored_pads_remark()
+        yield from self.remark_on_pads()
         problem = self.problem()
         if problem.documented_weights:
             given = self.static_weights(self.weights, len(problem.windows))
@@ -305,7 +305,7 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
         yield from self._rule_remarks(problem)
 
     def _guess_remark(self, problem: ConvTransposeBackwardDataProblem) -> Iterator[Diagnostic]:
-        if SETTLED not in self.attributes:
+        if DEFAULT_LAYOUT not in self.attributes:
             return
         c, o, groups = problem.in_channels, problem.out_channels, problem.groups
         yield self.remark(
@@ -325,9 +325,9 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, HasReadings):
                 if any(
                     same_pads_forward(window, size, word_, rule)
                     != same_pads_forward(window, size, word_, other)
-                    for size in rest_sizes(window)
+                    for size in same_pad_samples(window)
                 ):
-                    yield self.open_rule_remark(letter)
+                    yield self.dynamic_rule_remark(letter)
                 continue
             alternative = same_pads_forward(window, y, word_, other)
             if alternative != pads:

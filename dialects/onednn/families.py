@@ -14,7 +14,7 @@ from xdsl.irdl import operand_def, opt_operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from dialects.onednn.base import OneDNNOp, show
-from dialects.onednn.op_spec import BackwardRow, Row
+from dialects.onednn.op_spec import BackwardOpSpec, OpSpec
 from dialects.onnx.dims import broadcast, ints, multiply, subtract
 from dialects.support import dtypes, shapes, size_guards
 from dialects.support.attributes import FLAG, INTS, AttributeSpec, documented_attributes, word
@@ -25,10 +25,10 @@ AUTO_BROADCAST = word("none", "numpy", default="numpy")
 USE_DST = FLAG.with_default(True)
 
 
-class RowOp(OneDNNOp, ABC):
+class TableOp(OneDNNOp, ABC):
     """An op declared by an op spec in a table."""
 
-    ROW: ClassVar[Row]
+    ROW: ClassVar[OpSpec]
 
     SUMMARY: ClassVar[str]
     """One line that applies to all ops of the class."""
@@ -66,7 +66,7 @@ class RowOp(OneDNNOp, ABC):
             raise self.error(what, given=given, expected=f"one of {', '.join(admitted)}")
         return chosen
 
-    def checked_axis(self, value: SSAValue, name: str = "axis") -> int:
+    def resolve_axis(self, value: SSAValue, name: str = "axis") -> int:
         """Return an attribute that is an axis of a tensor, as a non-negative index."""
         axis, rank = self.value(name), len(shape_of(value))
         if not -rank <= axis < rank:
@@ -74,11 +74,11 @@ class RowOp(OneDNNOp, ABC):
         return axis % rank
 
     @classmethod
-    def attributes_of(cls, row: Row) -> dict[str, AttributeSpec[Any]]:
+    def attributes_of(cls, row: OpSpec) -> dict[str, AttributeSpec[Any]]:
         """Return all attributes of an op spec in this class."""
         return {**row.attributes, **cls.COMMON_ATTRIBUTES}
 
-    def given_attributes(self) -> Mapping[str, Any]:
+    def spec_attributes(self) -> Mapping[str, Any]:
         """Return the value of each attribute of the op spec."""
         return {name: self.value(name) for name in self.ROW.attributes}
 
@@ -132,7 +132,7 @@ class RowOp(OneDNNOp, ABC):
             raise self.error("shapes do not broadcast", given=given, expected="equal sizes, or 1") from None
 
 
-class UnaryOp(RowOp, ABC):
+class UnaryOp(TableOp, ABC):
     """An elementwise function: dst[i] = f(src[i])."""
 
     SUMMARY: ClassVar = "A function of each element."
@@ -148,10 +148,10 @@ class UnaryOp(RowOp, ABC):
         return (tensor_type(element_type_of(self.src), shape_of(self.src)),)
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return (self.ROW.meaning(*operands, **self.given_attributes()),)
+        return (self.ROW.meaning(*operands, **self.spec_attributes()),)
 
 
-class BinaryOp(RowOp, ABC):
+class BinaryOp(TableOp, ABC):
     """An elementwise function of two operands that broadcast as in numpy."""
 
     SUMMARY: ClassVar = "A function of two elements, with numpy's broadcasting."
@@ -224,7 +224,7 @@ class ComparisonOp(BinaryOp, ABC):
         return i1
 
 
-class ChoiceOp(RowOp, ABC):
+class SelectionOp(TableOp, ABC):
     """Elementwise selection by a condition that broadcasts to the sources' shape without enlarging it."""
 
     SUMMARY: ClassVar = "Selects elements of two tensors by a condition."
@@ -269,10 +269,10 @@ class ChoiceOp(RowOp, ABC):
         return (self.ROW.meaning(*operands),)
 
 
-class UnaryBackwardOp(RowOp, ABC):
+class UnaryBackwardOp(TableOp, ABC):
     """Gradient of an elementwise op."""
 
-    ROW: ClassVar[BackwardRow]  # pyright: ignore[reportIncompatibleVariableOverride]
+    ROW: ClassVar[BackwardOpSpec]  # pyright: ignore[reportIncompatibleVariableOverride]
 
     SUMMARY: ClassVar = "The gradient of a function of each element."
     CONSTRAINTS: ClassVar = "C1 one float dtype on both ports; C2 equal shapes."
@@ -284,8 +284,8 @@ class UnaryBackwardOp(RowOp, ABC):
     diff_src = result_def(TensorType)
 
     @classmethod
-    def attributes_of(cls, row: Row) -> dict[str, AttributeSpec[Any]]:
-        by_dst = isinstance(row, BackwardRow) and row.from_dst is not None
+    def attributes_of(cls, row: OpSpec) -> dict[str, AttributeSpec[Any]]:
+        by_dst = isinstance(row, BackwardOpSpec) and row.from_dst is not None
         return {**row.attributes, **({"use_dst": USE_DST} if by_dst else {})}
 
     @property
@@ -301,10 +301,10 @@ class UnaryBackwardOp(RowOp, ABC):
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         meaning = self.ROW.from_dst if self.uses_dst else self.ROW.meaning
         assert meaning is not None
-        return (meaning(*operands, **self.given_attributes()),)
+        return (meaning(*operands, **self.spec_attributes()),)
 
 
-class ReductionOp(RowOp, ABC):
+class ReductionOp(TableOp, ABC):
     """Reduction of src over some axes."""
 
     SUMMARY: ClassVar = "Over the elements src[j] that share the position of dst on the axes that stay."
@@ -326,7 +326,7 @@ class ReductionOp(RowOp, ABC):
         return (tensor_type(element_type_of(self.src), self._result_shape()),)
 
     def _result_shape(self) -> Shape:
-        axes, shape = self.known_axes(), shape_of(self.src)
+        axes, shape = self.static_axes(), shape_of(self.src)
         keeps = self.value("keep_dims")
         if axes is None:
             return (None,) * (len(shape) if keeps else len(shape) - self._count_of_axes())
@@ -338,10 +338,10 @@ class ReductionOp(RowOp, ABC):
                 dims.append(1)
         return tuple(dims)
 
-    def known_axes(self) -> tuple[int, ...] | None:
+    def static_axes(self) -> tuple[int, ...] | None:
         """Return the reduced axes as non-negative indices; None if they are a run-time value."""
         if self.axes_input is None:
-            return self._checked_axes(self.value("axes"))
+            return self._resolve_axes(self.value("axes"))
         if self.is_given("axes") and self.value("axes"):
             raise self.error(
                 "axes are given twice", given="an attribute and an input", expected="one of the two"
@@ -351,12 +351,12 @@ class ReductionOp(RowOp, ABC):
         assert axes is None or len(axes) == length
         known = ints(axes)
         if known is None:
-            self._demand_axes(axes or ())
+            self._require_axes(axes or ())
             return None
-        return self._checked_axes(known)
+        return self._resolve_axes(known)
 
-    def _demand_axes(self, axes: Sequence[Dim]) -> None:
-        """Require of run-time axes what `_checked_axes` checks: in range, no two equal or `rank` apart."""
+    def _require_axes(self, axes: Sequence[Dim]) -> None:
+        """Require of run-time axes what `_resolve_axes` checks: in range, no two equal or `rank` apart."""
         rank = len(shape_of(self.src))
         for index, axis in enumerate(axes):
             size_guards.between(f"axes[{index}]", axis, -rank, rank - 1)
@@ -375,7 +375,7 @@ class ReductionOp(RowOp, ABC):
             raise self.error("input axes", given=given, expected="s32, a vector of known length")
         return length
 
-    def _checked_axes(self, given: Sequence[int]) -> tuple[int, ...]:
+    def _resolve_axes(self, given: Sequence[int]) -> tuple[int, ...]:
         rank = len(shape_of(self.src))
         for axis in given:
             if not -rank <= axis < rank:
@@ -387,7 +387,7 @@ class ReductionOp(RowOp, ABC):
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         src, *rest = operands
-        axes = self._checked_axes(rest[0].astype(int).tolist()) if rest else self.known_axes()
+        axes = self._resolve_axes(rest[0].astype(int).tolist()) if rest else self.static_axes()
         if not axes:
             return (src,)
         kept = [axis for axis in range(src.ndim) if axis not in axes]

@@ -15,20 +15,20 @@ from xdsl.irdl import operand_def, opt_operand_def, result_def
 from dialects.grad.geometry import axis_letters
 from dialects.grad.sampling import ResizeRule
 from dialects.onednn.base import DATA_FORMAT
-from dialects.onednn.families import RowOp
+from dialects.onednn.families import TableOp
 from dialects.onednn.interpolate_backward import F32_MAX, scale_fits
-from dialects.onednn.op_spec import Row
+from dialects.onednn.op_spec import OpSpec
 from dialects.onnx.dims import floordiv, largest, multiply
 from dialects.support import layouts, size_guards
 from dialects.support.attributes import FLOATS, INTS, AttributeSpec, word
 from dialects.support.diagnostics import Diagnostic
 from dialects.support.shapes import Dim, NamedShape, element_type_of, shape_of, tensor_type
 
-MOST_PARTS = 2**10
+MAX_DENOMINATOR = 2**10
 """Largest denominator of a scale that is applied exactly, as a fraction, to dynamic sizes."""
 
 
-class InterpolationOp(RowOp, ABC):
+class InterpolationOp(TableOp, ABC):
     """Interpolation: dst samples src between its elements, on each spatial axis."""
 
     SUMMARY: ClassVar = "The input at other positions along its spatial axes."
@@ -153,10 +153,10 @@ class InterpolationOp(RowOp, ABC):
 def exact_ratio(scale: float) -> Fraction | None:
     """Return a scale as a fraction with a small denominator, else None."""
     ratio = Fraction(float(np.float32(scale)))
-    return ratio if ratio.denominator <= MOST_PARTS else None
+    return ratio if ratio.denominator <= MAX_DENOMINATOR else None
 
 
-def sampled(
+def interpolate_axis(
     data: np.ndarray, axis: int, lower: np.ndarray, upper: np.ndarray, fraction: np.ndarray
 ) -> np.ndarray:
     """Interpolate along one axis; an exactly sampled position ignores its neighbour."""
@@ -171,10 +171,10 @@ def sampled(
 
 
 INTERPOLATION = (
-    Row(
+    OpSpec(
         "Interpolate",
         "src[n, c, t], t = (y + 1/2) X / Y - 1/2 (half_pixel) or y (X - 1) / (Y - 1), 0 if Y = 1 "
         "(align_corners), on each axis: nearest rounds half up, the others weigh the two neighbours",
-        sampled,
+        interpolate_axis,
     ),
 )

@@ -19,13 +19,13 @@ from xdsl.traits import Pure
 
 from dialects.grad.geometry import axis_letters
 from dialects.grad.sampling import ResizeRule
-from dialects.onednn.base import DATA_FORMAT, OneDNNOp, named_axes, show
+from dialects.onednn.base import DATA_FORMAT, OneDNNOp, axis_names, show
 from dialects.support import layouts, shapes
 from dialects.support.attributes import FLOATS, INTS, defaulted, optional, required, word
 from dialects.support.constants import constant_value
 from dialects.support.diagnostics import Diagnostic
 from dialects.support.documented_op import documented_op
-from dialects.support.interfaces import KnowsOperands, agreed
+from dialects.support.interfaces import InfersOperands, matching_batch_and_channels
 from dialects.support.shapes import Dim, Shape, shape_of
 
 F32_MAX = float(np.finfo(np.float32).max)
@@ -34,7 +34,7 @@ RANK_WORDS = {1: "linear", 2: "bilinear", 3: "trilinear"}
 
 
 @documented_op
-class InterpolateBackwardOp(OneDNNOp, KnowsOperands):
+class InterpolateBackwardOp(OneDNNOp, InfersOperands):
     """Gradient of an interpolation with respect to its input.
 
     diff_src[n, c, x] = sum over y of diff_dst[n, c, y] prod over axes a of M_a[y_a, x_a], where row y
@@ -85,12 +85,12 @@ class InterpolateBackwardOp(OneDNNOp, KnowsOperands):
     def operand_shapes(self) -> Iterator[tuple[SSAValue, Shape]]:
         """Yield equal N and C, and the spatial sizes of diff_dst from `sizes`."""
         self.check()
-        yield from agreed(self.src, self.diff_dst, self.data_format)
+        yield from matching_batch_and_channels(self.src, self.diff_dst, self.data_format)
         spatial = layouts.spatial_axes(self.data_format, len(shape_of(self.src)) - 2)
-        sizes = dict(zip(spatial, self._known_sizes() or (), strict=False))
+        sizes = dict(zip(spatial, self._static_sizes() or (), strict=False))
         yield self.diff_dst, tuple(sizes.get(axis) for axis in range(len(shape_of(self.src))))
 
-    def _known_sizes(self) -> Sequence[int] | None:
+    def _static_sizes(self) -> Sequence[int] | None:
         if self.is_given("sizes"):
             return self.sizes
         value = None if self.sizes_input is None else constant_value(self.sizes_input)
@@ -145,7 +145,7 @@ class InterpolateBackwardOp(OneDNNOp, KnowsOperands):
         return tuple(shape[axis] for axis in axes)
 
     def _check_batch_and_channels(self, n: int) -> None:
-        names = named_axes(self.data_format, n)
+        names = axis_names(self.data_format, n)
         rows = zip(names, shape_of(self.src), shape_of(self.diff_dst), strict=True)
         for index, (name, x, y) in enumerate(rows):
             if name in "NC" and not shapes.same_dim(x, y):
@@ -153,7 +153,7 @@ class InterpolateBackwardOp(OneDNNOp, KnowsOperands):
                     f"axis {name} (axis {index} of {self.value('data_format')}) differs",
                     given=f"src {x}, diff_dst {y}",
                     expected="equal",
-                    hint=self.default_note("data_format"),
+                    hint=self.default_hint("data_format"),
                 )
 
     def _check_result(self) -> None:
@@ -185,7 +185,7 @@ class InterpolateBackwardOp(OneDNNOp, KnowsOperands):
                     f"sizes axis {letter}",
                     given=given,
                     expected=f"{y}, that of diff_dst",
-                    hint=self.default_note("data_format"),
+                    hint=self.default_hint("data_format"),
                 )
 
     def _check_scales(self, src: Sequence[Dim], dst: Sequence[Dim]) -> None:
@@ -202,7 +202,7 @@ class InterpolateBackwardOp(OneDNNOp, KnowsOperands):
                 f"scales axis {letter}",
                 given=f"{given:g}: trunc({x} * {given:g}) = {math.trunc(given * _int(x))}",
                 expected=f"{y}, that of diff_dst",
-                hint=self.default_note("data_format"),
+                hint=self.default_hint("data_format"),
             )
 
     def _check_sizes_input(self, dst: Sequence[Dim]) -> None:

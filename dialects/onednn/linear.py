@@ -12,8 +12,8 @@ from xdsl.ir import SSAValue
 from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from dialects.onednn.base import DATA_FORMAT, show
-from dialects.onednn.families import RowOp
-from dialects.onednn.op_spec import Row
+from dialects.onednn.families import TableOp
+from dialects.onednn.op_spec import OpSpec
 from dialects.onnx.dims import broadcast
 from dialects.support import dtypes, layouts, shapes, size_guards
 from dialects.support.attributes import FLAG, word
@@ -21,7 +21,7 @@ from dialects.support.diagnostics import GradcError
 from dialects.support.shapes import NamedShape, Shape, element_type_of, shape_of, tensor_type
 
 
-class ChannelOp(RowOp, ABC):
+class ChannelOp(TableOp, ABC):
     """An op whose data has a channel axis."""
 
     COMMON_ATTRIBUTES: ClassVar = {"data_format": DATA_FORMAT}
@@ -86,7 +86,7 @@ class BiasBackwardOp(ChannelOp, ABC):
         return (self.ROW.meaning(*operands, axis=self.channel_axis(self.diff_dst)),)
 
 
-class ProductOp(RowOp, ABC):
+class ProductOp(TableOp, ABC):
     """Matrix product of src and weights, plus a bias."""
 
     SUMMARY: ClassVar = "Products of matrices, the last two axes, as numpy's matmul has them, plus a bias."
@@ -136,7 +136,7 @@ class ProductOp(RowOp, ABC):
         for port, value in sides:
             if not shape_of(value):
                 raise self.error(f"rank of {port}", given=0, expected="1 or more")
-        a, b = (_exchanged(shape_of(value), self.is_transposed(port)) for port, value in sides)
+        a, b = (_swap_last_axes(shape_of(value), self.is_transposed(port)) for port, value in sides)
         if not size_guards.equal("inner sizes", a[-1:][0], b[-2:][0]):
             given = ", ".join(f"{port} {show(value)}" for port, value in sides)
             raise self.error("inner sizes differ", given=given, expected="equal ones", hint=self._flags())
@@ -176,7 +176,7 @@ class ProductOp(RowOp, ABC):
         return (dst.reshape(()) if a.ndim == b.ndim == 1 else dst,)
 
 
-def _exchanged(shape: Shape, is_transposed: bool) -> Shape:
+def _swap_last_axes(shape: Shape, is_transposed: bool) -> Shape:
     return (*shape[:-2], shape[-1], shape[-2]) if is_transposed else shape
 
 
@@ -185,11 +185,11 @@ def along(vector: np.ndarray, axis: int, rank: int) -> np.ndarray:
     return vector.reshape([-1 if i == axis else 1 for i in range(rank)])
 
 
-def biased(src: np.ndarray, bias: np.ndarray, axis: int) -> np.ndarray:
+def add_bias(src: np.ndarray, bias: np.ndarray, axis: int) -> np.ndarray:
     return src + along(bias, axis, src.ndim)
 
 
-def summed(diff_dst: np.ndarray, axis: int) -> np.ndarray:
+def sum_channels(diff_dst: np.ndarray, axis: int) -> np.ndarray:
     return diff_dst.sum(tuple(i for i in range(diff_dst.ndim) if i != axis))
 
 
@@ -197,6 +197,6 @@ def product(src: np.ndarray, weights: np.ndarray, bias: np.ndarray | float = 0.0
     return np.matmul(src, weights) + bias
 
 
-BIAS = (Row("BiasAdd", "src[i] + bias[c], c the channel of i", biased),)
-BIAS_BACKWARD = (Row("BiasAddBackward", "the sum of diff_dst[i] over the i of a channel", summed),)
-PRODUCT = (Row("MatMul", "sum of src[i, k] weights[k, j] over k, plus bias[j]", product),)
+BIAS = (OpSpec("BiasAdd", "src[i] + bias[c], c the channel of i", add_bias),)
+BIAS_BACKWARD = (OpSpec("BiasAddBackward", "the sum of diff_dst[i] over the i of a channel", sum_channels),)
+PRODUCT = (OpSpec("MatMul", "sum of src[i, k] weights[k, j] over k, plus bias[j]", product),)

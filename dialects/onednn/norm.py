@@ -12,8 +12,8 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, result_def, var_operand_def
 
 from dialects.onednn.base import DATA_FORMAT, show
-from dialects.onednn.families import RowOp
-from dialects.onednn.op_spec import Row
+from dialects.onednn.families import TableOp
+from dialects.onednn.op_spec import OpSpec
 from dialects.support import dtypes, layouts, shapes, size_guards
 from dialects.support.attributes import FLAG, FLOAT, INT, AttributeSpec
 from dialects.support.shapes import Dim, NamedShape, Shape, element_type_of, shape_of, tensor_type
@@ -22,7 +22,7 @@ EPSILON = FLOAT.with_default(1e-5)
 LAST_AXES: dict[str, AttributeSpec[Any]] = {"begin_norm_axis": INT.with_default(-1)}
 
 
-class NormalizationOp(RowOp, ABC):
+class NormalizationOp(TableOp, ABC):
     """An op with parameters (scale, shift, statistics) of one dtype."""
 
     DATA: ClassVar[tuple[str, ...]] = ("src",)
@@ -119,7 +119,7 @@ class LastAxesOp(NormalizationOp, ABC):
 
     def first_axis(self) -> int:
         """Return the first normalised axis as a non-negative index."""
-        return self.checked_axis(self.data, "begin_norm_axis")
+        return self.resolve_axis(self.data, "begin_norm_axis")
 
     def check_last(self, port: str, value: SSAValue, shape: Shape) -> None:
         """Check that a parameter has the shape of the normalised axes."""
@@ -287,7 +287,7 @@ class GroupNormalizationOp(ForwardOp, ABC):
         return self.ROW.meaning(*operands, axis=self.channel_axis(), **given)
 
 
-def channel_axis(op: RowOp, value: SSAValue) -> int:
+def channel_axis(op: TableOp, value: SSAValue) -> int:
     """Return the channel axis; checks that the data has one."""
     rank = len(shape_of(value))
     if rank < 2:
@@ -295,7 +295,7 @@ def channel_axis(op: RowOp, value: SSAValue) -> int:
     return layouts.axis_of(op.value("data_format"), "C", rank - 2)
 
 
-def normalized(
+def layer_norm(
     src: np.ndarray,
     gamma: np.ndarray | float = 1.0,
     beta: np.ndarray | float = 0.0,
@@ -332,14 +332,12 @@ def gradients(
     return rest / deviation, (diff_dst * normal).sum(kept), diff_dst.sum(kept)
 
 
-def by_mean_square(
-    src: np.ndarray, gamma: np.ndarray | float = 1.0, *, axis: int, epsilon: float
-) -> np.ndarray:
+def rms_norm(src: np.ndarray, gamma: np.ndarray | float = 1.0, *, axis: int, epsilon: float) -> np.ndarray:
     over = tuple(range(axis, src.ndim))
     return src / np.sqrt(np.square(src).mean(over, keepdims=True) + epsilon) * gamma
 
 
-def by_group(
+def group_norm(
     src: np.ndarray,
     gamma: np.ndarray | None = None,
     beta: np.ndarray | None = None,
@@ -361,16 +359,16 @@ def by_group(
 
 
 LAYER_NORMALIZATION = (
-    Row(
+    OpSpec(
         "LayerNorm",
         "(src - mean) / sqrt(variance + epsilon) gamma + beta; mean and variance are those of each "
         "slice over the axes from begin_norm_axis on",
-        normalized,
+        layer_norm,
     ),
 )
 
 LAYER_NORMALIZATION_BACKWARD = (
-    Row(
+    OpSpec(
         "LayerNormBackward",
         "r (g - mean of g - n mean of g n), with r = 1 / sqrt(variance + epsilon), n = (src - mean) r and g "
         "= diff_dst gamma; diff_gamma is the sum of diff_dst n, diff_beta that of diff_dst, over all slices",
@@ -378,18 +376,18 @@ LAYER_NORMALIZATION_BACKWARD = (
     ),
 )
 RMS_NORMALIZATION = (
-    Row(
+    OpSpec(
         "RMSNorm",
         "src / sqrt(mean of src^2 + epsilon) gamma; the mean is that of each slice over the axes from "
         "begin_norm_axis on",
-        by_mean_square,
+        rms_norm,
     ),
 )
 GROUP_NORMALIZATION = (
-    Row(
+    OpSpec(
         "GroupNorm",
         "(src - mean) / sqrt(variance + epsilon) gamma + beta; mean and variance are those of each group of "
         "channels of each sample",
-        by_group,
+        group_norm,
     ),
 )

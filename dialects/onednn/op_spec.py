@@ -20,7 +20,7 @@ Meaning = Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class Row:
+class OpSpec:
     """The declaration of one op.
 
     `kind` is oneDNN's word, `formula` the documented formula of one element. Attributes without default are
@@ -45,7 +45,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class BackwardRow(Row):
+class BackwardOpSpec(OpSpec):
     """The gradient of an elementwise op.
 
     `meaning` takes src and diff_dst. `from_dst` takes dst, the output of the forward op, instead of src; if

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from dialects.onednn.op_spec import BackwardRow, Row
+from dialects.onednn.op_spec import BackwardOpSpec, OpSpec
 from dialects.support.attributes import FLOAT, word
 
 GELU_MODE = word("gelu_erf", "gelu_tanh", default="gelu_erf")
@@ -68,78 +68,80 @@ def within(value: np.ndarray, low: float, high: float) -> np.ndarray:
 
 
 UNARY = (
-    Row("Abs", "abs(src[i])", np.abs),
-    Row("Clamp", "min(max(src[i], min), max)", lambda x, min, max: np.clip(x, min, max), BOUNDS),
-    Row(
+    OpSpec("Abs", "abs(src[i])", np.abs),
+    OpSpec("Clamp", "min(max(src[i], min), max)", lambda x, min, max: np.clip(x, min, max), BOUNDS),
+    OpSpec(
         "Elu",
         "src[i] if src[i] > 0, else alpha (exp(src[i]) - 1)",
         lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(x)),
         ALPHA,
     ),
-    Row("Exp", "exp(src[i])", np.exp),
-    Row(
+    OpSpec("Exp", "exp(src[i])", np.exp),
+    OpSpec(
         "GELU",
         "src[i] (1 + erf(src[i] / sqrt(2))) / 2, or with gelu_tanh "
         "src[i] (1 + tanh(sqrt(2 / pi) (src[i] + 0.044715 src[i]^3))) / 2",
         gelu,
         {"mode": GELU_MODE},
     ),
-    Row(
+    OpSpec(
         "HardSigmoid",
         "max(0, min(1, alpha src[i] + beta))",
         lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1),
         ALPHA_BETA,
     ),
-    Row("HardSwish", "src[i] min(max(src[i] + 3, 0), 6) / 6", lambda x: x * np.clip(x + 3, 0, 6) / 6),
-    Row(
+    OpSpec("HardSwish", "src[i] min(max(src[i] + 3, 0), 6) / 6", lambda x: x * np.clip(x + 3, 0, 6) / 6),
+    OpSpec(
         "LeakyReLU",
         "src[i] if src[i] > 0, else alpha src[i]",
         lambda x, alpha: np.where(x > 0, x, alpha * x),
         ALPHA,
     ),
-    Row("Log", "log(src[i])", np.log),
-    Row("Mish", "src[i] tanh(log(1 + exp(src[i])))", lambda x: x * np.tanh(softplus(x))),
-    Row("Pow", "src[i]^beta", lambda x, beta: x**beta, {"beta": FLOAT}),
-    Row("ReLU", "max(src[i], 0)", lambda x: np.maximum(x, 0)),
-    Row("Reciprocal", "1 / src[i]", lambda x: 1 / x),
-    Row("Reorder", "src[i]: an order of bytes in memory is none of a model", lambda x: x, moves=True),
-    Row("Round", "src[i] rounded to an integer, half to even", np.rint, decides=True),
-    Row("Sigmoid", "1 / (1 + exp(-src[i]))", sigmoid),
-    Row(
+    OpSpec("Log", "log(src[i])", np.log),
+    OpSpec("Mish", "src[i] tanh(log(1 + exp(src[i])))", lambda x: x * np.tanh(softplus(x))),
+    OpSpec("Pow", "src[i]^beta", lambda x, beta: x**beta, {"beta": FLOAT}),
+    OpSpec("ReLU", "max(src[i], 0)", lambda x: np.maximum(x, 0)),
+    OpSpec("Reciprocal", "1 / src[i]", lambda x: 1 / x),
+    OpSpec("Reorder", "src[i]: an order of bytes in memory is none of a model", lambda x: x, moves=True),
+    OpSpec("Round", "src[i] rounded to an integer, half to even", np.rint, decides=True),
+    OpSpec("Sigmoid", "1 / (1 + exp(-src[i]))", sigmoid),
+    OpSpec(
         "SoftPlus",
         "log(1 + exp(beta src[i])) / beta",
         lambda x, beta: softplus(beta * x) / beta,
         STEEPNESS,
     ),
-    Row("Sqrt", "sqrt(src[i])", np.sqrt),
-    Row("Square", "src[i]^2", np.square),
-    Row("Tanh", "tanh(src[i])", np.tanh),
+    OpSpec("Sqrt", "sqrt(src[i])", np.sqrt),
+    OpSpec("Square", "src[i]^2", np.square),
+    OpSpec("Tanh", "tanh(src[i])", np.tanh),
 )
 
 BINARY = (
-    Row("Add", "src_0[i] + src_1[i]", np.add, dtypes=ARITHMETIC),
-    Row("Divide", "src_0[i] / src_1[i]", np.divide),
-    Row("Maximum", "max(src_0[i], src_1[i])", np.maximum),
-    Row("Minimum", "min(src_0[i], src_1[i])", np.minimum),
-    Row("Multiply", "src_0[i] src_1[i]", np.multiply),
-    Row("SquaredDifference", "(src_0[i] - src_1[i])^2", lambda a, b: np.square(a - b)),
-    Row("Subtract", "src_0[i] - src_1[i]", np.subtract, dtypes=ARITHMETIC),
+    OpSpec("Add", "src_0[i] + src_1[i]", np.add, dtypes=ARITHMETIC),
+    OpSpec("Divide", "src_0[i] / src_1[i]", np.divide),
+    OpSpec("Maximum", "max(src_0[i], src_1[i])", np.maximum),
+    OpSpec("Minimum", "min(src_0[i], src_1[i])", np.minimum),
+    OpSpec("Multiply", "src_0[i] src_1[i]", np.multiply),
+    OpSpec("SquaredDifference", "(src_0[i] - src_1[i])^2", lambda a, b: np.square(a - b)),
+    OpSpec("Subtract", "src_0[i] - src_1[i]", np.subtract, dtypes=ARITHMETIC),
 )
 
-COMPARISON = (Row("GreaterEqual", "src_0[i] >= src_1[i]", np.greater_equal, dtypes=ARITHMETIC, decides=True),)
+COMPARISON = (
+    OpSpec("GreaterEqual", "src_0[i] >= src_1[i]", np.greater_equal, dtypes=ARITHMETIC, decides=True),
+)
 
-CHOICE = (Row("Select", "src_0[i] where cond[i], else src_1[i]", np.where),)
+CHOICE = (OpSpec("Select", "src_0[i] where cond[i], else src_1[i]", np.where),)
 
 BACKWARD = (
-    BackwardRow("AbsBackward", "diff_dst[i] sign(src[i]), 0 at 0", lambda x, g: g * np.sign(x)),
-    BackwardRow(
+    BackwardOpSpec("AbsBackward", "diff_dst[i] sign(src[i]), 0 at 0", lambda x, g: g * np.sign(x)),
+    BackwardOpSpec(
         "ClampBackward",
         "diff_dst[i] where min < src[i] < max, else 0",
         lambda x, g, min, max: np.where(within(x, min, max), g, 0),
         BOUNDS,
         from_dst=lambda y, g, min, max: np.where(within(y, min, max), g, 0),
     ),
-    BackwardRow(
+    BackwardOpSpec(
         "EluBackward",
         "diff_dst[i] where src[i] > 0, else diff_dst[i] alpha exp(src[i]); "
         "by dst, else diff_dst[i] (dst[i] + alpha)",
@@ -147,51 +149,51 @@ BACKWARD = (
         ALPHA,
         from_dst=lambda y, g, alpha: np.where(y > 0, g, g * (y + alpha)),
     ),
-    BackwardRow(
+    BackwardOpSpec(
         "GELUBackward",
         "diff_dst[i] times the derivative of GELU at src[i]",
         lambda x, g, mode: g * gelu_slope(x, mode),
         {"mode": GELU_MODE},
     ),
-    BackwardRow(
+    BackwardOpSpec(
         "HardSigmoidBackward",
         "diff_dst[i] alpha where 0 < alpha src[i] + beta < 1, else 0",
         lambda x, g, alpha, beta: np.where(within(alpha * x + beta, 0, 1), g * alpha, 0),
         ALPHA_BETA,
     ),
-    BackwardRow(
+    BackwardOpSpec(
         "HardSwishBackward",
         "0 where src[i] <= -3, diff_dst[i] where src[i] >= 3, else diff_dst[i] (src[i] / 3 + 1/2)",
         lambda x, g: g * hard_swish_slope(x),
     ),
-    BackwardRow(
+    BackwardOpSpec(
         "MishBackward", "diff_dst[i] times the derivative of Mish at src[i]", lambda x, g: g * mish_slope(x)
     ),
-    BackwardRow(
+    BackwardOpSpec(
         "ReLUBackward",
         "diff_dst[i] where src[i] > 0, else 0",
         lambda x, g: np.where(x > 0, g, 0),
         from_dst=lambda y, g: np.where(y > 0, g, 0),
     ),
-    BackwardRow(
+    BackwardOpSpec(
         "SigmoidBackward",
         "diff_dst[i] s (1 - s), s being the sigmoid of src[i]; by dst, s is dst[i]",
         lambda x, g: g * sigmoid(x) * sigmoid(-x),
         from_dst=lambda y, g: g * y * (1 - y),
     ),
-    BackwardRow(
+    BackwardOpSpec(
         "SoftPlusBackward",
         "diff_dst[i] / (1 + exp(-beta src[i]))",
         lambda x, g, beta: g * sigmoid(beta * x),
         STEEPNESS,
     ),
-    BackwardRow(
+    BackwardOpSpec(
         "SqrtBackward",
         "diff_dst[i] / (2 sqrt(src[i])); by dst, diff_dst[i] / (2 dst[i])",
         lambda x, g: g / (2 * np.sqrt(x)),
         from_dst=lambda y, g: g / (2 * y),
     ),
-    BackwardRow(
+    BackwardOpSpec(
         "TanhBackward",
         "diff_dst[i] (1 - tanh(src[i])^2); by dst, diff_dst[i] (1 - dst[i]^2)",
         lambda x, g: g * (1 - np.tanh(x) ** 2),

@@ -13,15 +13,15 @@ from xdsl.irdl import operand_def, result_def
 
 from dialects.grad.geometry import Pads, Window, axis_letters, check_fits
 from dialects.onednn.base import AUTO_PAD, DATA_FORMAT, WindowedOp
-from dialects.onednn.families import RowOp
-from dialects.onednn.op_spec import Row
+from dialects.onednn.families import TableOp
+from dialects.onednn.op_spec import OpSpec
 from dialects.onednn.windows import positions, same_pads, same_positions
 from dialects.onnx.dims import add, multiply, subtract
 from dialects.support import dtypes, layouts, limits, size_guards
 from dialects.support.attributes import FLAG, INTS, AttributeSpec, word
 from dialects.support.diagnostics import Diagnostic, GradcError, violation
 from dialects.support.shapes import Dim, element_type_of, shape_of, tensor_type
-from dialects.support.taps import asked_taps
+from dialects.support.taps import iter_taps
 
 ROUNDING = word("floor", "ceil", default="floor")
 
@@ -29,7 +29,7 @@ Tap = tuple[np.ndarray, np.ndarray]
 """For one tap, its elements of all windows (a fresh array), and a mask of those inside the data."""
 
 
-class PoolingOp(RowOp, WindowedOp, ABC):
+class PoolingOp(TableOp, WindowedOp, ABC):
     """Each element of dst is the mean or maximum of a window of src."""
 
     COMMON_ATTRIBUTES: ClassVar[Mapping[str, AttributeSpec[Any]]] = {
@@ -79,7 +79,7 @@ class PoolingOp(RowOp, WindowedOp, ABC):
         self.check_window_lists(n)
         self.check_list("kernel", n, 1)
         batch, channels, *sizes = self.channels_first(self.src)
-        dst = [self._checked_size(axis, size) for axis, size in enumerate(sizes)]
+        dst = [self._axis_size_or_error(axis, size) for axis, size in enumerate(sizes)]
         shape = layouts.reorder((batch, channels, *dst), "NCX", self.data_format)
         return (tensor_type(element_type_of(self.src), shape),)
 
@@ -90,14 +90,14 @@ class PoolingOp(RowOp, WindowedOp, ABC):
     def axis_pads(self, axis: int, size: Dim) -> Pads | None:
         if self.is_same:
             return same_pads(self.windows[axis], size, self.auto_pad)
-        return self.given_pads()[axis]
+        return self.explicit_pads()[axis]
 
-    def _checked_size(self, axis: int, size: Dim) -> Dim:
+    def _axis_size_or_error(self, axis: int, size: Dim) -> Dim:
         try:
             return self._axis_size(axis, size)
         except GradcError as error:
             letter = axis_letters(len(self.kernel))[axis]
-            hint = self.default_note("data_format")
+            hint = self.default_hint("data_format")
             raise self.error(f"axis {letter}: {error.diagnostic.message}", hint=hint) from None
 
     def _axis_size(self, axis: int, size: Dim) -> Dim:
@@ -127,13 +127,13 @@ class PoolingOp(RowOp, WindowedOp, ABC):
         return (dst.transpose(layouts.permutation("NCX", self.data_format, n)),)
 
     def remarks(self) -> Iterator[Diagnostic]:
-        yield from self.ignored_pads_remark()
+        yield from self.remark_on_pads()
 
 
 def _taps(
     data: np.ndarray, windows: Sequence[Window], begin: Sequence[int], counts: Sequence[int]
 ) -> Iterator[Tap]:
-    for tap in asked_taps([window.kernel for window in windows], 4 * prod((*data.shape[:2], *counts))):
+    for tap in iter_taps([window.kernel for window in windows], 4 * prod((*data.shape[:2], *counts))):
         rows = zip(windows, begin, counts, tap, strict=True)
         places = [np.arange(count) * w.stride - b + k * w.dilation for w, b, count, k in rows]
         sizes = data.shape[2:]
@@ -142,7 +142,7 @@ def _taps(
         yield data[(..., *np.ix_(*held))], np.logical_and.reduce(np.meshgrid(*inside, indexing="ij"))
 
 
-MOST_CUT = -(2**31)
+NO_LOWER_BOUND = -(2**31)
 """Lower bound for a list whose negative entries are checked elsewhere."""
 
 
@@ -168,7 +168,7 @@ class AveragePoolingOp(PoolingOp, ABC):
         """Check the lists; unlike other ops, the library accepts end pads down to -stride."""
         self.check_list("strides", spatial_rank, 1)
         self.check_list("pads_begin", spatial_rank, 0)
-        self.check_list("pads_end", spatial_rank, MOST_CUT)
+        self.check_list("pads_end", spatial_rank, NO_LOWER_BOUND)
         for letter, end, stride in zip(axis_letters(spatial_rank), self.pads_end, self.strides, strict=True):
             if end + stride < 0:
                 raise self.error(f"pads_end axis {letter}", given=end, expected=f"{-stride} or more")
@@ -264,7 +264,7 @@ def largest(taps: Iterator[Tap], least: float) -> np.ndarray:
 
 
 AVERAGING = (
-    Row(
+    OpSpec(
         "AvgPool",
         "the mean of src[n, c, y s - pb + k] over k, of the elements alone with exclude_pad, else with 0 "
         "beyond the edges",
@@ -273,7 +273,7 @@ AVERAGING = (
     ),
 )
 MAXIMUM = (
-    Row(
+    OpSpec(
         "MaxPool",
         "the maximum of src[n, c, y s - pb + k d] over k within the edges; NaN is ignored, and an empty "
         "maximum is the lowest number of the dtype",

@@ -13,8 +13,8 @@ from xdsl.irdl import operand_def, opt_operand_def, result_def
 from dialects.grad.geometry import Pads, Window, axis_letters
 from dialects.grad.reference.pool import avg_pool_backward, max_pool_backward
 from dialects.onednn.base import AUTO_PAD, DATA_FORMAT, WindowedOp, show
-from dialects.onednn.families import RowOp
-from dialects.onednn.op_spec import Row
+from dialects.onednn.families import TableOp
+from dialects.onednn.op_spec import OpSpec
 from dialects.onednn.windows import same_pads, same_total
 from dialects.onnx.dims import add, multiply, subtract
 from dialects.support import layouts, shapes, size_guards
@@ -23,7 +23,7 @@ from dialects.support.diagnostics import Diagnostic
 from dialects.support.shapes import Dim, NamedShape, Shape, element_type_of, shape_of, tensor_type
 
 
-class PoolGradientOp(RowOp, WindowedOp, ABC):
+class PoolGradientOp(TableOp, WindowedOp, ABC):
     """Base of both pool gradients. Rounding up affects the size of diff_dst only."""
 
     COMMON_ATTRIBUTES: ClassVar[Mapping[str, AttributeSpec[Any]]] = {
@@ -53,7 +53,7 @@ class PoolGradientOp(RowOp, WindowedOp, ABC):
         """Return the pads of an axis, None if they depend on an unknown size."""
         if self.is_same:
             return same_pads(self.windows[axis], size, self.auto_pad)
-        return self.given_pads()[axis]
+        return self.explicit_pads()[axis]
 
     def pads(self, sizes: Sequence[Dim]) -> list[Pads | None]:
         return [self.axis_pads(axis, size) for axis, size in enumerate(sizes)]
@@ -70,7 +70,7 @@ class PoolGradientOp(RowOp, WindowedOp, ABC):
         letters, pads_of = axis_letters(len(src) - 2), self.pads(given[2:])
         rows = zip(letters, self.windows, given[2:], dst[2:], pads_of, strict=True)
         for letter, window, x, y, pads in rows:
-            self._demand_size(letter, window, x, y, pads)
+            self._require_size(letter, window, x, y, pads)
             if isinstance(x, int) and x < 0:
                 raise self.error(f"src axis {letter}", given=x, expected="0 or more")
             if pads is not None and isinstance(x, int) and isinstance(y, int):
@@ -87,7 +87,7 @@ class PoolGradientOp(RowOp, WindowedOp, ABC):
             expected = " or ".join(map(str, dict.fromkeys(fitting)))
             raise self.error(f"diff_dst axis {letter}", given=y, expected=expected)
 
-    def _demand_size(self, letter: str, window: Window, x: Dim, y: Dim, pads: Pads | None) -> None:
+    def _require_size(self, letter: str, window: Window, x: Dim, y: Dim, pads: Pads | None) -> None:
         """Require that y differs by less than 1 from the unrounded quotient."""
         total = same_total(window, x) if self.is_same else None if pads is None else sum(pads)
         beyond = subtract(add(x, total), window.extent)
@@ -99,7 +99,7 @@ class PoolGradientOp(RowOp, WindowedOp, ABC):
         size_guards.positive(f"{letter} of diff_dst", y)
 
     def remarks(self) -> Iterator[Diagnostic]:
-        yield from self.ignored_pads_remark()
+        yield from self.remark_on_pads()
 
     def _first(self, array: np.ndarray) -> np.ndarray:
         return array.transpose(layouts.permutation(self.data_format, "NCX", array.ndim - 2))
@@ -218,7 +218,7 @@ class AvgPoolGradientOp(PoolGradientOp, ABC):
 
 
 MAX = (
-    Row(
+    OpSpec(
         "MaxPoolBackward",
         "sum of diff_dst over the windows whose first maximum is src[i]",
         max_pool_backward,
@@ -226,7 +226,7 @@ MAX = (
     ),
 )
 AVG = (
-    Row(
+    OpSpec(
         "AvgPoolBackward",
         "sum over the windows that contain i of diff_dst / (size of the window)",
         avg_pool_backward,

@@ -11,8 +11,8 @@ from xdsl.ir import SSAValue
 from xdsl.irdl import operand_def, result_def
 
 from dialects.onednn.base import DATA_FORMAT, show
-from dialects.onednn.families import RowOp
-from dialects.onednn.op_spec import Row
+from dialects.onednn.families import TableOp
+from dialects.onednn.op_spec import OpSpec
 from dialects.onnx.dims import broadcast_dims
 from dialects.support import layouts, shapes, size_guards
 from dialects.support.attributes import FLAG
@@ -20,7 +20,7 @@ from dialects.support.diagnostics import GradcError
 from dialects.support.shapes import Dim, element_type_of, shape_of, tensor_type
 
 
-class SlopeOp(RowOp, ABC):
+class SlopeOp(TableOp, ABC):
     """Base of PReLU and its gradient: alignment of the slope with src."""
 
     @property
@@ -54,7 +54,7 @@ class SlopeOp(RowOp, ABC):
             hint = f"a vector lies along axis {self.channel_axis}, C" if self.is_per_channel else ""
             raise self.error("shape of slope", given=show(self.slope), expected=expected, hint=hint)
 
-    def _beside(self, slope: np.ndarray, rank: int) -> np.ndarray:
+    def _align_slope(self, slope: np.ndarray, rank: int) -> np.ndarray:
         """Reshape the slope to the rank of src."""
         along = self.slope_axes()
         return slope.reshape([slope.shape[along.index(axis)] if axis in along else 1 for axis in range(rank)])
@@ -67,7 +67,7 @@ def _fits(slope: Dim, src: Dim) -> bool:
         return False
 
 
-class RectifierOp(SlopeOp, ABC):
+class PReLUBaseOp(SlopeOp, ABC):
     """PReLU: dst[i] = src[i] if positive, else slope src[i]."""
 
     SUMMARY: ClassVar = "PReLU: the slope for negative elements is an operand."
@@ -97,10 +97,10 @@ class RectifierOp(SlopeOp, ABC):
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         src, slope = operands
-        return (self.ROW.meaning(src, self._beside(slope, src.ndim)),)
+        return (self.ROW.meaning(src, self._align_slope(slope, src.ndim)),)
 
 
-class RectifierBackwardOp(SlopeOp, ABC):
+class PReLUBackwardBaseOp(SlopeOp, ABC):
     """Gradients of PReLU with respect to both operands."""
 
     SUMMARY: ClassVar = "The gradients of PReLU with respect to its data and its slope."
@@ -128,11 +128,11 @@ class RectifierBackwardOp(SlopeOp, ABC):
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         src, slope, diff_dst = operands
-        diff_src, diff_slope = self.ROW.meaning(src, self._beside(slope, src.ndim), diff_dst)
+        diff_src, diff_slope = self.ROW.meaning(src, self._align_slope(slope, src.ndim), diff_dst)
         return diff_src, diff_slope.reshape(slope.shape)
 
 
-def rectified(src: np.ndarray, slope: np.ndarray) -> np.ndarray:
+def prelu_forward(src: np.ndarray, slope: np.ndarray) -> np.ndarray:
     return np.where(src > 0, src, src * slope)
 
 
@@ -143,9 +143,9 @@ def gradients(src: np.ndarray, slope: np.ndarray, diff_dst: np.ndarray) -> tuple
     return np.where(src > 0, diff_dst, diff_dst * slope), terms.sum(repeated, keepdims=True)
 
 
-RECTIFIERS = (Row("PReLU", "src[i] if src[i] > 0, else slope[i] src[i]", rectified),)
+RECTIFIERS = (OpSpec("PReLU", "src[i] if src[i] > 0, else slope[i] src[i]", prelu_forward),)
 RECTIFIERS_BACKWARD = (
-    Row(
+    OpSpec(
         "PReLUBackward",
         "diff_dst[i] if src[i] > 0, else slope[i] diff_dst[i]; diff_slope is the sum of src[i] diff_dst[i], "
         "where src[i] is not positive, over all i that share an element of slope",

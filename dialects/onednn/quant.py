@@ -12,8 +12,8 @@ from xdsl.ir import SSAValue
 from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from dialects.onednn.base import show
-from dialects.onednn.families import RowOp
-from dialects.onednn.op_spec import Row
+from dialects.onednn.families import TableOp
+from dialects.onednn.op_spec import OpSpec
 from dialects.onnx.dims import floordiv
 from dialects.support import dtypes, shapes, size_guards
 from dialects.support.attributes import FLOATS, INT, INTS, word
@@ -27,7 +27,7 @@ WHOLE = word("per_tensor", "per_channel", default="per_tensor")
 GROUPS = word("per_tensor", "per_channel", "per_group", default="per_tensor")
 
 
-class ScalingOp(RowOp, ABC):
+class ScalingOp(TableOp, ABC):
     """An op with a scale per tensor, per index of an axis, or per group of elements."""
 
     COMMON_ATTRIBUTES: ClassVar = {"qtype": WHOLE, "axis": INT.with_default(1)}
@@ -36,22 +36,22 @@ class ScalingOp(RowOp, ABC):
     def data(self) -> SSAValue:
         return self.operands[0]
 
-    def scaled_axis(self) -> int | None:
+    def quantization_axis(self) -> int | None:
         """Return the axis that scales index; None for per-tensor scales or groups."""
-        return self.checked_axis(self.data) if self.value("qtype") == "per_channel" else None
+        return self.resolve_axis(self.data) if self.value("qtype") == "per_channel" else None
 
     def remarks(self) -> Iterator[Diagnostic]:
         """Yield a remark on a negative axis, except -1: the library rejects it where it is not fused."""
-        axis, given = self.scaled_axis(), self.value("axis")
+        axis, given = self.quantization_axis(), self.value("axis")
         if axis is not None and given < -1 and shape_of(self.data)[axis] != 1:
             yield self.remark(
                 f"axis {given} is axis {axis}, as the page says; the library, if it does not fuse the op, "
                 "uses the first scale for all elements"
             )
 
-    def beside(self, vector: np.ndarray) -> np.ndarray:
+    def align(self, vector: np.ndarray) -> np.ndarray:
         """Reshape a vector of scales or zero points to broadcast to the data."""
-        axis, rank = self.scaled_axis(), len(shape_of(self.data))
+        axis, rank = self.quantization_axis(), len(shape_of(self.data))
         if axis is None:
             return vector.reshape(())
         return vector.reshape([-1 if i == axis else 1 for i in range(rank)])
@@ -79,7 +79,7 @@ class StaticScalingOp(ScalingOp, ABC):
 
     def check_scales(self, integer: str) -> None:
         """Check scales and zero points against the low-precision dtype `integer`."""
-        scales, zps, axis = self.value("scales"), self.value("zps"), self.scaled_axis()
+        scales, zps, axis = self.value("scales"), self.value("zps"), self.quantization_axis()
         size: Dim = 1 if axis is None else shape_of(self.src)[axis]
         if not size_guards.equal("length of scales", size, len(scales)):
             raise self.error(
@@ -96,7 +96,7 @@ class StaticScalingOp(ScalingOp, ABC):
         """Return scales and zero points, reshaped to broadcast to the data."""
         scales = np.array(self.value("scales"), np.float32).astype(np.float64)
         zps = np.array(self.value("zps") or [0] * scales.size, np.float64)
-        return self.beside(scales), self.beside(zps)
+        return self.align(scales), self.align(zps)
 
 
 class QuantizationOp(StaticScalingOp, ABC):
@@ -168,7 +168,7 @@ class DynamicScalingOp(ScalingOp, ABC):
                 )
 
     def scales_shape(self) -> tuple[Dim, ...]:
-        axis = self.scaled_axis()
+        axis = self.quantization_axis()
         return (1,) if axis is None else (shape_of(self.src)[axis],)
 
 
@@ -191,7 +191,7 @@ class DynamicQuantizationOp(DynamicScalingOp, ABC):
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         src, *vectors = operands
-        scales, *zps = map(self.beside, vectors)
+        scales, *zps = map(self.align, vectors)
         zero = zps[0].astype(np.float64) if zps else np.zeros(())
         return (self.ROW.meaning(src, scales, zero, dtypes.name_of(element_type_of(self.dst))),)
 
@@ -233,16 +233,16 @@ class DynamicDequantizationOp(DynamicScalingOp, ABC):
             size_guards.divides(f"src in groups of {group}", group, size)
         return tuple(floordiv(size, group) for group, size in zip(groups, shape, strict=True))
 
-    def beside(self, vector: np.ndarray) -> np.ndarray:
+    def align(self, vector: np.ndarray) -> np.ndarray:
         if not self.groups():
-            return super().beside(vector)
+            return super().align(vector)
         for axis, group in enumerate(self.groups()):
             vector = vector.repeat(group, axis)
         return vector
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         src, *vectors = operands
-        scales, *zps = map(self.beside, vectors)
+        scales, *zps = map(self.align, vectors)
         return (self.ROW.meaning(src, scales, zps[0] if zps else 0),)
 
 
@@ -251,7 +251,7 @@ def _range(dtype: str) -> tuple[int, int]:
     return {"u8": (0, 255), "s8": (-128, 127)}.get(dtype, (0, 0))
 
 
-def quantized(src: np.ndarray, scales: np.ndarray, zps: np.ndarray, dtype: str) -> np.ndarray:
+def quantize(src: np.ndarray, scales: np.ndarray, zps: np.ndarray, dtype: str) -> np.ndarray:
     """Quantize in f32 with reciprocal scales, like the library: quotients would round ties differently."""
     low, high = _range(dtype)
     inverses = np.float32(1) / scales.astype(np.float32)
@@ -259,7 +259,7 @@ def quantized(src: np.ndarray, scales: np.ndarray, zps: np.ndarray, dtype: str) 
     return sums if high == 0 else np.clip(np.rint(sums), low, high)
 
 
-def dequantized(src: np.ndarray, scales: np.ndarray, zps: np.ndarray | int) -> np.ndarray:
+def dequantize(src: np.ndarray, scales: np.ndarray, zps: np.ndarray | int) -> np.ndarray:
     return (src.astype(np.float64) - zps) * scales
 
 
@@ -267,16 +267,16 @@ _FORWARD = (
     "src[i] (1 / scale) + zp, rounded half to even and clipped to the range of the dtype; f8 is not "
     "clipped: beyond its range it is inf, or NaN for f8_e4m3"
 )
-QUANTIZATION = (Row("Quantize", _FORWARD, quantized, dtypes=("f32",)),)
-DEQUANTIZATION = (Row("Dequantize", "(src[i] - zp) scale", dequantized, dtypes=EIGHT_BITS),)
+QUANTIZATION = (OpSpec("Quantize", _FORWARD, quantize, dtypes=("f32",)),)
+DEQUANTIZATION = (OpSpec("Dequantize", "(src[i] - zp) scale", dequantize, dtypes=EIGHT_BITS),)
 DYNAMIC_QUANTIZATION = (
-    Row(
+    OpSpec(
         "DynamicQuantize",
         "src[i] (1 / scale) + zp, rounded half to even and clipped to the range of the dtype",
-        quantized,
+        quantize,
         dtypes=("f32",),
     ),
 )
 DYNAMIC_DEQUANTIZATION = (
-    Row("DynamicDequantize", "(src[i] - zp) scale", dequantized, dtypes=(*INTEGERS, *FOUR_BITS)),
+    OpSpec("DynamicDequantize", "(src[i] - zp) scale", dequantize, dtypes=(*INTEGERS, *FOUR_BITS)),
 )

@@ -6,16 +6,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from dialects.onednn.op_spec import Row
+from dialects.onednn.op_spec import OpSpec
 
 REDUCTIONS = (
-    Row("ReduceL1", "sum of abs(src[j])", lambda x, axis: np.abs(x).sum(axis)),
-    Row("ReduceL2", "sqrt(sum of src[j]^2)", lambda x, axis: np.sqrt(np.square(x).sum(axis))),
-    Row("ReduceMax", "the largest src[j]", lambda x, axis: x.max(axis, initial=-np.inf)),
-    Row("ReduceMean", "the mean of src[j]", lambda x, axis: x.mean(axis)),
-    Row("ReduceMin", "the smallest src[j]", lambda x, axis: x.min(axis, initial=np.inf)),
-    Row("ReduceProd", "the product of src[j]", lambda x, axis: x.prod(axis)),
-    Row("ReduceSum", "sum of src[j]", lambda x, axis: x.sum(axis)),
+    OpSpec("ReduceL1", "sum of abs(src[j])", lambda x, axis: np.abs(x).sum(axis)),
+    OpSpec("ReduceL2", "sqrt(sum of src[j]^2)", lambda x, axis: np.sqrt(np.square(x).sum(axis))),
+    OpSpec("ReduceMax", "the largest src[j]", lambda x, axis: x.max(axis, initial=-np.inf)),
+    OpSpec("ReduceMean", "the mean of src[j]", lambda x, axis: x.mean(axis)),
+    OpSpec("ReduceMin", "the smallest src[j]", lambda x, axis: x.min(axis, initial=np.inf)),
+    OpSpec("ReduceProd", "the product of src[j]", lambda x, axis: x.prod(axis)),
+    OpSpec("ReduceSum", "sum of src[j]", lambda x, axis: x.sum(axis)),
 )
 """Reductions over the elements of one output position; without axes, each element alone.
 

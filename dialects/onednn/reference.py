@@ -16,7 +16,7 @@ from dialects.onednn.conv import library_weights
 from dialects.onednn.conv_backward_data import ConvolutionBackwardDataOp
 from dialects.onednn.conv_transpose_backward_data import ConvTransposeBackwardDataOp
 from dialects.onednn.interpolate_backward import InterpolateBackwardOp
-from dialects.onednn.spec_classes import loaded_rows
+from dialects.onednn.spec_classes import classes_in_use
 from dialects.onnx.numpy import round_to
 from dialects.onnx.operands import wide
 from dialects.support import layouts
@@ -35,7 +35,7 @@ class OneDNNFunctions(InterpreterFunctions):
         diff_dst, weights = _canonical(op, args[0], args[1], "OIX")
         src = _src_sizes(op, args)
         windows = op.windows(weights.shape[2:])
-        pads = _known(op.resolved_pads(windows, src, diff_dst.shape[2:]))
+        pads = _all_pads(op.resolve_pads(windows, src, diff_dst.shape[2:]))
         result = conv.conv_backward_data(
             diff_dst,
             weights,
@@ -55,7 +55,7 @@ class OneDNNFunctions(InterpreterFunctions):
         if op.problem().documented_weights:
             weights = library_weights(weights, op.groups)
         windows = op.windows(weights.shape[2:])
-        pads = _known([op.axis_pads(windows, diff_dst.shape[2:], axis) for axis in range(len(windows))])
+        pads = _all_pads([op.axis_pads(windows, diff_dst.shape[2:], axis) for axis in range(len(windows))])
         rows = zip(windows, diff_dst.shape[2:], pads, strict=True)
         result = conv.conv_transpose_backward_data(
             diff_dst,
@@ -82,26 +82,28 @@ class OneDNNFunctions(InterpreterFunctions):
         return (resize.resize_backward(diff_dst, axes).astype(diff_dst.dtype),)
 
 
-def _row(_functions: InterpreterFunctions, _: Interpreter, op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def _run_table_op(
+    _functions: InterpreterFunctions, _: Interpreter, op: Any, args: tuple[Any, ...]
+) -> tuple[Any, ...]:
     """Run an op's `evaluate` in float64 and round once to the dtypes of its results."""
     with np.errstate(all="ignore"):
         found = op.evaluate(*map(wide, args))
-    return tuple(_rounded(array, result) for array, result in zip(found, op.results, strict=True))
+    return tuple(_round_result(array, result) for array, result in zip(found, op.results, strict=True))
 
 
-def _rounded(array: np.ndarray, result: SSAValue) -> np.ndarray:
+def _round_result(array: np.ndarray, result: SSAValue) -> np.ndarray:
     dtype = of_mlir(element_type_of(result))
     assert dtype is not None
     return round_to(array, dtype.numpy)
 
 
-def row_functions() -> InterpreterFunctions:
+def table_functions() -> InterpreterFunctions:
     """Return interpreter functions of all op specs used so far."""
-    body = {cls.__name__: impl(cls)(_row) for cls in loaded_rows()}
+    body = {cls.__name__: impl(cls)(_run_table_op) for cls in classes_in_use()}
     return register_impls(type("RowFunctions", (InterpreterFunctions,), body))()
 
 
-def _known(pads: Sequence[Pads | None]) -> list[Pads]:
+def _all_pads(pads: Sequence[Pads | None]) -> list[Pads]:
     """Return pads of static sizes, none of which is None."""
     known = [pad for pad in pads if pad is not None]
     assert len(known) == len(pads)

@@ -13,8 +13,8 @@ from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import SSAValue
 from xdsl.irdl import operand_def, result_def
 
-from dialects.onednn.families import RowOp
-from dialects.onednn.op_spec import Row
+from dialects.onednn.families import TableOp
+from dialects.onednn.op_spec import OpSpec
 from dialects.support.attributes import INT, word
 from dialects.support.diagnostics import Diagnostic
 from dialects.support.dtypes import HALVES
@@ -28,7 +28,7 @@ def _same_or_f32(dtype: str) -> tuple[str, ...]:
     return (dtype, "f32") if dtype in HALVES else (dtype,)
 
 
-class SoftmaxFamilyOp(RowOp, ABC):
+class SoftmaxFamilyOp(TableOp, ABC):
     """Softmax along an axis; `stats` is the log of the sum of exponentials."""
 
     SUMMARY: ClassVar = "Each exponential divided by the sum of those along an axis."
@@ -53,14 +53,14 @@ class SoftmaxFamilyOp(RowOp, ABC):
 
     def infer_result_types(self) -> tuple[TensorType, ...]:
         dtype = self._check_dtype("src", self.src)
-        axis, shape = self.checked_axis(self.src), shape_of(self.src)
+        axis, shape = self.resolve_axis(self.src), shape_of(self.src)
         sums = (*shape[:axis], 1, *shape[axis + 1 :])
         kept = element_type_of(self.src) if dtype == "f64" else f32
         return (tensor_type(self.check_chosen(dtype), shape), tensor_type(kept, sums))
 
     def remarks(self) -> Iterator[Diagnostic]:
         """Yield a remark on -inf rows: off the innermost axis the library tests several at once."""
-        axis = self.checked_axis(self.src)
+        axis = self.resolve_axis(self.src)
         if self.value("mode") == "inf_as_zero" and set(shape_of(self.src)[axis + 1 :]) - {1}:
             yield self.remark(
                 f"mode inf_as_zero on axis {axis}, which is not the innermost: a row of -inf alone gives 0, "
@@ -68,10 +68,10 @@ class SoftmaxFamilyOp(RowOp, ABC):
             )
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return self.ROW.meaning(*operands, axis=self.checked_axis(self.src), mode=self.value("mode"))
+        return self.ROW.meaning(*operands, axis=self.resolve_axis(self.src), mode=self.value("mode"))
 
 
-class LogSoftmaxFamilyOp(RowOp, ABC):
+class LogSoftmaxFamilyOp(TableOp, ABC):
     """Log-softmax along an axis."""
 
     SUMMARY: ClassVar = "The logarithm of a softmax along an axis."
@@ -84,14 +84,14 @@ class LogSoftmaxFamilyOp(RowOp, ABC):
 
     def infer_result_types(self) -> tuple[TensorType, ...]:
         self._check_dtype("src", self.src)
-        self.checked_axis(self.src)
+        self.resolve_axis(self.src)
         return (tensor_type(element_type_of(self.src), shape_of(self.src)),)
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return (self.ROW.meaning(*operands, axis=self.checked_axis(self.src)),)
+        return (self.ROW.meaning(*operands, axis=self.resolve_axis(self.src)),)
 
 
-class SoftmaxFamilyBackwardOp(RowOp, ABC):
+class SoftmaxFamilyBackwardOp(TableOp, ABC):
     """Gradient of a softmax or log-softmax from its result."""
 
     SUMMARY: ClassVar = "The gradient of a softmax by its result, which is the second input."
@@ -116,11 +116,11 @@ class SoftmaxFamilyBackwardOp(RowOp, ABC):
         self.check_same_dtype(ports)
         dtype = self.check_chosen(self._check_dtype("dst", self.dst))
         common = self._check_equal_shapes(ports)
-        self.checked_axis(self.dst)
+        self.resolve_axis(self.dst)
         return (tensor_type(dtype, common),)
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return (self.ROW.meaning(*operands, axis=self.checked_axis(self.dst)),)
+        return (self.ROW.meaning(*operands, axis=self.resolve_axis(self.dst)),)
 
 
 def shares(src: np.ndarray, axis: int, mode: str) -> tuple[np.ndarray, np.ndarray]:
@@ -140,7 +140,7 @@ def log_shares(src: np.ndarray, axis: int) -> np.ndarray:
 
 
 SOFTMAX = (
-    Row(
+    OpSpec(
         "SoftMax",
         "exp(src[i]) / s, s the sum of exp(src[j]), j along the axis; stats is log(s); with inf_as_zero both "
         "are 0 where all src[j] are -inf",
@@ -149,16 +149,16 @@ SOFTMAX = (
     ),
 )
 LOG_SOFTMAX = (
-    Row("LogSoftmax", "src[i] - log(sum of exp(src[j])), j along the axis", log_shares, {"axis": LAST}),
+    OpSpec("LogSoftmax", "src[i] - log(sum of exp(src[j])), j along the axis", log_shares, {"axis": LAST}),
 )
 SOFTMAX_BACKWARD = (
-    Row(
+    OpSpec(
         "SoftMaxBackward",
         "dst[i] (diff_dst[i] - sum of dst[j] diff_dst[j]), j along the axis",
         lambda g, y, axis: y * (g - (g * y).sum(axis, keepdims=True)),
         {"axis": FIRST},
     ),
-    Row(
+    OpSpec(
         "LogSoftmaxBackward",
         "diff_dst[i] - exp(dst[i]) sum of diff_dst[j], j along the axis",
         lambda g, y, axis: g - np.exp(y) * g.sum(axis, keepdims=True),

@@ -29,33 +29,33 @@ from dialects.onednn import (
 )
 from dialects.onednn.families import (
     BinaryOp,
-    ChoiceOp,
     ComparisonOp,
     ReductionOp,
-    RowOp,
+    SelectionOp,
+    TableOp,
     UnaryBackwardOp,
     UnaryOp,
 )
-from dialects.onednn.op_spec import Row
+from dialects.onednn.op_spec import OpSpec
 from dialects.support.attributes import AttributeSpec, defaulted, required
 from dialects.support.documented_op import documented_op
 
-FAMILIES: Mapping[str, tuple[type[RowOp], Sequence[Row]]] = MappingProxyType(
+FAMILIES: Mapping[str, tuple[type[TableOp], Sequence[OpSpec]]] = MappingProxyType(
     {
         "unary": (UnaryOp, pointwise.UNARY),
         "binary": (BinaryOp, pointwise.BINARY),
         "comparison": (ComparisonOp, pointwise.COMPARISON),
-        "choice": (ChoiceOp, pointwise.CHOICE),
+        "choice": (SelectionOp, pointwise.CHOICE),
         "unary backward": (UnaryBackwardOp, pointwise.BACKWARD),
         "reduction": (ReductionOp, reduce.REDUCTIONS),
-        "rectifier": (prelu.RectifierOp, prelu.RECTIFIERS),
-        "rectifier backward": (prelu.RectifierBackwardOp, prelu.RECTIFIERS_BACKWARD),
-        "joining": (structure.JoiningOp, structure.JOINING),
-        "reshaping": (structure.ReshapingOp, structure.RESHAPING),
-        "permuting": (structure.PermutingOp, structure.PERMUTING),
-        "casting": (structure.CastingOp, structure.CASTING),
-        "indexing": (structure.IndexingOp, structure.INDEXING),
-        "dropping": (structure.DroppingOp, structure.DROPPING),
+        "rectifier": (prelu.PReLUBaseOp, prelu.RECTIFIERS),
+        "rectifier backward": (prelu.PReLUBackwardBaseOp, prelu.RECTIFIERS_BACKWARD),
+        "joining": (structure.ConcatBaseOp, structure.JOINING),
+        "reshaping": (structure.ReshapeBaseOp, structure.RESHAPING),
+        "permuting": (structure.TransposeBaseOp, structure.PERMUTING),
+        "casting": (structure.TypeCastBaseOp, structure.CASTING),
+        "indexing": (structure.GenIndexBaseOp, structure.INDEXING),
+        "dropping": (structure.DropoutBaseOp, structure.DROPPING),
         "bias": (linear.BiasOp, linear.BIAS),
         "average pool backward": (pool_backward.AvgPoolGradientOp, pool_backward.AVG),
         "max pool backward": (pool_backward.MaxPoolGradientOp, pool_backward.MAX),
@@ -87,7 +87,7 @@ FAMILIES: Mapping[str, tuple[type[RowOp], Sequence[Row]]] = MappingProxyType(
     }
 )
 
-_ROWS: dict[str, tuple[type[RowOp], Row]] = {
+_ROWS: dict[str, tuple[type[TableOp], OpSpec]] = {
     row.kind: (base, row) for base, rows in FAMILIES.values() for row in rows
 }
 
@@ -100,26 +100,26 @@ NAMES: Mapping[str, str] = MappingProxyType(
 """Name of an op in IR text -> its kind."""
 
 
-_LOADED: dict[str, type[RowOp]] = {}
+_LOADED: dict[str, type[TableOp]] = {}
 
 
-def row_class(kind: str) -> type[RowOp]:
+def spec_class(kind: str) -> type[TableOp]:
     """Return the class of a kind that has an op spec. Raises KeyError."""
     if kind not in _LOADED:
-        _LOADED[kind] = _made(*_ROWS[kind])
+        _LOADED[kind] = _create_class(*_ROWS[kind])
     return _LOADED[kind]
 
 
-def loaded_rows() -> tuple[type[RowOp], ...]:
+def classes_in_use() -> tuple[type[TableOp], ...]:
     """Return the classes created so far, which include those of all existing ops."""
     return tuple(_LOADED.values())
 
 
-def _made(base: type[RowOp], row: Row) -> type[RowOp]:
+def _create_class(base: type[TableOp], row: OpSpec) -> type[TableOp]:
     body: dict[str, Any] = {
         "__module__": __name__,
         "__doc__": docstring(base, row),
-        "__annotations__": {"KIND": ClassVar[str], "ROW": ClassVar[Row]},
+        "__annotations__": {"KIND": ClassVar[str], "ROW": ClassVar[OpSpec]},
         "name": f"onednn.{row.method}",
         "KIND": row.kind,
         "ROW": row,
@@ -132,20 +132,20 @@ def __getattr__(name: str) -> Any:
     kind = name.removesuffix("Op")
     if kind not in _ROWS or name == kind:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return row_class(kind)
+    return spec_class(kind)
 
 
 def _definition(spec: AttributeSpec[Any]) -> Any:
     return required(spec) if spec.default is None else defaulted(spec)
 
 
-def result_formula(base: type[RowOp], row: Row) -> str:
+def result_formula(base: type[TableOp], row: OpSpec) -> str:
     """Return `dst[i] = abs(src[i])`: the first result and the spec's formula."""
     index = "[i]" if "[i]" in row.formula else ""
     return f"{base.RESULTS[0]}{index} = {row.formula}"
 
 
-def docstring(base: type[RowOp], row: Row) -> str:
+def docstring(base: type[TableOp], row: OpSpec) -> str:
     """Return summary, formula and constraints, formatted like a handwritten class docstring."""
     parts = (base.SUMMARY, f"{result_formula(base, row)}.", base.CONSTRAINTS)
     return (

@@ -6,26 +6,26 @@ from typing import ClassVar
 from dialects.onednn.batch_norm import InferenceOp, TrainingBackwardOp, TrainingOp
 from dialects.onednn.conv import ConvTransposeForwardOp, ConvolutionForwardOp
 from dialects.onednn.conv_backward_weights import WeightsGradientOp
-from dialects.onednn.families import BinaryOp, ChoiceOp, ComparisonOp, ReductionOp, RowOp, UnaryBackwardOp, UnaryOp
+from dialects.onednn.families import BinaryOp, SelectionOp, ComparisonOp, ReductionOp, TableOp, UnaryBackwardOp, UnaryOp
 from dialects.onednn.interpolate import InterpolationOp
 from dialects.onednn.linear import BiasBackwardOp, BiasOp, ProductOp
 from dialects.onednn.norm import GroupNormalizationOp, LayerNormalizationBackwardOp, LayerNormalizationOp, RMSNormalizationOp
 from dialects.onednn.pool import AveragePoolingOp, MaxPoolingOp
 from dialects.onednn.pool_backward import AvgPoolGradientOp, MaxPoolGradientOp
-from dialects.onednn.prelu import RectifierBackwardOp, RectifierOp
+from dialects.onednn.prelu import PReLUBackwardBaseOp, PReLUBaseOp
 from dialects.onednn.quant import DequantizationOp, DynamicDequantizationOp, DynamicQuantizationOp, QuantizationOp
 from dialects.onednn.softmax import LogSoftmaxFamilyOp, SoftmaxFamilyBackwardOp, SoftmaxFamilyOp
-from dialects.onednn.structure import CastingOp, DroppingOp, IndexingOp, JoiningOp, PermutingOp, ReshapingOp
-from dialects.onednn.op_spec import Row
+from dialects.onednn.structure import TypeCastBaseOp, DropoutBaseOp, GenIndexBaseOp, ConcatBaseOp, TransposeBaseOp, ReshapeBaseOp
+from dialects.onednn.op_spec import OpSpec
 
-FAMILIES: Mapping[str, tuple[type[RowOp], Sequence[Row]]]
+FAMILIES: Mapping[str, tuple[type[TableOp], Sequence[OpSpec]]]
 KINDS: tuple[str, ...]
 NAMES: Mapping[str, str]
 
-def row_class(kind: str) -> type[RowOp]: ...
-def loaded_rows() -> tuple[type[RowOp], ...]: ...
-def result_formula(base: type[RowOp], row: Row) -> str: ...
-def docstring(base: type[RowOp], row: Row) -> str: ...
+def row_class(kind: str) -> type[TableOp]: ...
+def loaded_rows() -> tuple[type[TableOp], ...]: ...
+def result_formula(base: type[TableOp], row: OpSpec) -> str: ...
+def docstring(base: type[TableOp], row: OpSpec) -> str: ...
 
 class AbsOp(UnaryOp):
     """A function of each element.
@@ -333,7 +333,7 @@ class GreaterEqualOp(ComparisonOp):
     KIND: ClassVar[str]
     auto_broadcast: str
 
-class SelectOp(ChoiceOp):
+class SelectOp(SelectionOp):
     """Selects elements of two tensors by a condition.
 
     dst[i] = src_0[i] where cond[i], else src_1[i].
@@ -570,7 +570,7 @@ class ReduceSumOp(ReductionOp):
     axes: tuple[int, ...]
     keep_dims: bool
 
-class PReLUOp(RectifierOp):
+class PReLUOp(PReLUBaseOp):
     """PReLU: the slope for negative elements is an operand.
 
     dst[i] = src[i] if src[i] > 0, else slope[i] src[i].
@@ -583,7 +583,7 @@ class PReLUOp(RectifierOp):
     data_format: str
     per_channel_broadcast: bool
 
-class PReLUBackwardOp(RectifierBackwardOp):
+class PReLUBackwardOp(PReLUBackwardBaseOp):
     """The gradients of PReLU with respect to its data and its slope.
 
     diff_src[i] = diff_dst[i] if src[i] > 0, else slope[i] diff_dst[i]; diff_slope is the sum of src[i]
@@ -596,7 +596,7 @@ class PReLUBackwardOp(RectifierBackwardOp):
     KIND: ClassVar[str]
     data_format: str
 
-class ConcatOp(JoiningOp):
+class ConcatOp(ConcatBaseOp):
     """Tensors joined along an axis.
 
     dst = the elements of src_0, src_1, ... along the axis.
@@ -608,7 +608,7 @@ class ConcatOp(JoiningOp):
     KIND: ClassVar[str]
     axis: int
 
-class StaticReshapeOp(ReshapingOp):
+class StaticReshapeOp(ReshapeBaseOp):
     """The elements of a tensor in another shape.
 
     dst = the elements of src, those of the last axis next to each other.
@@ -621,7 +621,7 @@ class StaticReshapeOp(ReshapingOp):
     shape: tuple[int, ...]
     special_zero: bool
 
-class StaticTransposeOp(PermutingOp):
+class StaticTransposeOp(TransposeBaseOp):
     """The axes of a tensor in another order.
 
     dst = src with its axes in the given order: axis k is axis order[k] of src.
@@ -632,7 +632,7 @@ class StaticTransposeOp(PermutingOp):
     KIND: ClassVar[str]
     order: tuple[int, ...]
 
-class TypeCastOp(CastingOp):
+class TypeCastOp(TypeCastBaseOp):
     """Each element in the dtype of the result.
 
     dst[i] = src[i], rounded to nearest, half to even, where the dtype of dst is the narrower one.
@@ -642,7 +642,7 @@ class TypeCastOp(CastingOp):
 
     KIND: ClassVar[str]
 
-class GenIndexOp(IndexingOp):
+class GenIndexOp(GenIndexBaseOp):
     """The position of each element on an axis.
 
     dst = the position of i on the axis.
@@ -653,7 +653,7 @@ class GenIndexOp(IndexingOp):
     KIND: ClassVar[str]
     axis: int
 
-class DropoutOp(DroppingOp):
+class DropoutOp(DropoutBaseOp):
     """Drops elements with a probability; only 0 is supported.
 
     dst[i] = src[i]; mask is 1.

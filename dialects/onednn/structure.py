@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import TensorType, i32
 from xdsl.irdl import operand_def, result_def, var_operand_def
 
 from dialects.onednn.base import show
-from dialects.onednn.families import RowOp
-from dialects.onednn.op_spec import Row
+from dialects.onednn.families import TableOp
+from dialects.onednn.op_spec import OpSpec
 from dialects.onnx.call import Call, Tensor
 from dialects.onnx.dims import add, product
 from dialects.onnx.infer.reshapes import reshape
@@ -24,7 +24,7 @@ from dialects.support.diagnostics import Diagnostic, GradcError, UnsupportedErro
 from dialects.support.shapes import Dim, element_type_of, shape_of, tensor_type
 
 
-class JoiningOp(RowOp, ABC):
+class ConcatBaseOp(TableOp, ABC):
     """Concatenation along an axis."""
 
     SUMMARY: ClassVar = "Tensors joined along an axis."
@@ -39,14 +39,14 @@ class JoiningOp(RowOp, ABC):
     src = var_operand_def(TensorType)
     dst = result_def(TensorType)
 
-    def joined_axis(self) -> int:
+    def concat_axis(self) -> int:
         """Return the axis as a non-negative index."""
-        return self.checked_axis(self.operands[0])
+        return self.resolve_axis(self.operands[0])
 
     def infer_result_types(self) -> tuple[TensorType, ...]:
         ports = [(self.port(index), value) for index, value in enumerate(self.operands)]
         self.check_same_dtype(ports)
-        axis = self.joined_axis()
+        axis = self.concat_axis()
         common: shapes.Shape = (None,) * len(shape_of(self.operands[0]))
         for port, value in ports:
             others = tuple(None if i == axis else dim for i, dim in enumerate(shape_of(value)))
@@ -59,10 +59,10 @@ class JoiningOp(RowOp, ABC):
         return (tensor_type(element_type_of(self.operands[0]), together),)
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return (self.ROW.meaning(operands, self.joined_axis()),)
+        return (self.ROW.meaning(operands, self.concat_axis()),)
 
 
-class ReshapingOp(RowOp, ABC):
+class ReshapeBaseOp(TableOp, ABC):
     """Reshape to a static shape."""
 
     SUMMARY: ClassVar = "The elements of a tensor in another shape."
@@ -84,7 +84,7 @@ class ReshapingOp(RowOp, ABC):
         operands = (Tensor(shape_of(self.src)), Tensor(wanted.shape, wanted))
         call = Call("Reshape", operands, {"allowzero": int(not self.value("special_zero"))})
         (shape,) = self.checked(reshape, call)
-        if size_guards.are_collected():
+        if size_guards.is_collecting():
             size_guards.equal("number of elements", product(shape_of(self.src)), product(shape))
         return (tensor_type(element_type_of(self.src), shape),)
 
@@ -102,7 +102,7 @@ class ReshapingOp(RowOp, ABC):
         return (self.ROW.meaning(src, shape),)
 
 
-class PermutingOp(RowOp, ABC):
+class TransposeBaseOp(TableOp, ABC):
     """Transposition by a static permutation."""
 
     SUMMARY: ClassVar = "The axes of a tensor in another order."
@@ -140,7 +140,7 @@ class PermutingOp(RowOp, ABC):
         return (self.ROW.meaning(*operands, self.permutation()),)
 
 
-class CastingOp(RowOp, ABC):
+class TypeCastBaseOp(TableOp, ABC):
     """Conversion to the dtype of the result."""
 
     SUMMARY: ClassVar = "Each element in the dtype of the result."
@@ -164,7 +164,7 @@ class CastingOp(RowOp, ABC):
         return (self.ROW.meaning(*operands),)
 
 
-class IndexingOp(RowOp, ABC):
+class GenIndexBaseOp(TableOp, ABC):
     """The index of each element along an axis."""
 
     SUMMARY: ClassVar = "The position of each element on an axis."
@@ -178,14 +178,14 @@ class IndexingOp(RowOp, ABC):
 
     def infer_result_types(self) -> tuple[TensorType, ...]:
         self._check_dtype("src", self.src)
-        self.checked_axis(self.src)
+        self.resolve_axis(self.src)
         return (tensor_type(i32, shape_of(self.src)),)
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return (self.ROW.meaning(*operands, self.checked_axis(self.src)),)
+        return (self.ROW.meaning(*operands, self.resolve_axis(self.src)),)
 
 
-class DroppingOp(RowOp, ABC):
+class DropoutBaseOp(TableOp, ABC):
     """Dropout with probability 0; oneDNN does not document which elements it drops."""
 
     SUMMARY: ClassVar = "Drops elements with a probability; only 0 is supported."
@@ -237,13 +237,13 @@ class DroppingOp(RowOp, ABC):
         return self.ROW.meaning(*operands)
 
 
-def nonzero_probability(op: DroppingOp, given: float) -> GradcError:
+def nonzero_probability(op: DropoutBaseOp, given: float) -> GradcError:
     """Return the error of a Dropout with a nonzero probability."""
     hint = "which elements oneDNN drops is not documented; leave the op out for inference"
     return error_at(op, "probability", given=given, expected="0", hint=hint, kind=UnsupportedError)
 
 
-def kept(src: np.ndarray, seed: np.ndarray, offset: np.ndarray, probability: np.ndarray):
+def dropout_identity(src: np.ndarray, seed: np.ndarray, offset: np.ndarray, probability: np.ndarray):
     """Return src, or NaN if the probability is not 0, and a mask of ones."""
     dst = src if probability.reshape(()) == 0 else np.full(src.shape, np.nan)
     return dst, np.ones(src.shape, np.uint8)
@@ -254,9 +254,9 @@ def positions(src: np.ndarray, axis: int) -> np.ndarray:
     return np.broadcast_to(np.arange(src.shape[axis], dtype=np.int32).reshape(shape), src.shape)
 
 
-JOINING = (Row("Concat", "the elements of src_0, src_1, ... along the axis", np.concatenate, moves=True),)
+JOINING = (OpSpec("Concat", "the elements of src_0, src_1, ... along the axis", np.concatenate, moves=True),)
 RESHAPING = (
-    Row(
+    OpSpec(
         "StaticReshape",
         "the elements of src, those of the last axis next to each other",
         np.reshape,
@@ -264,7 +264,7 @@ RESHAPING = (
     ),
 )
 PERMUTING = (
-    Row(
+    OpSpec(
         "StaticTranspose",
         "src with its axes in the given order: axis k is axis order[k] of src",
         np.transpose,
@@ -272,7 +272,7 @@ PERMUTING = (
     ),
 )
 CASTING = (
-    Row(
+    OpSpec(
         "TypeCast",
         "src[i], rounded to nearest, half to even, where the dtype of dst is the narrower one",
         np.asarray,
@@ -280,5 +280,5 @@ CASTING = (
         rounds=True,
     ),
 )
-INDEXING = (Row("GenIndex", "the position of i on the axis", positions),)
-DROPPING = (Row("Dropout", "src[i]; mask is 1", kept),)
+INDEXING = (OpSpec("GenIndex", "the position of i on the axis", positions),)
+DROPPING = (OpSpec("Dropout", "src[i]; mask is 1", dropout_identity),)

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from dialects.onednn.families import RowOp
-from dialects.onednn.op_spec import Row
-from dialects.onednn.spec_classes import FAMILIES, docstring, loaded_rows, result_formula, row_class
+from dialects.onednn.families import TableOp
+from dialects.onednn.op_spec import OpSpec
+from dialects.onednn.spec_classes import FAMILIES, classes_in_use, docstring, result_formula, spec_class
 from dialects.support.attributes import AttributeSpec
 
 PATH = Path(__file__).with_name("spec_classes.pyi")
@@ -23,16 +23,16 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 {{imports}}
-from {Row.__module__} import {Row.__name__}
+from {OpSpec.__module__} import {OpSpec.__name__}
 
-FAMILIES: Mapping[str, tuple[type[{RowOp.__name__}], Sequence[{Row.__name__}]]]
+FAMILIES: Mapping[str, tuple[type[{TableOp.__name__}], Sequence[{OpSpec.__name__}]]]
 KINDS: tuple[str, ...]
 NAMES: Mapping[str, str]
 
-def {row_class.__name__}(kind: str) -> type[{RowOp.__name__}]: ...
-def {loaded_rows.__name__}() -> tuple[type[{RowOp.__name__}], ...]: ...
-def {result_formula.__name__}(base: type[{RowOp.__name__}], row: {Row.__name__}) -> str: ...
-def docstring(base: type[{RowOp.__name__}], row: {Row.__name__}) -> str: ...
+def {spec_class.__name__}(kind: str) -> type[{TableOp.__name__}]: ...
+def {classes_in_use.__name__}() -> tuple[type[{TableOp.__name__}], ...]: ...
+def {result_formula.__name__}(base: type[{TableOp.__name__}], row: {OpSpec.__name__}) -> str: ...
+def docstring(base: type[{TableOp.__name__}], row: {OpSpec.__name__}) -> str: ...
 '''
 
 VALUES = {
@@ -51,13 +51,13 @@ def text() -> str:
 
 
 def _imports() -> Iterator[str]:
-    bases = {RowOp, *(base for base, _ in FAMILIES.values())}
+    bases = {TableOp, *(base for base, _ in FAMILIES.values())}
     for module in sorted({base.__module__ for base in bases}):
         names = ", ".join(sorted(base.__name__ for base in bases if base.__module__ == module))
         yield f"from {module} import {names}"
 
 
-def _class(base: type[RowOp], row: Row) -> Iterator[str]:
+def _class(base: type[TableOp], row: OpSpec) -> Iterator[str]:
     yield f"class {row.kind}Op({base.__name__}):"
     yield f'    """{docstring(base, row)}"""'
     yield ""

@@ -39,7 +39,7 @@ def same_total(window: Window, size: Dim) -> Dim:
     return largest(0, subtract(add(last, window.extent), size))
 
 
-def known_pads(pads: Sequence[Pads | None]) -> list[Pads] | None:
+def static_pads(pads: Sequence[Pads | None]) -> list[Pads] | None:
     """Return the pads of all axes, or None if some are unknown."""
     known = [pad for pad in pads if pad is not None]
     return known if len(known) == len(pads) else None

@@ -35,7 +35,7 @@ _OTHERS: dict[str, type[Operation]] = {"Node": NodeOp, "Yield": YieldOp}
 """Ops of the dialect outside the standard domain."""
 
 
-def known_op(name: str) -> type[Operation] | None:
+def lookup_op(name: str) -> type[Operation] | None:
     """Return the class of an op of the dialect by its name, or None."""
     if name in _OTHERS:
         return _OTHERS[name]

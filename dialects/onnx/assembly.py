@@ -24,7 +24,7 @@ from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
-from dialects.onnx.attributes import as_stored, list_attribute, to_python
+from dialects.onnx.attributes import list_attribute, normalise_strings, to_python
 from dialects.support.dense import to_numpy
 
 
@@ -158,7 +158,7 @@ _LISTS = {"INTS": "integers", "FLOATS": "numbers", "STRINGS": "strings"}
 
 def _property(parser: Parser, name: str, kind: str, value: Attribute) -> Attribute:
     if not isinstance(value, ArrayAttr) or kind not in _LISTS:
-        return as_stored(value)
+        return normalise_strings(value)
     try:
         return list_attribute([to_python(element) for element in value], kind)
     except ValueError:

@@ -66,14 +66,14 @@ def text_attribute(value: str | bytes) -> StringAttr | BytesAttr:
     return StringAttr(data.decode()) if data.isascii() else BytesAttr(data)
 
 
-def as_stored(value: Attribute) -> Attribute:
+def normalise_strings(value: Attribute) -> Attribute:
     """Normalise a parsed string, or list of strings, to the form of `text_attribute`."""
     if isinstance(value, ArrayAttr) and any(isinstance(element, StringAttr) for element in value):
-        return ArrayAttr(map(_stored_word, value))
-    return _stored_word(value)
+        return ArrayAttr(map(_normalise_string, value))
+    return _normalise_string(value)
 
 
-def _stored_word(value: Attribute) -> Attribute:
+def _normalise_string(value: Attribute) -> Attribute:
     return text_attribute(value.data) if isinstance(value, StringAttr) else value
 
 

@@ -46,7 +46,7 @@ from dialects.support.dense import from_numpy, to_numpy
 from dialects.support.diagnostics import (
     GradcError,
     error_at,
-    nearest,
+    suggest,
     violation,
 )
 from dialects.support.dtypes import of_mlir
@@ -69,13 +69,13 @@ UNROUNDED = "gradc.unrounded"
 PACKED = "gradc.packed"
 """On an op that unpacks a weight: the weight is stored packed, and runtimes fold the op."""
 
-CODED = frozenset(("DequantizeLinear",))
+NEVER_FOLDED = frozenset(("DequantizeLinear",))
 """Ops that are not folded: runtimes compute with the quantized values."""
 
-FOLDED_BYTES = 256 * 2**20
+MAX_FOLDED_BYTES = 256 * 2**20
 """Size limit of folded constants."""
 
-FOLDED_FREELY = 2**20
+FREE_FOLD_BYTES = 2**20
 """Size up to which a folded constant may be larger than the constants that it replaces."""
 
 DISCARDABLE = ("gradc.", "source.")
@@ -122,9 +122,9 @@ class OnnxOp(
         if result_types is not None:
             results = len(result_types)
         try:
-            types = _declared(cls, _result_types(cls, named, properties, results), result_types)
+            types = _choose_types(cls, _result_types(cls, named, properties, results), result_types)
         except GradcError as error:
-            raise error.mapped(lambda d: replace(d, subject=self.name)) from None
+            raise error.map_diagnostics(lambda d: replace(d, subject=self.name)) from None
         # IRDL's constructor would process each definition again, which doubles the time
         Operation.__init__(
             self, operands=sum(groups, ()), result_types=types, properties=properties, regions=regions
@@ -148,7 +148,7 @@ class OnnxOp(
         """Return the given attributes as stored."""
         return {name: value for name, value in self.properties.items() if name != SEGMENTS}
 
-    def named_regions(self) -> dict[str, Region]:
+    def regions_by_name(self) -> dict[str, Region]:
         """Return the graph attributes."""
         return dict(zip(region_names(type(self)), self.regions, strict=True))
 
@@ -165,7 +165,7 @@ class OnnxOp(
             ranks = ranks_of(self.result_types)
             return _result_types(type(self), operands, self.properties, len(self.results), ranks)
         except GradcError as error:
-            raise error.located(self) from None
+            raise error.at_op(self) from None
 
     def result_role(self, index: int) -> str:
         results = self.get_irdl_definition().results
@@ -176,14 +176,14 @@ class OnnxOp(
         ports = self.SIGNATURE.results
         if not any(port.option == OPTIONAL for port in ports) or self._is_training():
             return []
-        wanted = self._presents()
+        wanted = self._present_results()
         return [
             result
             for port, result in zip(ports, self.results, strict=True)
             if port.option == OPTIONAL and not result.uses and port.name not in wanted
         ]
 
-    def _presents(self) -> set[str]:
+    def _present_results(self) -> set[str]:
         """Return the results that onnxruntime requires with a past state, as in Attention."""
         pasts = (name for name, value in self._operands_by_name().items() if value is not None)
         return {name.replace("past_", "present_") for name in pasts if name.startswith("past_")}
@@ -200,19 +200,19 @@ class OnnxOp(
         value = constant_of(training[0]) if training and training[0] is not None else None
         return not training or (value is not None and not value.any())
 
-    def verified_state(self) -> State | None:
-        return None if self.regions else super().verified_state()
+    def verification_key(self) -> State | None:
+        return None if self.regions else super().verification_key()
 
     def verify_(self) -> None:
         known = self.get_irdl_definition().properties
         for name in self.attributes:
             if not name.startswith(DISCARDABLE):
                 what = f"{self.name} has no attribute {name}"
-                raise error_at(self, what, hint=nearest(name, known))
+                raise error_at(self, what, hint=suggest(name, known))
         check_results(self)
         if self.regions:
-            check_regions(self, self.named_regions())
-            check_control(self, self.named_regions())
+            check_regions(self, self.regions_by_name())
+            check_control(self, self.regions_by_name())
 
     def fold(self) -> Sequence[SSAValue | Attribute] | None:
         """Return the results as constants, if they are known and not too large."""
@@ -241,7 +241,7 @@ class OnnxOp(
         return found
 
     def _may_fold(self) -> bool:
-        if UNROUNDED in self.attributes or PACKED in self.attributes or self.onnx_name() in CODED:
+        if UNROUNDED in self.attributes or PACKED in self.attributes or self.onnx_name() in NEVER_FOLDED:
             return False
         return self.onnx_name() in numpy.KERNELS and self.is_deterministic()
 
@@ -259,13 +259,13 @@ class OnnxOp(
     def _worth_folding(self) -> bool:
         """Return whether folding does not duplicate or widen a large constant, which runtimes fold on
         loading."""
-        if fold_cost.is_too_much(self.call(), self.results):
+        if fold_cost.is_too_costly(self.call(), self.results):
             return False
         made = sum(_bytes(result) for result in self.results)
-        if made <= FOLDED_FREELY or self.onnx_name() in traits.VIEWS:
+        if made <= FREE_FOLD_BYTES or self.onnx_name() in traits.VIEWS:
             return True
         replaced = sum(_bytes(value) for value in self.operands if value.has_one_use())
-        return made <= min(replaced, FOLDED_BYTES)
+        return made <= min(replaced, MAX_FOLDED_BYTES)
 
     @classmethod
     def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
@@ -276,7 +276,7 @@ class OnnxOp(
     def print(self, printer: Printer) -> None:
         assembly.print_operands(printer, self.onnx_inputs())
         assembly.print_attributes(printer, {**self.onnx_properties(), **self.attributes})
-        assembly.print_regions(printer, self.named_regions())
+        assembly.print_regions(printer, self.regions_by_name())
         printer.print_string(" : ")
         printer.print_function_type(self.operand_types, self.result_types)
 
@@ -310,10 +310,10 @@ class OnnxConstant(OnnxOp, ABC):
         try:
             to_numpy(value)
         except GradcError as error:
-            raise error.mapped(lambda d: replace(d, subject=self.name)) from None
+            raise error.map_diagnostics(lambda d: replace(d, subject=self.name)) from None
         Operation.__init__(self, operands=(), result_types=[value.type], properties={"value": value})
 
-    def verified_state(self) -> State | None:
+    def verification_key(self) -> State | None:
         """Return the state with the value's type instead of the value, which must not be kept alive."""
         value = self.properties.get("value")
         if not isinstance(value, DenseIntOrFPElementsAttr) or len(self.properties) != 1:
@@ -346,7 +346,7 @@ class OnnxConstant(OnnxOp, ABC):
 _result_types = result_types  # a parameter has the same name
 
 
-def _declared(
+def _choose_types(
     cls: type[OnnxOp], inferred: Sequence[Attribute | None], declared: Sequence[Attribute] | None
 ) -> Sequence[Attribute]:
     """Return the declared types, else the inferred ones."""

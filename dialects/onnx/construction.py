@@ -12,7 +12,7 @@ from xdsl.irdl import AttrSizedOperandSegments, OpDef, OptionalDef, OptPropertyD
 from xdsl.parser import Parser
 
 from dialects.onnx.attributes import SEGMENTS, to_attribute
-from dialects.support.memo import MOST
+from dialects.support.memo import MEMO_SIZE
 
 if TYPE_CHECKING:
     from dialects.onnx.base import OnnxOp
@@ -29,7 +29,7 @@ def region_names(cls: type[OnnxOp]) -> tuple[str, ...]:
 
 
 @cache
-def _required(cls: type[OnnxOp]) -> frozenset[str]:
+def _mandatory(cls: type[OnnxOp]) -> frozenset[str]:
     """Return the required attributes."""
     properties = cls.get_irdl_definition().properties.items()
     return frozenset(n for n, d in properties if n != SEGMENTS and not isinstance(d, OptPropertyDef))
@@ -61,13 +61,13 @@ def properties_of(cls: type[OnnxOp], attributes: Mapping[str, object]) -> dict[s
     for name in kinds if attributes else ():
         if (value := attributes.get(name)) is not None:
             properties[name] = to_attribute(value, kinds[name])
-    if not _required(cls) <= properties.keys():
-        missing = ", ".join(sorted(_required(cls) - properties.keys()))
+    if not _mandatory(cls) <= properties.keys():
+        missing = ", ".join(sorted(_mandatory(cls) - properties.keys()))
         raise TypeError(f"{cls.__name__} needs {missing}")
     return properties
 
 
-@lru_cache(MOST)
+@lru_cache(MEMO_SIZE)
 def segments(sizes: tuple[int, ...]) -> Attribute:
     return DenseArrayBase.from_list(i32, sizes)
 

@@ -30,7 +30,7 @@ def _at_position(index: int, rule: Rule) -> Rule:
 def _construct(operands: Types, properties: Mapping[str, Attribute]) -> Types:
     first, *others = (operand for operand in operands if operand is not None)
     for other in others:
-        first = joined(first, other)
+        first = join_types(first, other)
     return [SequenceType(first)]
 
 
@@ -46,7 +46,7 @@ def _insert(operands: Types, properties: Mapping[str, Attribute]) -> Types:
     sequence, tensor = operands[:2]
     if not isinstance(sequence, SequenceType) or tensor is None:
         return [sequence]
-    return [SequenceType(joined(sequence.element, tensor))]
+    return [SequenceType(join_types(sequence.element, tensor))]
 
 
 def _element(operands: Types, properties: Mapping[str, Attribute]) -> Types:
@@ -78,7 +78,7 @@ def _general(type_: Attribute) -> Attribute:
     return UnrankedTensorType(type_.element_type) if isinstance(type_, TensorType) else type_
 
 
-def joined(a: Attribute, b: Attribute) -> Attribute:
+def join_types(a: Attribute, b: Attribute) -> Attribute:
     """Return the join of two types; differing sizes become dynamic."""
     if a == b or not isinstance(a, TensorType) or not isinstance(b, TensorType):
         return a if a == b else _general(a)

@@ -62,7 +62,7 @@ def check_control(op: Operation, regions: Mapping[str, Region]) -> None:
     kind = op.name.removeprefix("onnx.")
     for name, region in regions.items():
         inputs, outputs = region.block.args, list(_outputs(region))
-        taken = {"If": 0, "Loop": 2 + _carried(op)}.get(kind, len(op.operands))
+        taken = {"If": 0, "Loop": 2 + _loop_carried_count(op)}.get(kind, len(op.operands))
         if len(inputs) != taken:
             raise error_at(op, f"inputs of {name}", given=len(inputs), expected=taken)
         made = outputs[1:] if kind == "Loop" else outputs
@@ -82,7 +82,7 @@ def _outputs(region: Region) -> tuple[SSAValue, ...]:
     return tuple(last.operands) if last is not None else ()
 
 
-def _carried(op: Operation) -> int:
+def _loop_carried_count(op: Operation) -> int:
     """Return the number of loop-carried values of a Loop: operands except trip count and condition."""
     found = getattr(op, "v_initial", ())
     return len(found)

@@ -20,14 +20,14 @@ DECLARED = "gradc.declared"
 def declare(op: Operation, types: Sequence[Attribute | None]) -> None:
     """Store the declared types of an op's results that add a rank."""
     found = [
-        type_ if type_ is not None and _adds(result.type, type_) else NoneType()
+        type_ if type_ is not None and _adds_rank(result.type, type_) else NoneType()
         for result, type_ in zip(op.results, types, strict=True)
     ]
     if any(type_ != NoneType() for type_ in found):
         op.attributes[DECLARED] = ArrayAttr(found)
 
 
-def _adds(known: Attribute, declared: Attribute) -> bool:
+def _adds_rank(known: Attribute, declared: Attribute) -> bool:
     """Return whether a declared type adds a rank to an unranked tensor."""
     match known, declared:
         case UnrankedTensorType(), TensorType():
@@ -48,7 +48,7 @@ def adopt_declared(ops: Iterable[Operation]) -> bool:
             continue
         forgotten = True
         for result, type_ in zip(op.results, declared, strict=True):
-            if _adds(result.type, type_):
+            if _adds_rank(result.type, type_):
                 set_type(result, type_)
                 adopted = True
     return forgotten

@@ -30,16 +30,16 @@ def broadcast_dims(a: Dim, b: Dim) -> Dim:
         return a
     if isinstance(a, int) and isinstance(b, int):
         raise violation("dims do not broadcast", given=f"{a} and {b}")
-    if a is not None and b is not None and size_guards.are_collected():
+    if a is not None and b is not None and size_guards.is_collecting():
         return size_guards.broadcast(a, b)
     if isinstance(a, int) or isinstance(b, int):
         return a if isinstance(a, int) else b
-    if is_cut_to(a, b) or is_cut_to(b, a):
-        return b if is_cut_to(a, b) else a
+    if is_min_with(a, b) or is_min_with(b, a):
+        return b if is_min_with(a, b) else a
     return next((dim for dim in (a, b) if is_at_least(dim, 2)), None)
 
 
-def is_cut_to(a: Dim, b: Dim) -> bool:
+def is_min_with(a: Dim, b: Dim) -> bool:
     """Return whether `a` is min(n, b) with a number n > 1: if a and b broadcast they are equal, since
     otherwise both exceed 1."""
     atom = a.atom if isinstance(a, Size) else None
@@ -88,20 +88,20 @@ def vector(tensor: Tensor, what: str, most: int = MOST_AXES) -> tuple[Dim, ...] 
     return (None,) * length if tensor.value is None else tuple(tensor.value.tolist())
 
 
-def _of(function: Callable[..., Form | None], *dims: Dim) -> Dim:
+def _lift(function: Callable[..., Form | None], *dims: Dim) -> Dim:
     """Apply a function to dims; None if one is unknown, or the result is too complex."""
     known = [dim for dim in dims if dim is not None]
     if len(known) < len(dims):
         return None
     if any(isinstance(dim, Size) for dim in known):
-        return _made.get((function, *known), lambda: _made_of(function, known))
-    return _made_of(function, known)
+        return _RESULTS.get((function, *known), lambda: _apply(function, known))
+    return _apply(function, known)
 
 
-_made = Memo(2**14)
+_RESULTS = Memo(2**14)
 
 
-def _made_of(function: Callable[..., Form | None], known: Sequence[Form]) -> Dim:
+def _apply(function: Callable[..., Form | None], known: Sequence[Form]) -> Dim:
     try:
         return function(*known)
     except (TooComplex, ZeroDivisionError):
@@ -109,17 +109,17 @@ def _made_of(function: Callable[..., Form | None], known: Sequence[Form]) -> Dim
 
 
 def add(a: Dim, b: Dim) -> Dim:
-    return _of(operator.add, a, b)
+    return _lift(operator.add, a, b)
 
 
 def subtract(a: Dim, b: Dim) -> Dim:
-    return _of(operator.sub, a, b)
+    return _lift(operator.sub, a, b)
 
 
 def multiply(a: Dim, b: Dim) -> Dim:
     if a == 0 or b == 0:
         return 0
-    return _of(operator.mul, a, b)
+    return _lift(operator.mul, a, b)
 
 
 def product(dims: Sequence[Dim]) -> Dim:
@@ -127,28 +127,28 @@ def product(dims: Sequence[Dim]) -> Dim:
 
 
 def floordiv(a: Dim, b: Dim) -> Dim:
-    return _of(sizes.floordiv, a, b)
+    return _lift(sizes.floordiv, a, b)
 
 
 def ceildiv(a: Dim, b: Dim) -> Dim:
-    return _of(sizes.ceildiv, a, b)
+    return _lift(sizes.ceildiv, a, b)
 
 
 def mod(a: Dim, b: Dim) -> Dim:
-    return _of(sizes.mod, a, b)
+    return _lift(sizes.mod, a, b)
 
 
-def truncated(a: Dim, b: Dim) -> Dim:
+def truncdiv(a: Dim, b: Dim) -> Dim:
     """Return a/b rounded towards zero, as ONNX divides integers."""
-    return _of(sizes.truncated, a, b)
+    return _lift(sizes.truncdiv, a, b)
 
 
 def smallest(*dims: Dim) -> Dim:
-    return _of(sizes.smallest, *dims)
+    return _lift(sizes.smallest, *dims)
 
 
 def largest(*dims: Dim) -> Dim:
-    return _of(sizes.largest, *dims)
+    return _lift(sizes.largest, *dims)
 
 
 def is_at_least(dim: Dim, least: int) -> bool:
@@ -192,7 +192,7 @@ def quotient(numerator: Sequence[Dim], denominator: Sequence[Dim]) -> Dim:
     return floordiv(whole, divisor)
 
 
-def sliced(dim: Dim, start: Dim, end: Dim, step: int) -> Dim:
+def slice_length(dim: Dim, start: Dim, end: Dim, step: int) -> Dim:
     """Return the length of a Slice of a dynamic dim, or between dynamic bounds."""
     if step < 0:
         whole = start in (-1, TO_THE_END) and isinstance(end, int) and end <= -TO_THE_END

@@ -22,10 +22,10 @@ def _fully_named(call: Call) -> bool:
 
 def _keeps_sizes(call: Call) -> bool:
     """Return whether the inferred result shape, not the declared one, is the first operand's."""
-    return gives(call, call.operand(0).shape)
+    return infers_shape(call, call.operand(0).shape)
 
 
-def gives(call: Call, shape: shapes.Shape) -> bool:
+def infers_shape(call: Call, shape: shapes.Shape) -> bool:
     """Return whether the inferred result shape is `shape`."""
     return None not in shape and infer(call) == [shape]
 
@@ -62,7 +62,7 @@ def _ones(call: Call) -> bool:
     return repeats is not None and all(repeat == 1 for repeat in repeats)
 
 
-def _all_in_order(call: Call) -> bool:
+def _is_full_gather(call: Call) -> bool:
     """Return whether a Gather takes every index in order."""
     axis: int = call.attribute("axis", 0)
     dim = call.operand(0).shape[axis]
@@ -106,7 +106,7 @@ IDENTITIES: dict[str, Callable[[Call], bool]] = {
     "onnx.Clip": _one_operand,
     "onnx.Concat": _one_operand,
     "onnx.Expand": _fully_named,
-    "onnx.Gather": _all_in_order,
+    "onnx.Gather": _is_full_gather,
     "onnx.Identity": _always,
     "onnx.Pad": _zero_pad,
     "onnx.Reshape": _one_unknown,

@@ -44,7 +44,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from dialects.onnx import assembly
-from dialects.onnx.attributes import INT, INTS, as_stored, list_attribute, to_python
+from dialects.onnx.attributes import INT, INTS, list_attribute, normalise_strings, to_python
 from dialects.onnx.control import check_regions
 from dialects.onnx.signatures import SIGNATURES
 from dialects.onnx.tensor_attributes import SparseTensorAttr, StringTensorAttr
@@ -144,7 +144,7 @@ class NodeOp(IRDLOperation):
         """Return the attributes by name, as Python values."""
         return {name: to_python(value) for name, value in self.given.data.items()}
 
-    def named_regions(self) -> dict[str, Region]:
+    def regions_by_name(self) -> dict[str, Region]:
         names = (name.data for name in self.region_names)
         return dict(zip(names, self.regions, strict=True))
 
@@ -201,7 +201,7 @@ class NodeOp(IRDLOperation):
         if len(names) != len(self.regions) or len(distinct) != len(names) + len(self.given.data):
             what = f"names of the regions of {self.title}"
             raise error_at(self, what, given=names, expected="one each, and that of no attribute")
-        check_regions(self, self.named_regions())
+        check_regions(self, self.regions_by_name())
 
     def print(self, printer: Printer) -> None:
         for word in (self.domain, self.op_type):
@@ -217,7 +217,7 @@ class NodeOp(IRDLOperation):
         if self.regions:
             printer.print_string(" regions ")
             with printer.in_parens():
-                printer.print_list(self.named_regions().items(), lambda item: _print_region(printer, *item))
+                printer.print_list(self.regions_by_name().items(), lambda item: _print_region(printer, *item))
         if self.attributes:
             printer.print_op_attributes(self.attributes, print_keyword=True)
         printer.print_string(" : ")
@@ -228,7 +228,7 @@ class NodeOp(IRDLOperation):
         domain, op_type = parser.parse_str_literal(), parser.parse_str_literal()
         version = parser.parse_integer() if parser.parse_optional_keyword("version") else None
         operands = assembly.parse_operands(parser)
-        given = {name: _listed(value) for name, value in parser.parse_optional_attr_dict().items()}
+        given = {name: _store_list(value) for name, value in parser.parse_optional_attr_dict().items()}
         regions: list[tuple[str, Region]] = []
         if parser.parse_optional_keyword("regions"):
             regions = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: _region(parser))
@@ -252,14 +252,14 @@ def _print_given(printer: Printer, name: str, value: Attribute) -> None:
         assembly.print_attribute(printer, name, value)
 
 
-def _listed(value: Attribute) -> Attribute:
+def _store_list(value: Attribute) -> Attribute:
     """Convert a parsed list of numbers, or string, to its stored form."""
     if not isinstance(value, ArrayAttr) or not len(value):
-        return as_stored(value)
+        return normalise_strings(value)
     for kind, cls in (("INTS", IntegerAttr), ("FLOATS", FloatAttr)):
         if all(isinstance(element, cls) for element in value):
             return list_attribute([to_python(element) for element in value], kind)
-    return as_stored(value)
+    return normalise_strings(value)
 
 
 def _print_region(printer: Printer, name: str, region: Region) -> None:

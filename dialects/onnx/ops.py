@@ -43,7 +43,7 @@ def op_class(name: str) -> type[OnnxOp]:
     """Return the class of an op by its ONNX name. Raises KeyError."""
     if name not in SIGNATURES:
         raise KeyError(name)
-    return globals().get(name + _SUFFIX) or _made(name)
+    return globals().get(name + _SUFFIX) or _create_class(name)
 
 
 def loaded_ops() -> tuple[type[OnnxOp], ...]:
@@ -55,7 +55,7 @@ def __getattr__(name: str) -> Any:
     if name == "OPS":
         return tuple(map(op_class, SIGNATURES))
     if name.removesuffix(_SUFFIX) in SIGNATURES and name.endswith(_SUFFIX):
-        return _made(name.removesuffix(_SUFFIX))
+        return _create_class(name.removesuffix(_SUFFIX))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -63,7 +63,7 @@ def __dir__() -> list[str]:
     return [*globals(), "OPS", *(name + _SUFFIX for name in SIGNATURES)]
 
 
-def _made(name: str) -> type[OnnxOp]:
+def _create_class(name: str) -> type[OnnxOp]:
     signature = read(SIGNATURES[name])
     base = _BASES.get(name, OnnxOp)
     made = types.new_class(name + _SUFFIX, (base,), {}, lambda body: body.update(_body(name, signature)))

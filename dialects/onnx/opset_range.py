@@ -28,7 +28,7 @@ def required_opset(op: OnnxOp) -> int:
 @once_per_state
 def opset_range(op: OnnxOp) -> tuple[int, int | None]:
     """Return the opsets [first, last) in which the op is legal; last is None if there is none yet."""
-    types, given = types_in_schema(op), _decisive(op)
+    types, given = types_in_schema(op), _nondefault(op)
     instance = opsets.Instance(op.onnx_name(), len(op.onnx_inputs()), given, types)
     found = opsets.opset_range(instance, op.VERSIONS)
     if found is not None and older_attributes(op):
@@ -41,7 +41,7 @@ def opset_range(op: OnnxOp) -> tuple[int, int | None]:
     return found
 
 
-def _decisive(op: OnnxOp) -> dict[str, Python]:
+def _nondefault(op: OnnxOp) -> dict[str, Python]:
     """Return the given attributes that differ from their defaults."""
     return python_values({n: v for n, v in op.properties.items() if not is_default(op, n, v)})
 
@@ -55,7 +55,7 @@ _WINDOWS: Mapping[str, int] = MappingProxyType({"dilations": 1, "output_padding"
 """Window attributes with their default per axis."""
 
 
-def says_nothing(op: OnnxOp, name: str, value: Attribute) -> bool:
+def is_redundant(op: OnnxOp, name: str, value: Attribute) -> bool:
     """Return whether an attribute has its default, including per-axis defaults."""
     if is_default(op, name, value):
         return True
@@ -65,8 +65,8 @@ def says_nothing(op: OnnxOp, name: str, value: Attribute) -> bool:
     return isinstance(given, Sequence) and all(number == _WINDOWS[name] for number in given)
 
 
-def telling_attributes(op: OnnxOp) -> dict[str, Attribute]:
-    return {name: value for name, value in op.properties.items() if not says_nothing(op, name, value)}
+def nondefault_attributes(op: OnnxOp) -> dict[str, Attribute]:
+    return {name: value for name, value in op.properties.items() if not is_redundant(op, name, value)}
 
 
 @cache

@@ -18,7 +18,7 @@ from dialects.onnx.attributes import python_values
 from dialects.onnx.call import UNRANKED, Call, Tensor
 from dialects.onnx.infer import infer
 from dialects.onnx.signature import HETEROGENEOUS, Port
-from dialects.onnx.types import unranked, word_of
+from dialects.onnx.types import unranked_type, word_of
 from dialects.onnx.values import constant_of, dims_of
 from dialects.support import shapes
 from dialects.support.diagnostics import violation
@@ -66,7 +66,7 @@ def _infer_anew(
     ranks: tuple[int, ...],
 ) -> Types:
     given = in_order(operands)
-    variables = _bound(cls, operands)
+    variables = _bind_variables(cls, operands)
     least = cls.VERSIONS[-1].min_inputs
     if len(given) < least:
         raise violation("inputs", given=len(given), expected=f"{least} or more")
@@ -75,7 +75,7 @@ def _infer_anew(
         return tuple(rule([None if v is None else v.type for v in given], properties))
     results = tuple(_of_variable(cls, port, variables, properties) for port in ports)
     call = call_of(cls, operands, properties, len(ports), ranks)
-    return tuple(map(_shaped, results, infer(call)))
+    return tuple(map(_with_shape, results, infer(call)))
 
 
 def call_of(
@@ -119,7 +119,7 @@ def _ports(ports: Sequence[Port], count: int | None) -> Sequence[Port]:
     return [ports[min(i, len(ports) - 1)] for i in range(count)]
 
 
-def _shaped(type_: Attribute | None, shape: Shape | None) -> Attribute | None:
+def _with_shape(type_: Attribute | None, shape: Shape | None) -> Attribute | None:
     if shape is None or not isinstance(type_, UnrankedTensorType):
         return type_
     return shapes.tensor_type(type_.element_type, shape)
@@ -128,7 +128,7 @@ def _shaped(type_: Attribute | None, shape: Shape | None) -> Attribute | None:
 # Type variables
 
 
-def _bound(cls: type[OnnxOp], operands: Operands) -> dict[str, Attribute]:
+def _bind_variables(cls: type[OnnxOp], operands: Operands) -> dict[str, Attribute]:
     """Return the unranked type of each variable that operands determine; raises if two contradict."""
     variables: dict[str, Attribute] = {}
     for port in cls.SIGNATURE.operands:
@@ -140,7 +140,7 @@ def _bound(cls: type[OnnxOp], operands: Operands) -> dict[str, Attribute]:
 def _bind(cls: type[OnnxOp], variables: dict[str, Attribute], port: Port, type_: Attribute) -> None:
     """Check an operand's type against its type variable, which the first operand determines."""
     given, fixed = word_of(type_), port.variable not in cls.VERSIONS[-1].types
-    allowed = (port.variable,) if fixed else _admitted(cls, port.variable)
+    allowed = (port.variable,) if fixed else _type_words(cls, port.variable)
     if not fixed and port.option != HETEROGENEOUS:
         known = variables.setdefault(port.variable, _general(type_))
         if given != word_of(known):
@@ -156,7 +156,7 @@ def _general(type_: Attribute) -> Attribute:
 
 
 @cache
-def _admitted(cls: type[OnnxOp], variable: str) -> tuple[str, ...]:
+def _type_words(cls: type[OnnxOp], variable: str) -> tuple[str, ...]:
     return tuple(cls.VERSIONS[-1].types[variable].split())
 
 
@@ -166,10 +166,10 @@ def _of_variable(
     if port.variable in variables and port.option != HETEROGENEOUS:
         return variables[port.variable]
     if port.variable not in cls.VERSIONS[-1].types:
-        return unranked(port.variable)
-    words = _admitted(cls, port.variable)
+        return unranked_type(port.variable)
+    words = _type_words(cls, port.variable)
     if len(words) == 1:
-        return unranked(words[0])
+        return unranked_type(words[0])
     rule = _FREE.get(cls.onnx_name())
     element_type = rule(variables, properties) if rule else None
     return None if element_type is None else UnrankedTensorType(element_type)

@@ -24,7 +24,7 @@ from onnx import AttributeProto
 from onnx.defs import OpSchema
 
 from dialects.onnx.opsets import ANY, OLDEST
-from dialects.onnx.signature import HETEROGENEOUS, OPTIONAL, SINGLE, VARIADIC, grouped
+from dialects.onnx.signature import HETEROGENEOUS, OPTIONAL, SINGLE, VARIADIC, group_types
 from dialects.support.dtypes import ONNX_DTYPES, by_number
 
 NEWEST = 28
@@ -185,7 +185,7 @@ def attributes(schema: OpSchema) -> list[str]:
     """Return the attributes that gradc keeps, required ones first, without graphs."""
     kept = ATTRIBUTES.get(schema.name, tuple(schema.attributes))
     names = [name for name in schema.attributes if name in kept and name not in regions(schema)]
-    return sorted(names, key=lambda name: (not _required(schema, name), name))
+    return sorted(names, key=lambda name: (not _is_required(schema, name), name))
 
 
 def regions(schema: OpSchema) -> list[str]:
@@ -194,7 +194,7 @@ def regions(schema: OpSchema) -> list[str]:
     return sorted(found, reverse=True)
 
 
-def _required(schema: OpSchema, name: str) -> bool:
+def _is_required(schema: OpSchema, name: str) -> bool:
     return schema.attributes[name].required or schema.name in ATTRIBUTES
 
 
@@ -206,7 +206,7 @@ def _kind(schema: OpSchema, name: str) -> str:
 def _attribute(schema: OpSchema, name: str) -> str:
     default = _default(schema, name)
     shown = "" if default is None else f" = {json.dumps(default)}"
-    return f"{name}: {_kind(schema, name)}{'!' if _required(schema, name) else ''}{shown}"
+    return f"{name}: {_kind(schema, name)}{'!' if _is_required(schema, name) else ''}{shown}"
 
 
 def _default(schema: OpSchema, name: str) -> object:
@@ -237,12 +237,14 @@ def _version(schema: OpSchema, newest: OpSchema) -> str:
     low, high = schema.min_input, schema.max_input
     count = f"{low}" if low == high else f"{low}.." if high == ANY else f"{low}..{high}"
     lacking = [f"-{name}" for name in attributes(newest) if name not in schema.attributes]
-    types = "; ".join(f"{v} = {grouped(words)}" for v, words in sorted(_admitted(schema, newest).items()))
+    types = "; ".join(
+        f"{v} = {group_types(words)}" for v, words in sorted(_type_sets(schema, newest).items())
+    )
     head = " ".join([str(schema.since_version), count, *lacking])
     return f"{head}: {types}" if types else f"{head}:"
 
 
-def _admitted(schema: OpSchema, newest: OpSchema) -> dict[str, set[str]]:
+def _type_sets(schema: OpSchema, newest: OpSchema) -> dict[str, set[str]]:
     """Return the types of each variable of the newest schema in a revision, which may rename variables."""
     found: dict[str, set[str]] = {}
     for now, before in _pairs(schema, newest):
@@ -295,18 +297,18 @@ _TAKEN = {
 }
 
 
-def _taken(parameter: OpSchema.FormalParameter, schema: OpSchema) -> str:
+def _parameter_type(parameter: OpSchema.FormalParameter, schema: OpSchema) -> str:
     """Return the parameter type of an operand; parameters after one with a default need one too."""
     follows = any(p.option == _OPTION.Optional for p in schema.inputs)
     return _TAKEN[parameter.option] + (" = ()" if follows and parameter.option == _OPTION.Variadic else "")
 
 
 def _property(schema: OpSchema, name: str) -> str:
-    return MLIR[_kind(schema, name)] + ("" if _required(schema, name) else " | None")
+    return MLIR[_kind(schema, name)] + ("" if _is_required(schema, name) else " | None")
 
 
 def _constructor(schema: OpSchema) -> Iterable[str]:
-    parameters = [f"{p.name}: {_taken(p, schema)}" for p in schema.inputs]
+    parameters = [f"{p.name}: {_parameter_type(p, schema)}" for p in schema.inputs]
     given = [f"{name}: {_parameter(schema, name)}" for name in attributes(schema)]
     given += [f"{name}: Region" for name in regions(schema)]
     if schema.name not in BASES:
@@ -321,7 +323,7 @@ def _constructor(schema: OpSchema) -> Iterable[str]:
 
 
 def _parameter(schema: OpSchema, name: str) -> str:
-    return PYTHON[_kind(schema, name)] + ("" if _required(schema, name) else " | None = None")
+    return PYTHON[_kind(schema, name)] + ("" if _is_required(schema, name) else " | None = None")
 
 
 def _is_variadic(schema: OpSchema) -> bool:

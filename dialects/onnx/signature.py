@@ -125,7 +125,7 @@ def _version(line: str, names: list[str]) -> Version:
         attributes=" ".join(name for name in names if f"-{name}" not in lacking),
         min_inputs=int(low),
         max_inputs=ANY if high == "" and ".." in count else int(high or low),
-        types={variable.strip(): " ".join(spelled_out(words)) for variable, _, words in entries},
+        types={variable.strip(): " ".join(expand_groups(words)) for variable, _, words in entries},
     )
 
 
@@ -143,7 +143,7 @@ def _content(version: Version) -> tuple[object, ...]:
     return version.attributes, version.min_inputs, version.max_inputs, version.types
 
 
-def spelled_out(words: str) -> list[str]:
+def expand_groups(words: str) -> list[str]:
     """Expand a list of dtypes and groups, in the order of the table of dtypes."""
     found = [name for word in words.split() for name in _group(word)]
     return sorted(found, key=lambda name: (_ORDER.get(name, len(_ORDER)), name))
@@ -159,8 +159,8 @@ def _group(word: str) -> tuple[str, ...]:
     return tuple(f"{container}({name}{word[len(container) + 1 + len(inner.rstrip(')')) :]}" for name in group)
 
 
-def grouped(names: set[str]) -> str:
-    """Return the shortest list of dtypes and groups for a set of types, the inverse of `spelled_out`."""
+def group_types(names: set[str]) -> str:
+    """Return the shortest list of dtypes and groups for a set of types, the inverse of `expand_groups`."""
     words: list[str] = []
     for prefix in ("", "seq(", "optional(", "optional(seq("):
         suffix = ")" * prefix.count("(")

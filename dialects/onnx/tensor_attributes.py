@@ -13,7 +13,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from dialects.onnx import assembly
-from dialects.onnx.attributes import as_stored
+from dialects.onnx.attributes import normalise_strings
 from dialects.support.dtypes import StringType
 
 
@@ -81,7 +81,7 @@ class StringTensorAttr(ParametrizedAttribute):
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         with parser.in_angle_brackets():
-            words = as_stored(parser.parse_attribute())
+            words = normalise_strings(parser.parse_attribute())
             parser.parse_punctuation(",")
             return [words, _tensor_type(parser)]
 

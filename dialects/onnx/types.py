@@ -12,7 +12,7 @@ from xdsl.irdl import irdl_attr_definition
 
 from dialects.support.dtypes import StringType, by_name, name_of, of_mlir
 from dialects.support.memo import by_identity
-from dialects.support.shapes import named, shape_of, show
+from dialects.support.shapes import dim_names, shape_of, show
 
 __all__ = [
     "MapType",
@@ -22,8 +22,8 @@ __all__ = [
     "StringType",
     "UnknownType",
     "is_value_type",
-    "shown_type",
-    "unranked",
+    "type_text",
+    "unranked_type",
     "word_of",
 ]
 
@@ -94,18 +94,18 @@ def word_of(type_: Attribute) -> str:
             return str(type_)
 
 
-def shown_type(type_: Attribute) -> str:
+def type_text(type_: Attribute) -> str:
     """Return the type as messages spell it: `f32 [N, 4]`."""
     if isinstance(type_, TensorType):
-        return f"{word_of(type_)} {show(named(shape_of(type_)))}"
+        return f"{word_of(type_)} {show(dim_names(shape_of(type_)))}"
     return f"{word_of(type_)} of unknown rank" if isinstance(type_, UnrankedTensorType) else word_of(type_)
 
 
-def unranked(word: str) -> Attribute | None:
+def unranked_type(word: str) -> Attribute | None:
     """Return the type of a word, with unranked tensors; None for other words."""
     for prefix, wrap in (("seq(", SequenceType), ("optional(", OptionalType)):
         if word.startswith(prefix):
-            inner = unranked(word[len(prefix) : -1])
+            inner = unranked_type(word[len(prefix) : -1])
             return None if inner is None else wrap(inner)
     dtype = by_name(word)
     return None if dtype is None else UnrankedTensorType(dtype.mlir)

@@ -17,7 +17,7 @@ from dialects.onnx.dims import (
     slice_bounds,
     smallest,
     subtract,
-    truncated,
+    truncdiv,
 )
 from dialects.shapes.forms import Size
 from dialects.support import shapes
@@ -27,10 +27,10 @@ from dialects.support.shapes import Dim
 
 Dims = tuple[Dim, ...]
 
-MOST_DIMS = 64
+MAX_DIMS = 64
 """Longer vectors are data, not sizes."""
 
-DEEPEST = 32
+MAX_TRACE_DEPTH = 32
 """Ops through which a size is traced; beyond that it is unknown."""
 
 
@@ -58,13 +58,13 @@ Known = Mapping[SSAValue, Dims | None]
 def _follow(value: SSAValue) -> Dims | None:
     """Trace a value backwards through the graph, operands first."""
     known: dict[SSAValue, Dims | None] = {}
-    waiting = [(value, DEEPEST)]
+    waiting = [(value, MAX_TRACE_DEPTH)]
     while waiting:
         last, left = waiting[-1]
         if last in known:
             waiting.pop()
             continue
-        op = _ruled(last) if left else None
+        op = _rule_op(last) if left else None
         unknown = [(operand, left - 1) for operand in op.operands if operand not in known] if op else []
         if unknown:
             waiting += unknown
@@ -74,7 +74,7 @@ def _follow(value: SSAValue) -> Dims | None:
     return known[value]
 
 
-def _ruled(value: SSAValue) -> Operation | None:
+def _rule_op(value: SSAValue) -> Operation | None:
     """Return the op that defines a value's elements, if there is a rule for it."""
     if not isinstance(value, OpResult) or value.op.name not in _RULES or _length(value.type) is None:
         return None
@@ -103,7 +103,7 @@ def _length(type_: Attribute) -> int | None:
     if shape is None or len(shape) > 1:
         return None
     length = shape[0] if shape else 1
-    return length if length <= MOST_DIMS else None
+    return length if length <= MAX_DIMS else None
 
 
 def _fits(dim: Dim, bits: int) -> bool:
@@ -163,7 +163,7 @@ def _slice(op: Any, known: Known) -> Dims | None:
     return tuple(data[i] for i in range(*slice_bounds(len(data), start, end, step)))
 
 
-def _negated(dim: Dim) -> Dim:
+def _negate(dim: Dim) -> Dim:
     return multiply(dim, -1)
 
 
@@ -203,8 +203,8 @@ _RULES: dict[str, Rule] = {
     "onnx.Add": _elementwise(add),
     "onnx.Sub": _elementwise(subtract),
     "onnx.Mul": _elementwise(multiply),
-    "onnx.Div": _elementwise(truncated),
+    "onnx.Div": _elementwise(truncdiv),
     "onnx.Max": _elementwise(largest),
     "onnx.Min": _elementwise(smallest),
-    "onnx.Neg": _elementwise(_negated),
+    "onnx.Neg": _elementwise(_negate),
 }

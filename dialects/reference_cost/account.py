@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from dialects.support import limits
-from dialects.support.scoped_contextvar import during
+from dialects.support.scoped_contextvar import override_context
 
 READS = "numbers that the reference reads, of the ops so far"
 BYTES = "bytes that the reference holds while it computes this"
@@ -45,7 +45,7 @@ class Account:
     reads: int = 0
     held: int = 0
 
-    def ask(self, work: Work) -> None:
+    def spend(self, work: Work) -> None:
         """Account for work that is about to be done. Raises LimitError."""
         limits.check("reference-reads", self.reads + work.reads, READS)
         limits.check("reference-bytes", self.held + work.bytes, BYTES)
@@ -55,9 +55,9 @@ class Account:
 _current: ContextVar[Account | None] = ContextVar("account", default=None)
 
 
-def ask(reads: int = 0, taken: int = 0) -> None:
+def charge(reads: int = 0, taken: int = 0) -> None:
     """Account for reads and bytes in the current run. Raises LimitError."""
-    (_current.get() or Account()).ask(Work(reads, taken))
+    (_current.get() or Account()).spend(Work(reads, taken))
 
 
 @contextlib.contextmanager
@@ -67,18 +67,18 @@ def accounting() -> Generator[Account]:
     if account is not None:
         yield account
         return
-    with during(_current, account := Account()):
+    with override_context(_current, account := Account()):
         yield account
 
 
 @contextlib.contextmanager
 def new_account() -> Generator[Account]:
-    with during(_current, account := Account()):
+    with override_context(_current, account := Account()):
         yield account
 
 
 @contextlib.contextmanager
-def keeping() -> Generator[Callable[[tuple[Any, ...]], tuple[Any, ...]]]:
+def loop_storage() -> Generator[Callable[[tuple[Any, ...]], tuple[Any, ...]]]:
     """Return a function that accounts for a loop iteration's kept values and returns them.
 
     They count twice, since they are concatenated at the end.
@@ -89,7 +89,7 @@ def keeping() -> Generator[Callable[[tuple[Any, ...]], tuple[Any, ...]]]:
     def keep(values: tuple[Any, ...]) -> tuple[Any, ...]:
         nonlocal held
         taken = sum(map(bytes_of, values))
-        account.ask(Work(LEAST, held + 2 * taken))
+        account.spend(Work(LEAST, held + 2 * taken))
         account.held += taken
         held += taken
         return values

@@ -15,15 +15,15 @@ from dialects.support import shapes
 from dialects.support.limits import current
 from dialects.support.shapes import UnknownRank
 
-MOST_READS = 2**28
+MAX_FOLD_READS = 2**28
 """Cost limit of a fold in reads: about a second."""
 
 
-def is_too_much(call: Call, results: Sequence[SSAValue]) -> bool:
+def is_too_costly(call: Call, results: Sequence[SSAValue]) -> bool:
     """Return whether folding an op exceeds the time or memory limit of compile time."""
     made = [shapes.shape_of(value) if shapes.has_rank(value) else None for value in results]
     try:
         needed = work(call, made)
     except UnknownRank:
         return True
-    return needed.reads > MOST_READS or needed.bytes > current().reference_bytes
+    return needed.reads > MAX_FOLD_READS or needed.bytes > current().reference_bytes

@@ -12,7 +12,7 @@ from xdsl.interpreter import Interpreter, PythonValues
 from xdsl.ir import Block, Operation, SSAValue
 
 from dialects.grad.resize import ResizeBackwardOp
-from dialects.lifetimes import Ends, ends_of
+from dialects.lifetimes import Ends, last_uses
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.numpy import KERNELS
 from dialects.reference_cost import onnx_ops as onnx_work
@@ -48,14 +48,14 @@ class Meter(Interpreter.Listener):
             self._hold(block, block.args, self.interpreter.get_values(block.args))
         ends = self._ends.get(block)
         if ends is None:
-            ends = self._ends[block] = ends_of(block)
+            ends = self._ends[block] = last_uses(block)
         for value in self._leaving.get(block, ()):
             self._account.held -= self._held[block].pop(value, 0)
         ended = ends.get(op, ())
         self._leaving[block] = [value for value in ended if isinstance(value.owner, Operation)]
         self.interpreter.set_values((value, None) for value in ended)
         self._account.reads += STEP
-        _asked(op, self._account, _work_of_row(op, map(_elements, args)))
+        _charge(op, self._account, _documented_op_work(op, map(_elements, args)))
 
     def did_interpret_op(self, op: Operation, results: PythonValues) -> None:
         block = op.parent
@@ -82,11 +82,11 @@ def check(block: Block) -> Ends:
 
     Regions count only as the iterations of loops whose trip count is known.
     """
-    ends, account = ends_of(block), Account()
+    ends, account = last_uses(block), Account()
     account.held = sum(map(_bytes, block.args))
     for op in block.ops:
         account.reads += STEP * (1 + _steps(op))
-        _asked(op, account, _work(op))
+        _charge(op, account, _work(op))
         ended = (value for value in ends.get(op, ()) if isinstance(value.owner, Operation))
         constants = constant_attribute_of(op) is not None
         account.held -= sum(_bytes(v) for v in ended if constant_attribute(v) is None)
@@ -106,16 +106,16 @@ def _steps(op: Operation) -> int:
     return int(count.reshape(())) * sum(1 for _ in block.walk())
 
 
-def _asked(op: Operation, account: Account, work: Work) -> None:
+def _charge(op: Operation, account: Account, work: Work) -> None:
     try:
-        account.ask(work)
+        account.spend(work)
     except LimitError as error:
-        raise error.located(op) from None
+        raise error.at_op(op) from None
 
 
 def _work(op: Operation) -> Work:
     if not isinstance(op, OnnxOp):
-        return _work_of_row(op, [_known(value) for value in op.operands])
+        return _documented_op_work(op, [_element_count(value) for value in op.operands])
     if op.onnx_name() not in KERNELS or constant_attribute_of(op) is not None:
         return Work()
     results = [shapes.shape_of(v) if shapes.has_rank(v) else None for v in op.results]
@@ -125,11 +125,11 @@ def _work(op: Operation) -> Work:
         return Work()
 
 
-def _work_of_row(op: Operation, operands: Iterable[int]) -> Work:
+def _documented_op_work(op: Operation, operands: Iterable[int]) -> Work:
     """Return the cost of an op outside ONNX from its operands' element counts; zero for all others."""
     if isinstance(op, OnnxOp) or not isinstance(op, DocumentedOp):
         return Work()
-    given, made = sum(operands), sum(map(_known, op.results))
+    given, made = sum(operands), sum(map(_element_count, op.results))
     if not all(shapes.static(_shape(value)) is not None for value in op.results):
         made = max(made, given)
     if op.name.startswith(SCATTERED_BY_PARTS):
@@ -141,7 +141,7 @@ def _shape(value: SSAValue) -> Shape:
     return shapes.shape_of(value) if shapes.has_rank(value) else (None,)
 
 
-def _known(value: SSAValue) -> int:
+def _element_count(value: SSAValue) -> int:
     return onnx_work.size(_shape(value))
 
 
@@ -154,4 +154,4 @@ def _bytes(value: SSAValue) -> int:
         return 0
     dtype = of_mlir(value.type.element_type)
     each = WORD if dtype is None or dtype.numpy.kind in "OUT" else dtype.numpy.itemsize
-    return _known(value) * each
+    return _element_count(value) * each

@@ -14,7 +14,7 @@ from dialects.onnx.dims import ints
 from dialects.onnx.infer.spatial import window, with_explicit_pads
 from dialects.onnx.recurrence import GATES
 from dialects.reference_cost.account import LEAST, PYTHON, Work
-from dialects.support.columns import taken
+from dialects.support.columns import block_size
 from dialects.support.shapes import Dim, Shape, static
 from dialects.support.taps import PER_READ, PER_STACK
 
@@ -64,7 +64,7 @@ def _shape(call: Call, index: int) -> Shape:
     return () if tensor is None else tensor.shape
 
 
-def _sized(call: Call, index: int) -> int:
+def _elements(call: Call, index: int) -> int:
     tensor = call.optional(index)
     return 0 if tensor is None else size(tensor.shape)
 
@@ -75,7 +75,7 @@ def _kernel(call: Call, index: int) -> Shape:
     return tuple(call.attribute("kernel_shape", ()))
 
 
-def _padded(call: Call, kernel: Shape) -> int:
+def _with_pads(call: Call, kernel: Shape) -> int:
     """Return the element count of the first operand with its pads."""
     shape = _shape(call, 0)
     view = window(call, kernel)
@@ -100,26 +100,28 @@ def _conv(weights: int) -> Callable[[Call, Results], Work]:
         stacks = batch * group * PER_STACK
         products = made * size(_shape(call, weights)[1:2]) // PER_READ
         reads = _taps(kernel, max(made, read, stacks) + products)
-        block = taken(_sized(call, weights), size(kernel) * read + made)
-        return Work(reads, WIDE * (_padded(call, kernel) + max(read, block) + 2 * _sized(call, weights)))
+        block = block_size(_elements(call, weights), size(kernel) * read + made)
+        return Work(
+            reads, WIDE * (_with_pads(call, kernel) + max(read, block) + 2 * _elements(call, weights))
+        )
 
     return more
 
 
 def _conv_transpose(call: Call, results: Results) -> Work:
-    kernel, data = _kernel(call, 1), _sized(call, 0)
+    kernel, data = _kernel(call, 1), _elements(call, 0)
     group = call.attribute("group", 1)
     part = size((*_shape(call, 0)[:1], *_shape(call, 1)[1:2], *_shape(call, 0)[2:])) * group
     stacks = size(_shape(call, 0)[:1]) * group * PER_STACK
     products = part * size(_shape(call, 0)[1:2]) // group // PER_READ
     reads = _taps(kernel, max(data, part, stacks) + products)
-    block = taken(_sized(call, 1), size(kernel) * part + data)
-    return Work(reads, WIDE * (data + max(part, block) + 2 * _sized(call, 1)))
+    block = block_size(_elements(call, 1), size(kernel) * part + data)
+    return Work(reads, WIDE * (data + max(part, block) + 2 * _elements(call, 1)))
 
 
 def _pool(call: Call, results: Results) -> Work:
     kernel = _kernel(call, 0)
-    padded = _padded(call, kernel) if call.name == "AveragePool" else 0
+    padded = _with_pads(call, kernel) if call.name == "AveragePool" else 0
     return Work(4 * _taps(kernel, size(results[0] or ())), WIDE * (padded + size(results[0] or ())))
 
 
@@ -131,7 +133,7 @@ def _col2im(call: Call, results: Results) -> Work:
     view = window(call, block)
     whole = [dim + view.pads(i) if isinstance(dim, int) else None for i, dim in enumerate(shape[2:])]
     taken = size(block) or 1
-    return Work(_taps(tuple(block), _sized(call, 0) // taken), WIDE * size((*shape[:2], *whole)))
+    return Work(_taps(tuple(block), _elements(call, 0) // taken), WIDE * size((*shape[:2], *whole)))
 
 
 def _products(common: Callable[[Call], int], per_read: int = PER_READ) -> Callable[[Call, Results], Work]:
@@ -206,7 +208,7 @@ def _resize(call: Call, results: Results) -> Work:
     axes = axes_of(call.attribute("axes", range(len(data))), len(data))
     changed = [axis for axis in axes if data[axis] != made[axis]]
     positions = sum(size([made[axis]]) for axis in changed)
-    widest = max([taps, *(_widened(call, data[axis], made[axis], taps) for axis in changed)])
+    widest = max([taps, *(_widest(call, data[axis], made[axis], taps) for axis in changed)])
     gathered = 2 * taps * size(data) if widest > taps else 0
     return Work(
         (widest * size(made) + taps * (2 * largest + positions * 32)) * bool(changed),
@@ -214,7 +216,7 @@ def _resize(call: Call, results: Results) -> Work:
     )
 
 
-def _widened(call: Call, x: Dim, y: Dim, taps: int) -> int:
+def _widest(call: Call, x: Dim, y: Dim, taps: int) -> int:
     if not call.attribute("antialias", 0) or not isinstance(x, int) or not isinstance(y, int):
         return taps
     return taps * (x // max(y, 1) + 1)
@@ -268,7 +270,7 @@ def _deform_conv(call: Call, results: Results) -> Work:
 
 def _per_element(index: int, reads: int) -> Callable[[Call, Results], Work]:
     """Count a Python loop over an operand's elements."""
-    return lambda call, results: Work(_sized(call, index) * reads)
+    return lambda call, results: Work(_elements(call, index) * reads)
 
 
 def _scatter_nd(call: Call, results: Results) -> Work:
@@ -280,25 +282,25 @@ def _tensor_scatter(call: Call, results: Results) -> Work:
 
 
 def _lrn(call: Call, results: Results) -> Work:
-    return Work(_sized(call, 0) * min(call.attribute("size", 1), size(_shape(call, 0)[1:2])))
+    return Work(_elements(call, 0) * min(call.attribute("size", 1), size(_shape(call, 0)[1:2])))
 
 
-def _reduced(call: Call, results: Results) -> Work:
-    return Work(_sized(call, 0), WIDE * _sized(call, 0))
+def _reduction(call: Call, results: Results) -> Work:
+    return Work(_elements(call, 0), WIDE * _elements(call, 0))
 
 
-def _sorted(call: Call, results: Results) -> Work:
-    count = _sized(call, 0)
+def _sort(call: Call, results: Results) -> Work:
+    count = _elements(call, 0)
     return Work(4 * count * max(1, count.bit_length()), WIDE * 4 * count)
 
 
-def _transformed(call: Call, results: Results) -> Work:
-    count = max(_sized(call, 0), 2 * size(results[0] or ()))
+def _fourier(call: Call, results: Results) -> Work:
+    count = max(_elements(call, 0), 2 * size(results[0] or ()))
     return Work(4 * count * max(1, count.bit_length()), WIDE * 6 * count)
 
 
 def _det(call: Call, results: Results) -> Work:
-    return Work(_sized(call, 0) * _last(call) // PER_READ + size(results[0] or ()) * PER_STACK)
+    return Work(_elements(call, 0) * _last(call) // PER_READ + size(results[0] or ()) * PER_STACK)
 
 
 def _integer(call: Call, index: int) -> bool:
@@ -313,16 +315,16 @@ def _matmul(call: Call, results: Results) -> Work:
 _MORE: Mapping[str, Callable[[Call, Results], Work]] = {
     **dict.fromkeys(GATES, _recurrent),
     **dict.fromkeys(traits.POOLS, _pool),
-    **dict.fromkeys(traits.REDUCTIONS | traits.GLOBAL_POOLS, _reduced),
+    **dict.fromkeys(traits.REDUCTIONS | traits.GLOBAL_POOLS, _reduction),
     "Attention": _attention,
     "CausalConvWithState": lambda call, results: Work(
-        _taps(_shape(call, 1)[2:], size(results[0] or ())), WIDE * _sized(call, 0)
+        _taps(_shape(call, 1)[2:], size(results[0] or ())), WIDE * _elements(call, 0)
     ),
     "Col2Im": _col2im,
     "Conv": _conv(1),
     "ConvInteger": _conv(1),
     "ConvTranspose": _conv_transpose,
-    "DFT": _transformed,
+    "DFT": _fourier,
     "DeformConv": _deform_conv,
     "Det": _det,
     "Einsum": _einsum,
@@ -333,21 +335,21 @@ _MORE: Mapping[str, Callable[[Call, Results], Work]] = {
     "MatMul": _matmul,
     "MatMulInteger": _products(_last, 1),
     "MelWeightMatrix": lambda call, results: Work(size(results[0] or ()) * PYTHON // 4),
-    "NonZero": lambda call, results: Work(0, 2 * WIDE * len(_shape(call, 0)) * _sized(call, 0)),
+    "NonZero": lambda call, results: Work(0, 2 * WIDE * len(_shape(call, 0)) * _elements(call, 0)),
     "Pad": _pad,
     "QLinearConv": _conv(3),
     "QLinearMatMul": _products(_last),
     "RegexFullMatch": _per_element(0, PYTHON),
     "Resize": _resize,
     "RoiAlign": _roi_align,
-    "STFT": _transformed,
+    "STFT": _fourier,
     "ScatterElements": _per_element(1, 2 * PYTHON),
     "ScatterND": _scatter_nd,
     "StringConcat": _per_element(0, PYTHON),
     "StringNormalizer": _per_element(0, PYTHON),
     "StringSplit": _per_element(0, 4 * PYTHON),
     "TensorScatter": _tensor_scatter,
-    "TopK": _sorted,
-    "Unique": _sorted,
+    "TopK": _sort,
+    "Unique": _sort,
 }
 """Cost beyond that of reading the operands and writing the results."""

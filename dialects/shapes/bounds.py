@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from dialects.shapes.forms import (
-    DEEPEST,
+    MAX_DEPTH,
     Atom,
     Extreme,
     Form,
@@ -42,9 +42,7 @@ def upper(form: Form) -> Bound:
 
 @lru_cache(2**12)
 def _lower(size: Size) -> Bound:
-    return max(
-        interval(size)[0], _relaxed(size, lambda factor: True), _relaxed(size, lambda factor: factor < 0)
-    )
+    return max(interval(size)[0], _relax(size, lambda factor: True), _relax(size, lambda factor: factor < 0))
 
 
 @lru_cache(2**12)
@@ -89,14 +87,14 @@ def _floor(bound: Bound, divisor: int) -> Bound:
     return bound // divisor if isinstance(bound, int) else bound
 
 
-def _relaxed(size: Size, chosen: Callable[[Fraction], bool]) -> Bound:
+def _relax(size: Size, chosen: Callable[[Fraction], bool]) -> Bound:
     """Return a lower bound with quotients by numbers relaxed to fractions: a - n + 1 <= n (a//n) <= a.
 
     This proves `N - 2*(N//2) >= 0`, whose separate terms have no bound.
     """
     terms: Counter[Monomial] = Counter()
     waiting = [(monomial, Fraction(factor)) for monomial, factor in size.terms]
-    for _ in range(DEEPEST * len(size.terms) ** 2):
+    for _ in range(MAX_DEPTH * len(size.terms) ** 2):
         if not waiting:
             break
         monomial, factor = waiting.pop()

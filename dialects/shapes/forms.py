@@ -14,10 +14,10 @@ from threading import Lock
 from typing import TypeAlias
 from weakref import WeakValueDictionary
 
-MOST_TERMS = 32
-MOST_FACTORS = 12
-DEEPEST = 8
-LARGEST = 2**62
+MAX_TERMS = 32
+MAX_FACTORS = 12
+MAX_DEPTH = 8
+MAX_COEFFICIENT = 2**62
 """Limits of a normal form. Beyond them a size is treated as unknown."""
 
 
@@ -187,7 +187,7 @@ def polynomial(terms: Iterable[tuple[Monomial, int]]) -> Form:
     found = {monomial: factor for monomial, factor in total.items() if factor}
     if not found.keys() - {()}:
         return found.get((), 0)
-    return _of_terms(tuple(sorted(found.items(), key=_place)))
+    return _of_terms(tuple(sorted(found.items(), key=_term_sort_key)))
 
 
 def _times(a: Monomial, b: Monomial) -> Monomial:
@@ -198,7 +198,7 @@ def _text(atom: Atom) -> str:
     return atom.text
 
 
-def _place(term: tuple[Monomial, int]) -> tuple[int, list[str]]:
+def _term_sort_key(term: tuple[Monomial, int]) -> tuple[int, list[str]]:
     return -len(term[0]), [atom.text for atom in term[0]]
 
 
@@ -206,22 +206,22 @@ def _of_terms(terms: Terms) -> Size:
     found = _KNOWN.get(terms)
     if found is not None:
         return found
-    made = _made(terms)
+    made = _new_size(terms)
     with _LOCK:
         return _KNOWN.setdefault(terms, made)
 
 
-def _made(terms: Terms) -> Size:
+def _new_size(terms: Terms) -> Size:
     atoms = [atom for monomial, _ in terms for atom in monomial]
     inner = [form for atom in atoms for form in forms_in(atom) if isinstance(form, Size)]
     depth = 1 + max((form.depth for form in inner), default=0)
     factors = max(len(monomial) for monomial, _ in terms)
     largest = max(abs(factor) for _, factor in terms)
-    if len(terms) > MOST_TERMS or factors > MOST_FACTORS or depth > DEEPEST or largest > LARGEST:
+    if len(terms) > MAX_TERMS or factors > MAX_FACTORS or depth > MAX_DEPTH or largest > MAX_COEFFICIENT:
         raise TooComplex(f"{len(terms)} terms, {factors} factors, depth {depth}")
     size = object.__new__(Size)
     size.terms = terms
-    size.text = _shown(terms)
+    size.text = _terms_text(terms)
     size.depth = depth
     own = (atom for atom in atoms if isinstance(atom, Name | Fresh))
     size.leaves = frozenset(own).union(*(form.leaves for form in inner))
@@ -238,7 +238,7 @@ def forms_in(atom: Atom) -> tuple[Form, ...]:
 # Text
 
 
-def _shown(terms: Terms) -> str:
+def _terms_text(terms: Terms) -> str:
     first, *others = (_term(monomial, factor) for monomial, factor in terms)
     signed = (f" - {term[1:]}" if term.startswith("-") else f" + {term}" for term in others)
     return first + "".join(signed)

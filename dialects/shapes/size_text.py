@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dialects.shapes.forms import Form, TooComplex, fresh, name
 from dialects.shapes.sizes import floordiv, largest, mod, smallest
 
-LONGEST = 4096
-MOST_NESTED = 32
+MAX_TEXT = 4096
+MAX_NESTING = 32
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d{1,20})|(?P<fresh>\?\d{1,9})|(?P<word>[A-Za-z_][A-Za-z0-9_]*)"
@@ -18,7 +18,7 @@ _TOKEN = re.compile(
 )
 
 
-class NoSize(ValueError):
+class InvalidSize(ValueError):
     """A text that is not a valid size."""
 
 
@@ -28,20 +28,20 @@ def parse(text: str) -> Form:
     try:
         form = reader.sum(0)
     except (TooComplex, ZeroDivisionError) as error:
-        raise NoSize(f"no size: {error}") from None
+        raise InvalidSize(f"no size: {error}") from None
     reader.expect("end", "")
     return form
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
-    if len(text) > LONGEST:
-        raise NoSize(f"a size of {len(text)} characters, at most {LONGEST} are read")
+    if len(text) > MAX_TEXT:
+        raise InvalidSize(f"a size of {len(text)} characters, at most {MAX_TEXT} are read")
     found: list[tuple[str, str]] = []
     place = 0
     while text[place:].strip():
         match = _TOKEN.match(text, place)
         if match is None:
-            raise NoSize(f"not part of a size: {text[place:].strip()[:20]}")
+            raise InvalidSize(f"not part of a size: {text[place:].strip()[:20]}")
         kind = match.lastgroup or ""
         found.append((kind, match[kind]))
         place = match.end()
@@ -58,7 +58,7 @@ class _Reader:
     def expect(self, kind: str, text: str) -> None:
         if self._tokens[-1] != (kind, text):
             given = self._tokens[-1][1] or "the end"
-            raise NoSize(f"{given} in a size, expected {text or 'the end'}")
+            raise InvalidSize(f"{given} in a size, expected {text or 'the end'}")
         self._tokens.pop()
 
     def _takes(self, *signs: str) -> str | None:
@@ -69,8 +69,8 @@ class _Reader:
         return text
 
     def sum(self, depth: int) -> Form:
-        if depth > MOST_NESTED:
-            raise NoSize(f"a size nested deeper than {MOST_NESTED}")
+        if depth > MAX_NESTING:
+            raise InvalidSize(f"a size nested deeper than {MAX_NESTING}")
         total = self._product(depth)
         while sign := self._takes("+", "-"):
             term = self._product(depth)
@@ -98,7 +98,7 @@ class _Reader:
             return form
         kind, text = self._tokens[-1]
         if kind not in ("number", "fresh", "word", "quoted"):
-            raise NoSize(f"{text or 'the end'} in a size, expected a number or a name")
+            raise InvalidSize(f"{text or 'the end'} in a size, expected a number or a name")
         self._tokens.pop()
         if kind == "word" and text in _EXTREMES:
             return self._extreme(_EXTREMES[text], depth)

@@ -1,7 +1,7 @@
 """Arithmetic on sizes, which are ints or expressions over names.
 
 Forms implement `+`, `-` and `*`. Divisions round down, like Python's; ONNX rounds towards zero, which is the
-same for non-negative operands only (`truncated`).
+same for non-negative operands only (`truncdiv`).
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from dialects.shapes.forms import (
     terms_of,
 )
 
-MOST_STEPS = 64
+MAX_DIVISION_STEPS = 64
 """Step limit of a polynomial division."""
 
-MOST_EXTREMES = 8
+MAX_EXTREME_OPERANDS = 8
 """Operand limit for comparing the operands of a minimum or maximum pairwise."""
 
 
@@ -42,10 +42,10 @@ def floordiv(a: Form, b: Form) -> Form:
     """Return the floor of a/b for b != 0. Raises ZeroDivisionError if b is the number 0."""
     if isinstance(b, int):
         return _by_number(a, b) if b >= 0 else _by_number(-a, -b)
-    quotient, rest = _divided(a, b)
+    quotient, rest = _polynomial_divmod(a, b)
     if rest == 0 or _is_below(rest, b):
         return quotient
-    top, bottom = _cancelled(rest, b)
+    top, bottom = _cancel_common(rest, b)
     if isinstance(bottom, int) or (top, bottom) != (rest, b):
         return quotient + floordiv(top, bottom)
     return quotient + of_atom(Quotient(rest, b))
@@ -61,7 +61,7 @@ def mod(a: Form, b: Form) -> Form:
     return a - floordiv(a, b) * b
 
 
-def truncated(a: Form, b: Form) -> Form | None:
+def truncdiv(a: Form, b: Form) -> Form | None:
     """Return a/b rounded towards zero, as ONNX divides; None if b is 0, or a symbolic quotient may be
     negative."""
     if isinstance(a, int) and isinstance(b, int):
@@ -105,7 +105,7 @@ def _is_below(a: Form, b: Form) -> bool:
     return is_at_least(a, 0) and is_at_least(b - a, 1)
 
 
-def _divided(a: Form, b: Size) -> tuple[Form, Form]:
+def _polynomial_divmod(a: Form, b: Size) -> tuple[Form, Form]:
     """Return quotient and remainder of polynomial division, a = q b + r, by the leading term of b.
 
     Return (0, a) if that takes too many steps, or b's leading term is negative.
@@ -114,11 +114,11 @@ def _divided(a: Form, b: Size) -> tuple[Form, Form]:
     if scale < 0:
         return 0, a
     quotient, rest, left = 0, 0, a
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_DIVISION_STEPS):
         if left == 0:
             return quotient, rest
         monomial, factor = max(terms_of(left), key=_order_in(a, b))
-        part = _over(monomial, lead)
+        part = _divide_monomial(monomial, lead)
         times = factor // scale if part is not None else 0
         if part is not None and times:
             term = polynomial([(part, times)])
@@ -136,7 +136,7 @@ def _order_in(a: Form, b: Form) -> Callable[[tuple[Monomial, int]], tuple[int, l
     return lambda term: (len(term[0]), [term[0].count(atom) for atom in ordered])
 
 
-def _over(monomial: Monomial, divisor: Monomial) -> Monomial | None:
+def _divide_monomial(monomial: Monomial, divisor: Monomial) -> Monomial | None:
     """Return monomial / divisor, or None if the divisor does not divide it."""
     left = list(monomial)
     for atom in divisor:
@@ -146,7 +146,7 @@ def _over(monomial: Monomial, divisor: Monomial) -> Monomial | None:
     return tuple(left)
 
 
-def _cancelled(a: Form, b: Size) -> tuple[Form, Form]:
+def _cancel_common(a: Form, b: Size) -> tuple[Form, Form]:
     """Divide both by their common factors, which are nonzero wherever the quotient is defined."""
     terms = [*terms_of(a), *b.terms]
     number = reduce(gcd, (factor for _, factor in terms))
@@ -158,7 +158,7 @@ def _cancelled(a: Form, b: Size) -> tuple[Form, Form]:
 
 
 def _without(form: Form, common: Monomial, number: int) -> Form:
-    reduced = ((_over(monomial, common), factor // number) for monomial, factor in terms_of(form))
+    reduced = ((_divide_monomial(monomial, common), factor // number) for monomial, factor in terms_of(form))
     return polynomial((monomial, factor) for monomial, factor in reduced if monomial is not None)
 
 
@@ -181,7 +181,7 @@ def _extreme(function: str, forms: tuple[Form, ...], gives_way: Callable[[Form, 
         inner = atom.forms if isinstance(atom, Extreme) and atom.function == function else (form,)
         flat |= dict.fromkeys(inner)
     left = sorted(flat, key=form_text)
-    if len(left) <= MOST_EXTREMES:
+    if len(left) <= MAX_EXTREME_OPERANDS:
         for form in tuple(left):
             others = [other for other in left if other is not form]
             if any(gives_way(form, other) for other in others):
@@ -194,15 +194,15 @@ def _extreme(function: str, forms: tuple[Form, ...], gives_way: Callable[[Form, 
 
 def substitute(form: Form, values: Mapping[str, Form]) -> Form:
     """Replace names by other forms."""
-    return _mapped(form, lambda leaf: values.get(leaf.name) if isinstance(leaf, Name) else None)
+    return _map_leaves(form, lambda leaf: values.get(leaf.name) if isinstance(leaf, Name) else None)
 
 
 def replace_fresh(form: Form, values: Mapping[int, Form]) -> Form:
     """Replace fresh symbols by other forms."""
-    return _mapped(form, lambda leaf: values.get(leaf.number) if isinstance(leaf, Fresh) else None)
+    return _map_leaves(form, lambda leaf: values.get(leaf.number) if isinstance(leaf, Fresh) else None)
 
 
-def _mapped(form: Form, value: Callable[[Leaf], Form | None]) -> Form:
+def _map_leaves(form: Form, value: Callable[[Leaf], Form | None]) -> Form:
     """Replace leaves. Recursion is bounded by `DEEPEST`."""
     if isinstance(form, int) or all(value(leaf) is None for leaf in form.leaves):
         return form
@@ -210,16 +210,16 @@ def _mapped(form: Form, value: Callable[[Leaf], Form | None]) -> Form:
     for monomial, factor in form.terms:
         product: Form = factor
         for atom in monomial:
-            product = product * _mapped_atom(atom, value)
+            product = product * _map_atom(atom, value)
         total = total + product
     return total
 
 
-def _mapped_atom(atom: Atom, value: Callable[[Leaf], Form | None]) -> Form:
+def _map_atom(atom: Atom, value: Callable[[Leaf], Form | None]) -> Form:
     if isinstance(atom, Quotient):
-        return floordiv(_mapped(atom.dividend, value), _mapped(atom.divisor, value))
+        return floordiv(_map_leaves(atom.dividend, value), _map_leaves(atom.divisor, value))
     if isinstance(atom, Extreme):
         function = smallest if atom.function == "min" else largest
-        return function(*(_mapped(form, value) for form in atom.forms))
+        return function(*(_map_leaves(form, value) for form in atom.forms))
     found = value(atom)
     return of_atom(atom) if found is None else found

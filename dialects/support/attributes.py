@@ -39,8 +39,8 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from dialects.support.diagnostics import nearest
-from dialects.support.memo import MOST, Memo, by_identity
+from dialects.support.diagnostics import suggest
+from dialects.support.memo import MEMO_SIZE, Memo, by_identity
 
 T = TypeVar("T")
 
@@ -91,11 +91,11 @@ class AttributeSpec(AttrConstraint, Generic[T]):
             case _:
                 return string_attribute(self.word(value))
 
-    def normalised(self, attr: Attribute) -> Attribute:
+    def reencode(self, attr: Attribute) -> Attribute:
         """Return the canonical encoding of an attribute's value; an invalid one is left to the verifier."""
-        return _NORMALISED.get((self, attr), lambda: self._normalised(attr))
+        return _NORMALISED.get((self, attr), lambda: self._normalise(attr))
 
-    def _normalised(self, attr: Attribute) -> Attribute:
+    def _normalise(self, attr: Attribute) -> Attribute:
         try:
             encoded = self.encode(self.decode(attr))
         except ValueError:
@@ -139,7 +139,7 @@ class AttributeSpec(AttrConstraint, Generic[T]):
             raise ValueError(f"given {value!r}, expected a string")
         known = {w.lower(): w for w in self.words} | dict(self.synonyms)
         if value.lower() not in known:
-            hint = dict(self.hints).get(value.lower()) or nearest(value, self.words)
+            hint = dict(self.hints).get(value.lower()) or suggest(value, self.words)
             raise ValueError(
                 f'given "{value}", expected one of {", ".join(self.words)}' + (f"; {hint}" if hint else "")
             )
@@ -149,18 +149,18 @@ class AttributeSpec(AttrConstraint, Generic[T]):
 _NORMALISED = Memo()
 
 
-@functools.lru_cache(MOST)
+@functools.lru_cache(MEMO_SIZE)
 def int_attribute(value: int) -> Attribute:
     """Return an int64 attribute. Equal values share one object, here and in the next two functions."""
     return IntegerAttr(value, i64)
 
 
-@functools.lru_cache(MOST)
+@functools.lru_cache(MEMO_SIZE)
 def ints_attribute(values: tuple[int, ...]) -> Attribute:
     return DenseArrayBase.from_list(i64, values)
 
 
-@functools.lru_cache(MOST)
+@functools.lru_cache(MEMO_SIZE)
 def string_attribute(value: str) -> Attribute:
     return StringAttr(value)
 

@@ -45,10 +45,12 @@ class Windows:
     def taps(self) -> Iterator[tuple[int, ...]]:
         return itertools.product(*map(range, self.kernel))
 
-    def met(self, tap: Sequence[int], sizes: Sequence[int], counts: Sequence[int]) -> tuple[Index, Index]:
+    def tap_slices(
+        self, tap: Sequence[int], sizes: Sequence[int], counts: Sequence[int]
+    ) -> tuple[Index, Index]:
         """Return, for one tap, the slices of the elements it reads and of the outputs that read them."""
         axes = zip(tap, self.strides, self.dilations, self.begin, sizes, counts, strict=True)
-        pairs = [_met(k * d - b, s, size, count) for k, s, d, b, size, count in axes]
+        pairs = [_axis_slices(k * d - b, s, size, count) for k, s, d, b, size, count in axes]
         return tuple(places for places, _ in pairs), tuple(positions for _, positions in pairs)
 
     def after(self, positions: Sequence[slice]) -> Windows:
@@ -57,24 +59,26 @@ class Windows:
         begin = [b - s * position.start for b, s, position in axes]
         return Windows(self.kernel, self.strides, self.dilations, begin)
 
-    def framed(self, data: np.ndarray, counts: Sequence[int]) -> np.ndarray:
+    def crop_frame(self, data: np.ndarray, counts: Sequence[int]) -> np.ndarray:
         """Return the elements that `counts` outputs read, from the first tap on; zero outside the data."""
         axes = zip(self.kernel, self.strides, self.dilations, counts, strict=True)
         spans = [(count - 1) * s + (k - 1) * d + 1 if count and k else 0 for k, s, d, count in axes]
         sizes = data.shape[3:]
         if not any(self.begin) and all(span <= size for span, size in zip(spans, sizes, strict=True)):
             return data
-        pairs = [_met(-b, 1, size, span) for b, size, span in zip(self.begin, sizes, spans, strict=True)]
+        pairs = [
+            _axis_slices(-b, 1, size, span) for b, size, span in zip(self.begin, sizes, spans, strict=True)
+        ]
         frame = np.zeros((*data.shape[:3], *spans))
         frame[(..., *(inside for _, inside in pairs))] = data[(..., *(places for places, _ in pairs))]
         return frame
 
-    def unframed(self) -> Windows:
-        """Return the windows that read the result of `framed`."""
+    def on_frame(self) -> Windows:
+        """Return the windows that read the result of `crop_frame`."""
         return Windows(self.kernel, self.strides, self.dilations, (0,) * len(self.kernel))
 
 
-def _met(first: int, stride: int, size: int, count: int) -> tuple[slice, slice]:
+def _axis_slices(first: int, stride: int, size: int, count: int) -> tuple[slice, slice]:
     """Return slices of the indices `first + i stride` within [0, size) for i < count, and of these i."""
     start = max(0, -(first // stride))
     stop = max(start, min(count, (size - 1 - first) // stride + 1))
@@ -82,7 +86,7 @@ def _met(first: int, stride: int, size: int, count: int) -> tuple[slice, slice]:
     return slice(begin, begin + (stop - start) * stride, stride), slice(start, stop)
 
 
-def taken(weights: int, columns: int) -> int:
+def block_size(weights: int, columns: int) -> int:
     """Return the number of elements of a block, for so many weights and so many columns in all."""
     return min(columns, max(BLOCK, weights))
 
@@ -91,10 +95,10 @@ def gather(data: np.ndarray, weights: np.ndarray, windows: Windows, counts: Sequ
     """Convolve: data (N, G, C, X...), weights (G, O, C, K...) -> (N, G, O, Y...)."""
     if windows.is_point:
         return _gather_by_taps(data, weights, windows, counts)
-    frame = windows.framed(data, counts)
+    frame = windows.crop_frame(data, counts)
     if frame is not data and not np.isfinite(weights).all():
         return _gather_by_taps(data, weights, windows, counts)  # inf times a zero of the frame would be NaN
-    seen, rows = _seen(frame, windows, counts), _flat(weights)
+    seen, rows = _tap_view(frame, windows, counts), _flat(weights)
     result = np.empty((len(data), *weights.shape[:2], *counts))
     for block in _blocks(result, weights):
         part = np.moveaxis(result[block], 0, 2)
@@ -114,7 +118,7 @@ def scatter(data: np.ndarray, weights: np.ndarray, windows: Windows, sizes: Sequ
         added, target = np.moveaxis(columns, -part.ndim + 2, 0), result[block[0]]
         after = windows.after(block[3:])
         for tap in windows.taps():
-            places, positions = after.met(tap, sizes, part.shape[3:])
+            places, positions = after.tap_slices(tap, sizes, part.shape[3:])
             target[(..., *places)] += added[(slice(None), slice(None), slice(None), *tap, *positions)]
     return result
 
@@ -122,17 +126,17 @@ def scatter(data: np.ndarray, weights: np.ndarray, windows: Windows, sizes: Sequ
 def correlate(data: np.ndarray, others: np.ndarray, windows: Windows) -> np.ndarray:
     """Weight gradient of `gather`: data (N, G, C, X...), others (N, G, O, Y...) -> (G, O, C, K...)."""
     counts, sums = others.shape[3:], np.zeros((*others.shape[1:3], data.shape[2], *windows.kernel))
-    frame = data if windows.is_point else windows.framed(data, counts)
+    frame = data if windows.is_point else windows.crop_frame(data, counts)
     if windows.is_point or (frame is not data and not np.isfinite(others).all()):
         return _correlate_by_taps(data, others, windows, sums)
-    seen, rows = _seen(frame, windows, counts), _flat(sums)
+    seen, rows = _tap_view(frame, windows, counts), _flat(sums)
     for block in _blocks(others, sums):
         columns = _columns(seen[block], windows).swapaxes(1, 2)
         rows += np.matmul(_flat(np.moveaxis(others[block], 0, 2)), columns)
     return sums
 
 
-def _seen(frame: np.ndarray, windows: Windows, counts: Sequence[int]) -> np.ndarray:
+def _tap_view(frame: np.ndarray, windows: Windows, counts: Sequence[int]) -> np.ndarray:
     """Return a view (N, G, C, Y..., K...) of the element of `frame` that each tap of each output reads."""
     steps = frame.strides[3:]
     across = [step * s for step, s in zip(steps, windows.strides, strict=True)]
@@ -183,7 +187,7 @@ def _gather_by_taps(
 ) -> np.ndarray:
     result = np.zeros((len(data), *weights.shape[:2], *counts))
     for tap in windows.taps():
-        places, positions = windows.met(tap, data.shape[3:], counts)
+        places, positions = windows.tap_slices(tap, data.shape[3:], counts)
         part = _products(weights[(..., *tap)], data[(..., *places)])
         if windows.is_point and part.shape == result.shape:
             return part
@@ -198,7 +202,7 @@ def _scatter_by_taps(
     for groups in _slabs(result, windows):
         target, source, rows = result[:, groups], data[:, groups], weights[groups].swapaxes(1, 2)
         for tap in windows.taps():
-            places, positions = windows.met(tap, sizes, data.shape[3:])
+            places, positions = windows.tap_slices(tap, sizes, data.shape[3:])
             part = _products(rows[(..., *tap)], source)[(..., *positions)]
             if windows.is_point and part.shape == result.shape:
                 return part
@@ -210,7 +214,7 @@ def _correlate_by_taps(
     data: np.ndarray, others: np.ndarray, windows: Windows, sums: np.ndarray
 ) -> np.ndarray:
     for tap in windows.taps():
-        places, positions = windows.met(tap, data.shape[3:], others.shape[3:])
+        places, positions = windows.tap_slices(tap, data.shape[3:], others.shape[3:])
         met, by = (np.moveaxis(part, 0, 2) for part in (data[(..., *places)], others[(..., *positions)]))
         sums[(..., *tap)] = np.matmul(_flat(by), _flat(met).swapaxes(1, 2))
     return sums

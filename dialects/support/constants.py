@@ -29,25 +29,25 @@ def constant_value(value: SSAValue) -> np.ndarray | None:
 
 
 _KNOWN: WeakKeyDictionary[Operation, bool] = WeakKeyDictionary()
-"""Cache of `is_known` per op. True stays valid, since rewrites preserve an op's meaning; False may be
+"""Cache of `is_const` per op. True stays valid, since rewrites preserve an op's meaning; False may be
 outdated after operands have become constants."""
 
 
-def is_known(value: SSAValue) -> bool:
+def is_const(value: SSAValue) -> bool:
     """Return whether a value depends on no run-time input, so that folding can make it a constant."""
     if not isinstance(value, OpResult):
         return False
     if value.op not in _KNOWN:
-        _find_out(value.op)
+        _resolve(value.op)
     return _KNOWN[value.op]
 
 
-def _find_out(op: Operation) -> None:
+def _resolve(op: Operation) -> None:
     """Fill the cache for an op, operands first and iteratively: graphs may be deep, and share values."""
     waiting = [op]
     while waiting:
         last = waiting[-1]
-        makers = _makers(last)
+        makers = _producers(last)
         unknown = [maker for maker in makers or () if maker not in _KNOWN]
         if unknown:
             waiting += unknown
@@ -55,7 +55,7 @@ def _find_out(op: Operation) -> None:
         _KNOWN[waiting.pop()] = makers is not None and all(_KNOWN[maker] for maker in makers)
 
 
-def _makers(op: Operation) -> list[Operation] | None:
+def _producers(op: Operation) -> list[Operation] | None:
     """Return the ops that must all be known for this one to be; None if it never is."""
     if op.name in _CONSTANT_OPS or is_static_shape(op):
         return []

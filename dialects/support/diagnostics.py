@@ -97,7 +97,7 @@ class GradcError(DiagnosticException):
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         return (self.diagnostic, *self.others)
 
-    def mapped(self, change: Callable[[Diagnostic], Diagnostic]) -> Self:
+    def map_diagnostics(self, change: Callable[[Diagnostic], Diagnostic]) -> Self:
         """Return the same error with each diagnostic changed."""
         first, *others = map(change, self.diagnostics)
         found = type(self)(first, others)
@@ -108,7 +108,7 @@ class GradcError(DiagnosticException):
         """Return the lines that IPython shows: the message and its notes, without a traceback."""
         return [str(self), *getattr(self, "__notes__", ())]
 
-    def located(self, op: Operation) -> GradcError:
+    def at_op(self, op: Operation) -> GradcError:
         """Return the same error, located at `op` unless it has a location already."""
         if self.diagnostic.position or self.diagnostic.subject:
             return self
@@ -217,18 +217,18 @@ def location(name: str = "", position: Position | None = None):
     return place or UnknownLoc()
 
 
-MOST_NAMED = 12
+MAX_NAMED = 12
 """Items of a list that a message names before it counts the rest."""
 
 
-def several(words: Sequence[str], most: int = MOST_NAMED) -> str:
+def several(words: Sequence[str], most: int = MAX_NAMED) -> str:
     """Join words as `a`, `a and b`, `a, b and c`; of a longer list only the first `most`."""
     if len(words) > most:
         return f"{', '.join(words[:most])} and {len(words) - most:,} more"
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def suggest(word: str, known: Iterable[str]) -> str:
     """Return a did-you-mean hint, or ''. Ignores case."""
     spelling = {candidate.lower(): candidate for candidate in known}
     found = difflib.get_close_matches(word.lower(), spelling, n=2, cutoff=0.6)

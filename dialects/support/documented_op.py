@@ -38,7 +38,7 @@ from dialects.support.attributes import (
     DocumentedAttribute,
     documented_attributes,
 )
-from dialects.support.diagnostics import GradcError, error_at, nearest
+from dialects.support.diagnostics import GradcError, error_at, suggest
 from dialects.support.error_list import Errors
 from dialects.support.interfaces import (
     InfersTypes,
@@ -97,9 +97,9 @@ class DocumentedOp(VerifiedOnce, IRDLOperation, InfersTypes, ABC):
         super().__post_init__()
         given = (part for item in self.properties.items() for part in item)
         key = (type(self), *self.operand_types, *given)
-        self.properties = dict(_NORMALISED.get(key, self._normalised))
+        self.properties = dict(_NORMALISED.get(key, self._normalise))
 
-    def _normalised(self) -> dict[str, Attribute]:
+    def _normalise(self) -> dict[str, Attribute]:
         self.normalise()
         return dict(self.properties)
 
@@ -108,7 +108,7 @@ class DocumentedOp(VerifiedOnce, IRDLOperation, InfersTypes, ABC):
         for name, documented in documented_attributes(type(self)).items():
             given = self.properties.get(name)
             if given is not None:
-                self.properties[name] = documented.spec.normalised(given)
+                self.properties[name] = documented.spec.reencode(given)
 
     def value(self, name: str) -> Any:
         """Return the Python value of an attribute: the given one, else the documented default."""
@@ -162,7 +162,7 @@ class DocumentedOp(VerifiedOnce, IRDLOperation, InfersTypes, ABC):
         try:
             return check(*args)
         except GradcError as error:
-            raise error.located(self) from None
+            raise error.at_op(self) from None
 
     @classmethod
     def parse(cls, parser: Parser):
@@ -271,7 +271,7 @@ def _check_discardable(op: DocumentedOp, name: str, given: Attribute) -> None:
 def _check_attribute(op: DocumentedOp, documented: DocumentedAttribute, misspelt: Sequence[str]) -> None:
     """Raise if an attribute is ill-typed, or missing and not misspelt, which is another error."""
     given = op.properties.get(documented.name)
-    if given is None and documented.required and not any(nearest(m, [documented.name]) for m in misspelt):
+    if given is None and documented.required and not any(suggest(m, [documented.name]) for m in misspelt):
         raise missing_attribute(op, documented.name, documented.spec)
     if given is not None:
         _check_value(op, documented, given)
@@ -335,7 +335,7 @@ def unknown_attribute(op: DocumentedOp, name: str) -> GradcError:
         op,
         f"unknown attribute {name}",
         expected=f"one of {', '.join(known)}",
-        hint=elsewhere or nearest(name, known),
+        hint=elsewhere or suggest(name, known),
     )
 
 

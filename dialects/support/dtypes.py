@@ -29,15 +29,15 @@ class DType(NamedTuple):
     onnx: str
 
 
-def _signed(bits: int) -> builtin.IntegerType:
+def _int_type(bits: int) -> builtin.IntegerType:
     return builtin.IntegerType(bits)
 
 
-def _unsigned(bits: int) -> builtin.IntegerType:
+def _uint_type(bits: int) -> builtin.IntegerType:
     return builtin.IntegerType(bits, builtin.Signedness.UNSIGNED)
 
 
-UI8 = _unsigned(8)
+UI8 = _uint_type(8)
 
 
 def _small(name: str) -> np.dtype:
@@ -55,8 +55,8 @@ DTYPES = (
     DType("s8", builtin.i8, np.dtype(np.int8), 3, "int8"),
     DType("u8", UI8, np.dtype(np.uint8), 2, "uint8"),
     DType("boolean", builtin.i1, np.dtype(np.bool_), 9, "bool"),
-    DType("s4", _signed(4), _small("int4"), 22, "int4"),
-    DType("u4", _unsigned(4), _small("uint4"), 21, "uint4"),
+    DType("s4", _int_type(4), _small("int4"), 22, "int4"),
+    DType("u4", _uint_type(4), _small("uint4"), 21, "uint4"),
     DType("f8_e4m3", builtin.Float8E4M3FNType(), _small("float8_e4m3fn"), 17, "float8e4m3fn"),
     DType("f8_e5m2", builtin.Float8E5M2Type(), _small("float8_e5m2"), 19, "float8e5m2"),
 )
@@ -65,11 +65,11 @@ DTYPES = (
 ONNX_DTYPES = (
     *DTYPES,
     DType("s16", builtin.i16, np.dtype(np.int16), 5, "int16"),
-    DType("u16", _unsigned(16), np.dtype(np.uint16), 4, "uint16"),
-    DType("u32", _unsigned(32), np.dtype(np.uint32), 12, "uint32"),
-    DType("u64", _unsigned(64), np.dtype(np.uint64), 13, "uint64"),
-    DType("s2", _signed(2), _small("int2"), 26, "int2"),
-    DType("u2", _unsigned(2), _small("uint2"), 25, "uint2"),
+    DType("u16", _uint_type(16), np.dtype(np.uint16), 4, "uint16"),
+    DType("u32", _uint_type(32), np.dtype(np.uint32), 12, "uint32"),
+    DType("u64", _uint_type(64), np.dtype(np.uint64), 13, "uint64"),
+    DType("s2", _int_type(2), _small("int2"), 26, "int2"),
+    DType("u2", _uint_type(2), _small("uint2"), 25, "uint2"),
     DType("f8_e4m3fnuz", builtin.Float8E4M3FNUZType(), _small("float8_e4m3fnuz"), 18, "float8e4m3fnuz"),
     DType("f8_e5m2fnuz", builtin.Float8E5M2FNUZType(), _small("float8_e5m2fnuz"), 20, "float8e5m2fnuz"),
     DType("f8_e8m0", builtin.Float8E8M0FNUType(), _small("float8_e8m0fnu"), 24, "float8e8m0"),

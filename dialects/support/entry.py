@@ -91,7 +91,7 @@ def return_op(function: FuncOp) -> ReturnOp:
 
 def input_names(function: FuncOp) -> tuple[str, ...]:
     """Return the public name of each argument: given, else the argument's SSA name, else `arg<i>`."""
-    given = _given(function.arg_attrs, len(function.args))
+    given = _name_attrs(function.arg_attrs, len(function.args))
     return _unique(_name(g, a, f"arg{i}") for i, (g, a) in enumerate(zip(given, function.args, strict=True)))
 
 
@@ -101,7 +101,7 @@ def output_names(function: FuncOp) -> tuple[str, ...]:
     A name shared with an input or an earlier result stays shared while both are the same value.
     """
     values = return_op(function).arguments
-    given, shared = _given(function.res_attrs, len(values)), _shared(function.res_attrs, len(values))
+    given, shared = _name_attrs(function.res_attrs, len(values)), _is_shared(function.res_attrs, len(values))
     taken: dict[str, SSAValue] = dict(zip(input_names(function), function.args, strict=True))
     names: list[str] = []
     for index, (own, shares, value) in enumerate(zip(given, shared, values, strict=True)):
@@ -153,10 +153,10 @@ def set_edge(
     function: FuncOp, inputs: Sequence[tuple[str, Attribute]], outputs: Sequence[tuple[str, Attribute]]
 ) -> None:
     """Set the names and declared types of arguments and results as a model has them; names may repeat."""
-    function.arg_attrs = _named_types(inputs)
+    function.arg_attrs = _attrs_with_types(inputs)
     taken = {name for name, _ in inputs}
     entries: list[DictionaryAttr] = []
-    for (name, _), entry in zip(outputs, _named_types(outputs), strict=True):
+    for (name, _), entry in zip(outputs, _attrs_with_types(outputs), strict=True):
         entries.append(DictionaryAttr({**entry.data, SHARED: UnitAttr()}) if name in taken else entry)
         taken.add(name)
     function.res_attrs = ArrayAttr(entries)
@@ -172,13 +172,13 @@ def annotate(
     )
 
 
-def said_of(attrs: ArrayAttr[DictionaryAttr] | None, count: int) -> list[Mapping[str, Attribute]]:
+def edge_attributes(attrs: ArrayAttr[DictionaryAttr] | None, count: int) -> list[Mapping[str, Attribute]]:
     """Return the attributes of each argument, or of each result."""
     found: list[Mapping[str, Attribute]] = [entry.data for entry in attrs or ()]
     return found if len(found) == count else [{}] * count
 
 
-def keep_arguments(function: FuncOp, kept: Sequence[bool]) -> None:
+def keep_argument_attributes(function: FuncOp, kept: Sequence[bool]) -> None:
     """Drop the attributes of removed arguments."""
     if function.arg_attrs is not None and len(function.arg_attrs) == len(kept):
         pairs = zip(function.arg_attrs, kept, strict=True)
@@ -194,7 +194,7 @@ def declared_types(
     return tuple(entry.data.get(TYPE) for entry in attrs)
 
 
-def forget_declared_types(function: FuncOp) -> None:
+def drop_declared_types(function: FuncOp) -> None:
     """Drop declared types once the inferred ones are more precise."""
     for side in ("arg_attrs", "res_attrs"):
         before = getattr(function, side)
@@ -223,18 +223,18 @@ def _of_names(names: Sequence[str], before: ArrayAttr[DictionaryAttr] | None) ->
     return ArrayAttr(known.get(StringAttr(name), DictionaryAttr({})) for name in names)
 
 
-def _named_types(edge: Sequence[tuple[str, Attribute]]) -> ArrayAttr[DictionaryAttr]:
+def _attrs_with_types(edge: Sequence[tuple[str, Attribute]]) -> ArrayAttr[DictionaryAttr]:
     return ArrayAttr(DictionaryAttr({NAME: StringAttr(name), TYPE: type_}) for name, type_ in edge)
 
 
-def _given(attrs: ArrayAttr[DictionaryAttr] | None, count: int) -> list[str | None]:
+def _name_attrs(attrs: ArrayAttr[DictionaryAttr] | None, count: int) -> list[str | None]:
     if attrs is None:
         return [None] * count
     found = [entry.data.get(NAME) for entry in attrs]
     return [name.data if isinstance(name, StringAttr) else None for name in found]
 
 
-def _shared(attrs: ArrayAttr[DictionaryAttr] | None, count: int) -> list[bool]:
+def _is_shared(attrs: ArrayAttr[DictionaryAttr] | None, count: int) -> list[bool]:
     return [False] * count if attrs is None else [SHARED in entry.data for entry in attrs]
 
 

@@ -23,15 +23,15 @@ from dialects.support.diagnostics import (
 )
 from dialects.support.limits import LimitError
 
-MOST_PLACES = 8
+MAX_LOCATIONS = 8
 """Locations that a message lists per kind of op."""
 
-MOST_ERRORS = 20
+MAX_ERRORS = 20
 """Errors shown at once; the rest is counted."""
 
 
 @dataclass(frozen=True)
-class Finding:
+class OpReference:
     """An op that a message is about; `identifier` is its id in a document, or ''."""
 
     kind: str
@@ -41,7 +41,7 @@ class Finding:
     name: str = ""
 
     @classmethod
-    def of(cls, op: Operation) -> Finding:
+    def of(cls, op: Operation) -> OpReference:
         return cls(kind_of(op), subject_of(op), position_of(op), identifier_of(op), name_of(op))
 
     def __str__(self) -> str:
@@ -51,30 +51,30 @@ class Finding:
         return " at ".join(filter(None, (identifier, place))) or self.name
 
 
-def by_kind(found: Sequence[Finding], total: int | None) -> str:
+def summarize_by_kind(found: Sequence[OpReference], total: int | None) -> str:
     """Return `3 of 60 ops: 2 Add (id 3 at 13:5 and id 4 at 20:5), 1 ReLU (id 7 at 41:5)`, by frequency.
 
     `total` is None if unknown.
     """
-    kinds: dict[str, list[Finding]] = {}
+    kinds: dict[str, list[OpReference]] = {}
     for finding in found:
         kinds.setdefault(finding.kind, []).append(finding)
     ordered = sorted(kinds.items(), key=lambda item: -len(item[1]))
-    parts = [f"{len(those)} {kind}{places(those)}" for kind, those in ordered]
+    parts = [f"{len(those)} {kind}{locations(those)}" for kind, those in ordered]
     count = f"{len(found):,}" if total is None else f"{len(found):,} of {total:,}"
     return f"{count} ops: {', '.join(parts)}"
 
 
-def first_of_each_kind(found: Iterable[Finding]) -> list[Finding]:
-    firsts: dict[str, Finding] = {}
+def first_of_each_kind(found: Iterable[OpReference]) -> list[OpReference]:
+    firsts: dict[str, OpReference] = {}
     for finding in found:
         firsts.setdefault(finding.kind, finding)
     return list(firsts.values())
 
 
-def places(found: Sequence[Finding]) -> str:
+def locations(found: Sequence[OpReference]) -> str:
     texts = [text for finding in found if (text := str(finding))]
-    return f" ({several(texts, MOST_PLACES)})" if texts else ""
+    return f" ({several(texts, MAX_LOCATIONS)})" if texts else ""
 
 
 def is_opaque(op: Operation) -> bool:
@@ -110,13 +110,13 @@ class Errors:
     def check(self) -> None:
         """Raise the recorded errors, if any."""
         if self.found:
-            raise together(self.found) from None
+            raise combine(self.found) from None
 
 
-def together(errors: Sequence[GradcError]) -> GradcError:
+def combine(errors: Sequence[GradcError]) -> GradcError:
     """Combine errors into one of the first one's class, without duplicates."""
     diagnostics = list(dict.fromkeys(d for error in errors for d in error.diagnostics))
-    shown, left = diagnostics[:MOST_ERRORS], len(diagnostics) - MOST_ERRORS
+    shown, left = diagnostics[:MAX_ERRORS], len(diagnostics) - MAX_ERRORS
     if left > 0:
         shown.append(Diagnostic("error", f"{left:,} more errors are not shown"))
     return type(errors[0])(shown[0], shown[1:])

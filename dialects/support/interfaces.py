@@ -29,7 +29,7 @@ class InfersTypes(Operation, ABC):
         return f"result {index}"
 
 
-class KnowsOperands(Operation, ABC):
+class InfersOperands(Operation, ABC):
     """An op whose operands constrain each other's shapes."""
 
     @abstractmethod
@@ -37,12 +37,12 @@ class KnowsOperands(Operation, ABC):
         """Yield shapes that operands must have; raises GradcError as inference does."""
 
 
-class HasReadings(Operation, ABC):
+class AmbiguousOp(Operation, ABC):
     """An op with two documented interpretations, which its types may not distinguish."""
 
     @property
     @abstractmethod
-    def is_open(self) -> bool:
+    def is_ambiguous(self) -> bool:
         """True if both interpretations are still possible."""
 
     @abstractmethod
@@ -50,7 +50,9 @@ class HasReadings(Operation, ABC):
         """Choose an interpretation if both are possible, in types and attributes; return whether it did."""
 
 
-def agreed(a: SSAValue, b: SSAValue, layout: str) -> Iterator[tuple[SSAValue, shapes.Shape]]:
+def matching_batch_and_channels(
+    a: SSAValue, b: SSAValue, layout: str
+) -> Iterator[tuple[SSAValue, shapes.Shape]]:
     """Yield the shapes that two data tensors of one layout and rank imply for each other: equal N and C."""
     given = (shapes.shape_of(a), shapes.shape_of(b))
     same = {layouts.axis_of(layout, letter, len(given[0]) - 2) for letter in "NC"}
@@ -94,7 +96,7 @@ def refine_results(op: InfersTypes) -> bool:
         if declared is inferred:
             continue
         _check_result(op, index, declared, inferred)
-        refined = _merged(declared, inferred)
+        refined = _merge_types(declared, inferred)
         if refined is declared:
             continue
         changed |= refined != declared
@@ -102,7 +104,7 @@ def refine_results(op: InfersTypes) -> bool:
     return changed
 
 
-def refine_operands(op: KnowsOperands) -> bool:
+def refine_operands(op: InfersOperands) -> bool:
     """Merge the type of each operand with what the other operands imply; return whether any changed."""
     changed = False
     for value, known in op.operand_shapes():
@@ -113,7 +115,7 @@ def refine_operands(op: KnowsOperands) -> bool:
     return changed
 
 
-def _merged(declared: Attribute, inferred: Attribute | None) -> Attribute:
+def _merge_types(declared: Attribute, inferred: Attribute | None) -> Attribute:
     """Merge a declared and an inferred type that do not contradict each other."""
     if inferred is None or isinstance(inferred, UnrankedTensorType):
         return declared

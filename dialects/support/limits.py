@@ -25,10 +25,10 @@ from dialects.support.diagnostics import (
     Diagnostic,
     UnsupportedError,
     UsageError,
-    nearest,
     sentence,
+    suggest,
 )
-from dialects.support.scoped_contextvar import during
+from dialects.support.scoped_contextvar import override_context
 
 OPTION = "--limit"
 
@@ -85,7 +85,7 @@ class Limits:
         field_name = _field_names().get(name) if isinstance(name, str) else None  # pyright: ignore
         if field_name is None:
             spelled = name.replace("_", "-") if isinstance(name, str) else ""  # pyright: ignore
-            hint = nearest(spelled, names()) if spelled else ""
+            hint = suggest(spelled, names()) if spelled else ""
             raise _usage("limit", repr(name), f"one of {', '.join(names())}", hint)
         return getattr(self, field_name)
 
@@ -116,7 +116,7 @@ def current() -> Limits:
 @contextlib.contextmanager
 def using(limits: Limits | None) -> Generator[None]:
     """Set the limits within the context; None keeps those in force."""
-    with during(_current, current() if limits is None else limits):
+    with override_context(_current, current() if limits is None else limits):
         yield
 
 
@@ -131,7 +131,7 @@ def parse(settings: Iterable[str]) -> Limits:
         spelled = name.strip().replace("_", "-")
         if spelled not in names():
             raise _usage(
-                f"{OPTION} {setting}", None, f"one of {', '.join(names())}", nearest(spelled, names())
+                f"{OPTION} {setting}", None, f"one of {', '.join(names())}", suggest(spelled, names())
             )
         changed[spelled.replace("-", "_")] = _number(setting, value.strip())
     return Limits(**{entry.name: getattr(current(), entry.name) for entry in fields(Limits)} | changed)

@@ -13,15 +13,15 @@ from typing import Any, TypeVar
 K = TypeVar("K")
 V = TypeVar("V")
 
-MOST = 2**13
+MEMO_SIZE = 2**13
 """Cached results before the cache is cleared."""
 
-FEW = 2**5
+SMALL_MEMO_SIZE = 2**5
 """The same for large results that are requested several times in a row."""
 
 
-@lru_cache(MOST)
-def the_same(value: K) -> K:
+@lru_cache(MEMO_SIZE)
+def intern_value(value: K) -> K:
     """Return one object for all equal values, so that a Memo can identify them."""
     return value
 
@@ -29,7 +29,7 @@ def the_same(value: K) -> K:
 class Memo:
     """A cache keyed by identity of a sequence of objects, which it keeps alive; at most `most` results."""
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MEMO_SIZE) -> None:
         self.most = most
         self._kept: dict[tuple[int, ...], tuple[Sequence[Any], Any]] = {}
 
@@ -54,7 +54,7 @@ def by_identity(function: Callable[[K], V]) -> Callable[[K], V]:
         found = kept.get(id(key))
         if found is None:
             found = (key, function(key))
-            if len(kept) >= MOST:
+            if len(kept) >= MEMO_SIZE:
                 kept.clear()
             kept[id(key)] = found
         return found[1]

@@ -12,20 +12,22 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-Flat = list[Any]
+FlatModule = list[Any]
 
 
-def flat(module: ModuleOp) -> Flat:
+def flatten(module: ModuleOp) -> FlatModule:
     """Return the module, its functions and their ops, with operands as indices."""
     functions = [op for op in module.ops if isinstance(op, FuncOp)]
     assert len(functions) == len(module.ops)
     return [_own(module), [(_own(function), _body(function)) for function in functions]]
 
 
-def restored(given: Flat) -> ModuleOp:
-    """Return a new module from the result of `flat`."""
+def unflatten(given: FlatModule) -> ModuleOp:
+    """Return a new module from the result of `flatten`."""
     own, functions = given
-    module = _made(ModuleOp, own, regions=[Region(Block([_function(*function) for function in functions]))])
+    module = _create_op(
+        ModuleOp, own, regions=[Region(Block([_function(*function) for function in functions]))]
+    )
     assert isinstance(module, ModuleOp)
     return module
 
@@ -38,7 +40,7 @@ def _body(function: FuncOp) -> list[Any]:
     return [_block(block) for block in function.body.blocks]
 
 
-def _block(block: Block) -> Flat:
+def _block(block: Block) -> FlatModule:
     numbers: dict[SSAValue, int] = {}
     for value in (*block.args, *(result for op in block.ops for result in op.results)):
         numbers[value] = len(numbers)
@@ -54,7 +56,7 @@ def _values(values: Any) -> list[tuple[Attribute, str | None]]:
     return [(value.type, value.name_hint) for value in values]
 
 
-def _made(cls: type[Operation], own: tuple[Any, ...], **given: Any) -> Operation:
+def _create_op(cls: type[Operation], own: tuple[Any, ...], **given: Any) -> Operation:
     properties, attributes, location = own
     op = cls.create(properties=properties, attributes=attributes, **given)
     op.location = location
@@ -62,16 +64,16 @@ def _made(cls: type[Operation], own: tuple[Any, ...], **given: Any) -> Operation
 
 
 def _function(own: tuple[Any, ...], blocks: list[Any]) -> Operation:
-    return _made(FuncOp, own, regions=[Region([_filled(*block) for block in blocks])])
+    return _create_op(FuncOp, own, regions=[Region([_create_block(*block) for block in blocks])])
 
 
-def _filled(arguments: list[tuple[Attribute, str | None]], ops: list[Any]) -> Block:
+def _create_block(arguments: list[tuple[Attribute, str | None]], ops: list[Any]) -> Block:
     block = Block(arg_types=[type_ for type_, _ in arguments])
     values: list[SSAValue] = list(block.args)
     hints = [hint for _, hint in arguments]
     for cls, operands, results, own in ops:
         types = [type_ for type_, _ in results]
-        op = _made(cls, own, operands=[values[number] for number in operands], result_types=types)
+        op = _create_op(cls, own, operands=[values[number] for number in operands], result_types=types)
         block.add_op(op)
         values += op.results
         hints += [hint for _, hint in results]

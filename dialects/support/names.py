@@ -18,9 +18,9 @@ _SPELLED = re.compile(r"\$([0-9a-f]{2})")
 
 def hint_of(name: str) -> str | None:
     """Return the hint that encodes a name, None for an empty one."""
-    text = "".join(c if _PLAIN.fullmatch(c) else _spelled(c) for c in name)
+    text = "".join(c if _PLAIN.fullmatch(c) else _encode(c) for c in name)
     text = _NUMBERED.sub(r"$5f\1", text)
-    return (_spelled(text[0]) + text[1:] if text[:1].isdigit() else text) or None
+    return (_encode(text[0]) + text[1:] if text[:1].isdigit() else text) or None
 
 
 def name_of_hint(hint: str) -> str:
@@ -46,5 +46,5 @@ def is_text(value: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in value)
 
 
-def _spelled(character: str) -> str:
+def _encode(character: str) -> str:
     return "".join(f"${byte:02x}" for byte in character.encode(errors="surrogateescape"))

@@ -51,22 +51,22 @@ def call_state(
             return None
         type_ = operand.type
         state.append(type_)
-        if _few(type_):
+        if _is_small(type_):
             constant = constant_attribute(operand)
             if constant is None and _is_computed_size(operand):
                 return None
             state.append(constant)
-        elif _are_integers(type_) and isinstance(operand.owner, Operation):
+        elif _is_integer_vector(type_) and isinstance(operand.owner, Operation):
             return None
     for name, value in properties.items():
-        if type(value) is DenseIntOrFPElementsAttr and not _few(value.type):
+        if type(value) is DenseIntOrFPElementsAttr and not _is_small(value.type):
             return None
         state += (name, value)
     return tuple(state)
 
 
 @by_identity
-def _few(type_: Attribute) -> bool:
+def _is_small(type_: Attribute) -> bool:
     """Return whether a tensor is small enough for sizes, scales or axes."""
     if not isinstance(type_, TensorType):
         return False
@@ -75,7 +75,7 @@ def _few(type_: Attribute) -> bool:
 
 
 @by_identity
-def _are_integers(type_: Attribute) -> bool:
+def _is_integer_vector(type_: Attribute) -> bool:
     """Return whether a tensor is a vector of integers."""
     return (
         isinstance(type_, TensorType)
@@ -95,7 +95,7 @@ def once_per_state(method: Callable[[Any], V]) -> Callable[[Any], V]:
 
     @wraps(method)
     def lookup(op: Operation) -> V:
-        state = None if size_guards.are_collected() else state_of(op)
+        state = None if size_guards.is_collecting() else state_of(op)
         return method(op) if state is None else memo.get(state, lambda: method(op))
 
     return lookup
@@ -112,13 +112,13 @@ class VerifiedOnce(Operation):
 
     def verify(self, verify_nested_ops: bool = True) -> None:
         block = self.parent
-        state = None if block is not None and block.last_op is self else self.verified_state()
+        state = None if block is not None and block.last_op is self else self.verification_key()
         if state is None:
             self.verify_all()
         else:
             _VERIFIED.get(state, self.verify_all)
 
-    def verified_state(self) -> State | None:
+    def verification_key(self) -> State | None:
         return state_of(self)
 
     def verify_all(self) -> None:

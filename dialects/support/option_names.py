@@ -19,7 +19,7 @@ from functools import wraps
 from inspect import signature
 from typing import ParamSpec, TypeVar
 
-from dialects.support.scoped_contextvar import during
+from dialects.support.scoped_contextvar import override_context
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -40,16 +40,16 @@ def current() -> Place:
 
 def using(place: Place) -> AbstractContextManager[None]:
     """Set where options are given within the context."""
-    return during(_place, place)
+    return override_context(_place, place)
 
 
 def offering(names: Iterable[str]) -> AbstractContextManager[None]:
     """Restrict the options that can be given within the context; an outer restriction wins."""
     outer = _offered.get()
-    return during(_offered, frozenset(names) if outer is None else outer)
+    return override_context(_offered, frozenset(names) if outer is None else outer)
 
 
-def offers_its_arguments(function: Callable[P, R]) -> Callable[P, R]:
+def offer_parameters(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate a function whose parameters are the options that can be given while it runs."""
     names = frozenset(signature(function).parameters)
 

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 @contextmanager
-def during(variable: ContextVar[T], value: T) -> Generator[None]:
+def override_context(variable: ContextVar[T], value: T) -> Generator[None]:
     """Set the variable while the block runs. It needs a value or a default before."""
     before = variable.get()
     try:

@@ -21,10 +21,10 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
 
 from dialects.shapes.forms import Form, Size, TooComplex, form_text, name
-from dialects.shapes.size_text import NoSize, parse
+from dialects.shapes.size_text import InvalidSize, parse
 from dialects.shapes.sizes import substitute
 from dialects.support.diagnostics import Diagnostic, GradcError, violation
-from dialects.support.memo import MOST, by_identity
+from dialects.support.memo import MEMO_SIZE, by_identity
 
 MOST_ELEMENTS = 2**62
 """Models store sizes and their products in 64 bits; sums of two must fit."""
@@ -62,7 +62,7 @@ def dim_of(written: DimLike) -> Dim:
     return name(written) if written else None
 
 
-@lru_cache(MOST)
+@lru_cache(MEMO_SIZE)
 def _tensor_type(element_type: Attribute, shape: tuple[DimLike, ...]) -> TensorType:
     if any(isinstance(dim, int) and dim < 0 for dim in shape):
         raise ValueError(f"negative dim in {shape}")
@@ -88,7 +88,7 @@ def _of_entry(entry: str) -> Dim:
         return dim_of(entry)
     try:
         form = parse(entry.removeprefix(_FORM))
-    except NoSize as error:
+    except InvalidSize as error:
         raise violation("size in an encoding", given=entry, hint=str(error)) from None
     if isinstance(form, int):
         raise violation("size in an encoding", given=entry, expected="an expression over names")
@@ -198,22 +198,22 @@ def _with_sizes(dim: Dim, sizes: Mapping[str, Form]) -> Dim:
         return None
 
 
-def named(shape: Sequence[Dim]) -> NamedShape:
+def dim_names(shape: Sequence[Dim]) -> NamedShape:
     """Return the shape with expressions other than names replaced by None."""
     return tuple(dim.name if isinstance(dim, Size) else dim for dim in shape)
 
 
-def spelled(shape: Sequence[Dim]) -> NamedShape:
+def dim_texts(shape: Sequence[Dim]) -> NamedShape:
     """Return the shape with sizes as text, if the source names all of their leaves."""
     texts = (str(dim) if isinstance(dim, Size) and not dim.is_fresh else None for dim in shape)
-    return tuple(text or dim for text, dim in zip(texts, named(shape), strict=True))
+    return tuple(text or dim for text, dim in zip(texts, dim_names(shape), strict=True))
 
 
 def size_with(text: str, sizes: Mapping[str, int]) -> int | None:
     """Evaluate a size expression such as `(H + 1)//2`; None for a bare name or if a name has no value."""
     try:
         form = parse(text)
-    except NoSize:
+    except InvalidSize:
         return None
     if not isinstance(form, Size) or form.name is not None:
         return None

@@ -1,7 +1,7 @@
 """Conditions on dynamic sizes that a verifier cannot check at compile time, collected for later.
 
 Verifiers state conditions on sizes through these functions. Static sizes are checked at once. Conditions on
-dynamic ones are not errors; `collected` returns them as ranges of size expressions.
+dynamic ones are not errors; `collect` returns them as ranges of size expressions.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from xdsl.ir import SSAValue
 from dialects.shapes.forms import Size, TooComplex
 from dialects.shapes.sizes import floordiv, largest, smallest
 from dialects.support.constants import constant_value
-from dialects.support.scoped_contextvar import during
+from dialects.support.scoped_contextvar import override_context
 from dialects.support.shapes import Dim, compatible, same_dim
 
-UNBOUNDED = 2**30
+SIZE_LIMIT = 2**30
 """A bound that no size reaches; the sum of two fits into 32 bits, which some runtimes truncate to."""
 
 
 @dataclass(frozen=True)
-class Demand:
+class SizeGuard:
     """The condition low <= form <= high; `what` names the form in messages."""
 
     what: str
@@ -34,27 +34,27 @@ class Demand:
 
 
 @dataclass
-class Demands:
+class SizeGuards:
     """Conditions that verifiers state. `elements` holds the values of operands that are sizes or axes."""
 
     elements: Mapping[SSAValue, Sequence[Dim]]
-    found: list[Demand] = field(default_factory=list[Demand])
+    found: list[SizeGuard] = field(default_factory=list[SizeGuard])
     unstated: list[str] = field(default_factory=list[str])
     """Names of conditions on sizes without an expression."""
 
 
-_COLLECTING: ContextVar[Demands | None] = ContextVar("collecting", default=None)
+_COLLECTING: ContextVar[SizeGuards | None] = ContextVar("collecting", default=None)
 
 
 @contextmanager
-def collected(elements: Mapping[SSAValue, Sequence[Dim]]) -> Generator[Demands]:
+def collect(elements: Mapping[SSAValue, Sequence[Dim]]) -> Generator[SizeGuards]:
     """Collect the conditions of the verifiers that run in the block."""
-    demands = Demands(elements)
-    with during(_COLLECTING, demands):
+    demands = SizeGuards(elements)
+    with override_context(_COLLECTING, demands):
         yield demands
 
 
-def are_collected() -> bool:
+def is_collecting() -> bool:
     return _COLLECTING.get() is not None
 
 
@@ -67,7 +67,7 @@ def elements_of(value: SSAValue) -> Sequence[Dim] | None:
     return None if demands is None else demands.elements.get(value)
 
 
-def between(what: str, dim: Dim, low: int = 0, high: int = UNBOUNDED) -> None:
+def between(what: str, dim: Dim, low: int = 0, high: int = SIZE_LIMIT) -> None:
     """Record low <= dim <= high for a dynamic size. Verifiers check static ones."""
     demands = _COLLECTING.get()
     if demands is None or isinstance(dim, int):
@@ -75,7 +75,7 @@ def between(what: str, dim: Dim, low: int = 0, high: int = UNBOUNDED) -> None:
     if dim is None:
         demands.unstated.append(what)
     else:
-        demands.found.append(Demand(what, dim, low, high))
+        demands.found.append(SizeGuard(what, dim, low, high))
 
 
 def positive(what: str, dim: Dim) -> None:
@@ -84,7 +84,7 @@ def positive(what: str, dim: Dim) -> None:
 
 def equal(what: str, a: Dim, b: Dim) -> bool:
     """Return False if two dims certainly differ; record the condition otherwise."""
-    if not are_collected() or a is None or b is None:
+    if not is_collecting() or a is None or b is None:
         return same_dim(a, b)
     between(what, _difference(a, b), 0, 0)
     return same_dim(a, b)
@@ -99,7 +99,7 @@ def _difference(a: int | Size, b: int | Size) -> Dim:
 
 def equal_shapes(what: str, a: Sequence[Dim], b: Sequence[Dim]) -> bool:
     """Apply `equal` to each axis of two shapes."""
-    if not are_collected() or not compatible(a, b):
+    if not is_collecting() or not compatible(a, b):
         return compatible(a, b)
     for axis, (x, y) in enumerate(zip(a, b, strict=True)):
         equal(f"axis {axis} of {what}", x, y)
@@ -126,5 +126,5 @@ def _is_not_one(size: int | Size) -> int | Size:
 
 def divides(what: str, divisor: int, dim: Dim) -> None:
     """Record that a number divides a size."""
-    if isinstance(dim, Size) and are_collected():
+    if isinstance(dim, Size) and is_collecting():
         between(what, dim - floordiv(dim, divisor) * divisor, 0, 0)

@@ -17,18 +17,18 @@ PER_READ = 16
 """Multiply-adds of a matrix product that take as long as one read."""
 
 
-def asked_taps(
+def iter_taps(
     kernel: Sequence[int], elements: int, *, products: int = 0, taken: int = 0
 ) -> Iterator[tuple[int, ...]]:
-    """Account for the reads of all taps as `ask_taps` does, then return `taps_of`."""
-    ask_taps(kernel, elements, products=products, taken=taken)
+    """Account for the reads of all taps as `count_taps` does, then return `taps_of`."""
+    count_taps(kernel, elements, products=products, taken=taken)
     return taps_of(kernel, elements)
 
 
-def ask_taps(kernel: Sequence[int], elements: int, *, products: int = 0, taken: int = 0) -> None:
+def count_taps(kernel: Sequence[int], elements: int, *, products: int = 0, taken: int = 0) -> None:
     """Account for all taps, each with `elements` reads and `products` multiply-adds, and `taken` float64
     elements."""
-    account.ask(prod(kernel) * (max(elements, LEAST) + products // PER_READ), 8 * taken)
+    account.charge(prod(kernel) * (max(elements, LEAST) + products // PER_READ), 8 * taken)
 
 
 def taps_of(kernel: Sequence[int], elements: int) -> Iterator[tuple[int, ...]]:

@@ -43,7 +43,7 @@ def bench(
     cases += [] if name == NONE else suite(name, asked.seed)
     if not cases:
         raise UsageError(Diagnostic("error", "no case: give a problem, a file or --suite"))
-    opened, versions = _opened(peers, asked.threads)
+    opened, versions = _open_peers(peers, asked.threads)
     results: list[Result] = []
     try:
         _run_all(cases, asked, opened, results)
@@ -96,7 +96,7 @@ def check_outputs(json_path: str | None, plot_path: str | None) -> None:
     check_available()
 
 
-def _opened(names: str | None, threads: int) -> tuple[list[Peer], dict[str, str]]:
+def _open_peers(names: str | None, threads: int) -> tuple[list[Peer], dict[str, str]]:
     """Return the available peers and their versions. Raises UsageError for an unknown name."""
     wanted = list(PEERS) if names is None else [n for n in names.split(",") if names != NONE]
     check_names(wanted)

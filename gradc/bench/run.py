@@ -118,7 +118,7 @@ def run_case(case: Case, settings: Settings, peers: Sequence[Peer]) -> Result:
     """Run a case. Raises GradcError if gradc does not compile the problem."""
     problem = case.problem
     true = truth(problem, settings.seed)
-    ours = _compiled(problem, settings, "auto" if settings.strategy == ALL else settings.strategy)
+    ours = _compile(problem, settings, "auto" if settings.strategy == ALL else settings.strategy)
     models, notes = {GRADC: ours}, {}
     if settings.strategy == ALL:
         others, notes = _others(problem, settings)
@@ -129,7 +129,7 @@ def run_case(case: Case, settings: Settings, peers: Sequence[Peer]) -> Result:
     ready = [_ours(name, compiled, settings, problem) for name, compiled in models.items()]
     for peer in peers:
         try:
-            ready.append(_started(peer, problem, settings.seed))
+            ready.append(_start(peer, problem, settings.seed))
         except NotSupported as error:
             notes[peer.name] = str(error)
     errors = {contestant.name: _error(contestant, true) for contestant in ready}
@@ -152,7 +152,7 @@ def _same_model_as_auto(models: Mapping[str, Compiled]) -> str | None:
     return next((name for name in graphs if name != GRADC and graphs[name] == graphs[GRADC]), None)
 
 
-def _started(peer: Peer, problem: Problem, seed: int) -> Contestant:
+def _start(peer: Peer, problem: Problem, seed: int) -> Contestant:
     """Return a peer's contestant after a first run; any failure of it is NotSupported."""
     try:
         contestant = peer.prepare(problem, seed)
@@ -175,13 +175,13 @@ def _others(problem: Problem, settings: Settings) -> tuple[dict[str, Compiled], 
     models, refused = {}, {}
     for name in _strategy_names(problem):
         try:
-            models[f"{GRADC}:{name}"] = _compiled(problem, settings, name)
+            models[f"{GRADC}:{name}"] = _compile(problem, settings, name)
         except UnsupportedError as error:
             refused[f"{GRADC}:{name}"] = error.diagnostic.message
     return models, refused
 
 
-def _compiled(problem: Problem, settings: Settings, strategy: str) -> Compiled:
+def _compile(problem: Problem, settings: Settings, strategy: str) -> Compiled:
     options = Options(strategy=strategy, threads=settings.threads)
     return compile_module(problem.module(settings.seed), options)
 

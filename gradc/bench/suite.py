@@ -19,13 +19,13 @@ from xdsl.passes import PassPipeline
 
 import dialects
 from dialects.support import dtypes, entry, shapes
-from dialects.support.diagnostics import Diagnostic, Position, UsageError, nearest, violation
+from dialects.support.diagnostics import Diagnostic, Position, UsageError, suggest, violation
 from dialects.support.limits import check, check_tensor
 from gradc.bench.floors import group_of
 from gradc.bench.random_problems import problems
 from gradc.bench.run import Case
 from gradc.compiler.driver import load
-from gradc.files.reading import near, read_bytes
+from gradc.files.reading import read_bytes, suggest_file
 from gradc.graph.constants import bind_constants
 from gradc.problems import KINDS, OPS, Problem, parse_problem, problem_of
 from passes import pipelines
@@ -56,7 +56,7 @@ def cases_of(argument: str) -> list[Case]:
         return _cases_of_file(argument)
     if "," in argument or argument in KINDS:
         return [Case(problem) for problem in _alternatives(argument, None)]
-    hint = nearest(argument, KINDS) or near(argument)
+    hint = suggest(argument, KINDS) or suggest_file(argument)
     text = f"{argument} is neither a file nor a problem string" + (f"; {hint}" if hint else "")
     raise UsageError(Diagnostic("error", text))
 
@@ -101,7 +101,7 @@ def _cases_of_file(path: str) -> list[Case]:
 def problems_of_source(path: str) -> list[Problem]:
     """Return the gradients of a source graph; weights that a document declares constant are constant."""
     module = load(path)
-    bind_constants(module, _declared_constants(path, module))
+    bind_constants(module, _constant_inputs(path, module))
     spec = ",".join((*pipelines.CANONICALIZE, *pipelines.LOWER))
     for pass_ in PassPipeline.parse_spec(all_passes(), spec).passes:
         pass_.apply(dialects.context(), module)
@@ -111,7 +111,7 @@ def problems_of_source(path: str) -> list[Problem]:
     return found
 
 
-def _declared_constants(path: str, module: ModuleOp) -> dict[str, np.ndarray]:
+def _constant_inputs(path: str, module: ModuleOp) -> dict[str, np.ndarray]:
     """Return zeros for the inputs of a JSON document whose property_type is constant."""
     if not path.lower().endswith(".json"):
         return {}

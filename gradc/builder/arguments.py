@@ -15,8 +15,8 @@ from dialects.support.diagnostics import (
     Diagnostic,
     GradcError,
     Position,
-    nearest,
     sentence,
+    suggest,
 )
 from dialects.support.documented_op import Declared, DocumentedOp
 from dialects.support.names import is_text
@@ -44,7 +44,7 @@ def misuse(
     return GradcError(Diagnostic("error", sentence(what, given, expected, hint), subject, place))
 
 
-def given_dtype(dtype: Any, subject: str, argument: str = "dtype") -> dtypes.DType:
+def resolve_dtype(dtype: Any, subject: str, argument: str = "dtype") -> dtypes.DType:
     """Return the dtype for oneDNN's name, a numpy dtype or its name."""
     word = dtype.lower() if isinstance(dtype, str) else ""
     for entry in dtypes.DTYPES:
@@ -54,7 +54,7 @@ def given_dtype(dtype: Any, subject: str, argument: str = "dtype") -> dtypes.DTy
     if found is None:
         names = [entry.name for entry in dtypes.DTYPES]
         expected = f"one of {', '.join(names)}"
-        raise misuse(argument, subject, given=dtype, expected=expected, hint=nearest(word, names))
+        raise misuse(argument, subject, given=dtype, expected=expected, hint=suggest(word, names))
     return found
 
 
@@ -66,7 +66,7 @@ def _of_numpy(dtype: Any) -> dtypes.DType | None:
     return found if found in dtypes.DTYPES else None
 
 
-def declared_results(
+def result_declarations(
     cls: type[DocumentedOp],
     result_shapes: Sequence[Dims | None] | None,
     result_dtypes: Sequence[Any] | None,
@@ -77,12 +77,12 @@ def declared_results(
     if dtype is not None and result_dtypes is not None:
         both = f"result_dtype {dtype} and result_dtypes {result_dtypes!r}"
         raise misuse("dtypes of the results", subject, given=both, expected="one of the two")
-    declared = [Declared(shape) for shape in _declared_shapes(cls, result_shapes, subject)]
+    declared = [Declared(shape) for shape in _result_shapes(cls, result_shapes, subject)]
     if dtype is not None:
-        declared[0] = replace(declared[0], dtype=given_dtype(dtype, subject, "result_dtype").mlir)
+        declared[0] = replace(declared[0], dtype=resolve_dtype(dtype, subject, "result_dtype").mlir)
     if result_dtypes is None:
         return declared
-    given = _each(cls, result_dtypes, subject, "result_dtypes")
+    given = _one_per_result(cls, result_dtypes, subject, "result_dtypes")
     named = zip(cls.RESULTS, declared, given, strict=True)
     return [
         each if word is None else replace(each, dtype=_result_dtype(word, subject, role))
@@ -91,10 +91,10 @@ def declared_results(
 
 
 def _result_dtype(given: Any, subject: str, role: str) -> Attribute:
-    return given_dtype(given, subject, f"result_dtypes {role}").mlir
+    return resolve_dtype(given, subject, f"result_dtypes {role}").mlir
 
 
-def _declared_shapes(
+def _result_shapes(
     cls: type[DocumentedOp], given: Sequence[Dims | None] | None, subject: str
 ) -> list[Shape | None]:
     """Return the declared shape of each result, or None."""
@@ -102,14 +102,14 @@ def _declared_shapes(
         return [None] * len(cls.RESULTS)
     if len(cls.RESULTS) == 1:
         return [_result_shape(given[0], subject, "result_shape")]
-    shapes = _each(cls, given, subject, "result_shapes")
+    shapes = _one_per_result(cls, given, subject, "result_shapes")
     return [
         None if shape is None else _result_shape(shape, subject, f"result_shapes {role}")
         for role, shape in zip(cls.RESULTS, shapes, strict=True)
     ]
 
 
-def _each(cls: type[DocumentedOp], given: Any, subject: str, what: str) -> Sequence[Any]:
+def _one_per_result(cls: type[DocumentedOp], given: Any, subject: str, what: str) -> Sequence[Any]:
     """Check that a list has one entry for each result of an op."""
     if isinstance(given, list | tuple) and len(given) == len(cls.RESULTS):
         return given
@@ -122,14 +122,14 @@ def is_name(given: Any) -> TypeGuard[str]:
     return isinstance(given, str) and bool(given) and is_text(given)
 
 
-def several(given: Any, subject: str, port: str) -> Sequence[Any]:
+def variadic_operands(given: Any, subject: str, port: str) -> Sequence[Any]:
     """Return the operands of a variadic port."""
     if isinstance(given, list | tuple):
         return given
     raise misuse(f"input {port}", subject, given=type(given).__name__, expected="a list of Values")
 
 
-def given_shape(shape: Any, subject: str, what: str = "shape") -> NamedShape:
+def resolve_shape(shape: Any, subject: str, what: str = "shape") -> NamedShape:
     dims = entries(shape)
     if dims is None:
         raise misuse(what, subject, given=repr(shape), expected="sizes, names and None in a tuple or list")
@@ -137,7 +137,7 @@ def given_shape(shape: Any, subject: str, what: str = "shape") -> NamedShape:
 
 
 def _result_shape(shape: Any, subject: str, what: str) -> Shape:
-    return tuple(map(dim_of, given_shape(shape, subject, what)))
+    return tuple(map(dim_of, resolve_shape(shape, subject, what)))
 
 
 def _dim(dim: Any, subject: str, what: str) -> int | str | None:

@@ -15,14 +15,14 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from dialects import source_ops
 from dialects.cann.resize import CannResizeOp
 from dialects.onednn.base import OneDNNOp
-from dialects.onednn.spec_classes import row_class
+from dialects.onednn.spec_classes import spec_class
 from dialects.support import dense, dtypes, shapes
 from dialects.support.attributes import documented_attributes
 from dialects.support.diagnostics import (
     MIXED_GRAPHS,
     GradcError,
     location,
-    nearest,
+    suggest,
 )
 from dialects.support.documented_op import build
 from dialects.support.entry import set_names
@@ -30,14 +30,14 @@ from dialects.support.shapes import NamedShape
 from gradc.builder.arguments import (
     A_NAME,
     Dims,
-    declared_results,
-    given_dtype,
-    given_shape,
     is_name,
     misuse,
-    several,
+    resolve_dtype,
+    resolve_shape,
+    result_declarations,
+    variadic_operands,
 )
-from gradc.builder.block_state import block_of, state_of, values_of
+from gradc.builder.block_state import block_of, block_state, values_of
 from gradc.builder.callers import caller
 from gradc.graph.tensors import TensorInfo, tensor_info
 from gradc.util.arguments import array as as_array
@@ -61,7 +61,7 @@ class Value:
     @property
     def shape(self) -> NamedShape:
         """The sizes; a name or None is a dynamic size."""
-        return shapes.named(shapes.shape_of(self._ssa))
+        return shapes.dim_names(shapes.shape_of(self._ssa))
 
     @property
     def dtype(self) -> str:
@@ -101,7 +101,7 @@ class GraphBuilder:
         """
         subject = f'input "{name}"'
         self._check_name(name, self._inputs, subject)
-        type_ = shapes.tensor_type(given_dtype(dtype, subject).mlir, given_shape(shape, subject))
+        type_ = shapes.tensor_type(resolve_dtype(dtype, subject).mlir, resolve_shape(shape, subject))
         argument = self._block.insert_arg(type_, len(self._block.args))
         _hint(argument, name)
         self._inputs[name] = None
@@ -132,10 +132,10 @@ class GraphBuilder:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the graph as MLIR text, the input of every command."""
-        from gradc.files.writing import write_whole
-        from gradc.graph.printing import whole
+        from gradc.files.writing import write_atomically
+        from gradc.graph.printing import module_text
 
-        write_whole(checked_path("path", path), whole(self.module()).encode())
+        write_atomically(checked_path("path", path), module_text(self.module()).encode())
 
     def module(self) -> ModuleOp:
         """Return a verified copy of the graph, which can still be extended."""
@@ -152,9 +152,9 @@ class GraphBuilder:
             if name in self._inputs:
                 what = "the name is that of an input"
                 raise misuse(what, f'output "{name}"', given=name, otherwise=self._position)
-        return self._copied()
+        return self._to_module()
 
-    def _copied(self) -> ModuleOp:
+    def _to_module(self) -> ModuleOp:
         """Return the graph as a module of cloned ops; the block itself stays, also after an interrupt."""
         copies: dict[SSAValue, SSAValue] = {}
         block = Block()
@@ -177,7 +177,7 @@ class GraphBuilder:
     def __getstate__(self) -> dict[str, Any]:
         number = {value: index for index, value in enumerate(values_of(self._block))}
         return self.__dict__ | {
-            "_block": state_of(self._block),
+            "_block": block_state(self._block),
             "_inputs": dict(self._inputs),
             "_outputs": {name: number[value] for name, value in self._outputs.items()},
             "_op_names": {number[value]: name for value, name in self._op_names.items()},
@@ -202,9 +202,9 @@ class GraphBuilder:
 
     def __str__(self) -> str:
         """Return the graph as MLIR text, without the elements of large constants."""
-        from gradc.graph.printing import elided
+        from gradc.graph.printing import elided_text
 
-        return elided(self._copied())
+        return elided_text(self._to_module())
 
     @property
     def _arguments(self) -> dict[str, SSAValue]:
@@ -215,9 +215,9 @@ class GraphBuilder:
         return [tensor_info(name, value) for name, value in values.items()]
 
     def _repr_html_(self) -> str:
-        from gradc.drawing.notebook import graph_html
+        from gradc.drawing.notebook import html_of_graph
 
-        return graph_html(self._arguments, self._outputs, self._block.ops)
+        return html_of_graph(self._arguments, self._outputs, self._block.ops)
 
     def _row(
         self,
@@ -231,7 +231,7 @@ class GraphBuilder:
         """Add an op. A None among the attributes is not given; a Value is passed as an input instead."""
         inputs = [value for value in attributes.values() if isinstance(value, Value)]
         given = {key: value for key, value in attributes.items() if not isinstance(value, Value)}
-        cls = row_class(kind)
+        cls = spec_class(kind)
         return self._build(cls, [*operands, *inputs], given, {}, name, result_shape, result_dtype)
 
     def _row_results(
@@ -244,7 +244,7 @@ class GraphBuilder:
         result_dtypes: Sequence[npt.DTypeLike | None] | None,
         result_dtype: npt.DTypeLike | None = None,
     ) -> Sequence[Value]:
-        cls = row_class(kind)
+        cls = spec_class(kind)
         return self._build_all(cls, operands, attributes, name, result_shapes, result_dtypes, result_dtype)
 
     def _build(
@@ -281,7 +281,7 @@ class GraphBuilder:
             cls,
             self._operands(cls, operands, subject),
             {name: value for name, value in attributes.items() if value is not None or name not in known},
-            declared=declared_results(cls, result_shapes, result_dtypes, result_dtype, subject),
+            declared=result_declarations(cls, result_shapes, result_dtypes, result_dtype, subject),
             location=location(name or "", caller()),
         )
         return self._add(op, name)
@@ -294,7 +294,7 @@ class GraphBuilder:
         if any(operand is not None for operand in operands[len(given) :]):
             raise misuse(f"input {cls.port(len(given))} is missing", subject, hint="a later input is given")
         if cls.is_variadic() and given:
-            given = [*given[:-1], *several(given[-1], subject, cls.PORTS[-1])]
+            given = [*given[:-1], *variadic_operands(given[-1], subject, cls.PORTS[-1])]
         return [self._operand(v, subject, f"input {cls.port(i)}") for i, v in enumerate(given)]
 
     def _operand(self, value: Any, subject: str, role: str) -> SSAValue:
@@ -340,7 +340,7 @@ def _no_such_op(name: str) -> str:
     if name.startswith("_"):
         return f"gradc.Graph has no attribute {name}"
     ops = [cls.name.partition(".")[2] for cls in source_ops().values()]
-    hint = nearest(name, ops) or f"{MIXED_GRAPHS} lists the other ops that MLIR text accepts"
+    hint = suggest(name, ops) or f"{MIXED_GRAPHS} lists the other ops that MLIR text accepts"
     return f"gradc.Graph has no op {name}: expected one of {', '.join(ops)}; {hint}"
 
 

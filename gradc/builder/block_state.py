@@ -34,7 +34,7 @@ def values_of(block: Block) -> list[SSAValue]:
     return [*block.args, *(result for op in block.ops for result in op.results)]
 
 
-def state_of(block: Block) -> BlockState:
+def block_state(block: Block) -> BlockState:
     values = values_of(block)
     number = {value: index for index, value in enumerate(values)}
     ops = [

@@ -26,7 +26,7 @@ from gradc.files import npz
 from gradc.files.arrays import read_files
 from gradc.files.json_text import json_text
 from gradc.graph.constants import bind_constants
-from gradc.graph.printing import whole
+from gradc.graph.printing import module_text
 from gradc.graph.unused import unused_remarks
 from gradc.inspection import accuracy as accuracy
 from gradc.inspection import before_after, summaries, verify_models, verify_ops
@@ -38,7 +38,7 @@ from gradc.inspection.verify_ops import OpError
 from gradc.model import saving
 from gradc.runtime.session import Session
 from gradc.terminal import messages, progress
-from gradc.terminal.numbers import in_words
+from gradc.terminal.numbers import format_bytes
 from gradc.terminal.outputs import STDOUT, write_output
 from gradc.terminal.streams import write_stdout
 from gradc.terminal.tables import BAD, PLAIN, Look, table
@@ -61,9 +61,9 @@ class Inputs:
     sizes: Mapping[str, int] = field(default_factory=dict)
 
     def of_compiled(self, compiled: Compiled) -> dict[str, np.ndarray]:
-        return self.drawn_for(compiled)(ANY_SIZES)
+        return self.draw_for(compiled)(ANY_SIZES)
 
-    def drawn_for(self, compiled: Compiled) -> Callable[[Guess], dict[str, np.ndarray]]:
+    def draw_for(self, compiled: Compiled) -> Callable[[Guess], dict[str, np.ndarray]]:
         """Return the inputs as a function of the guessed sizes of dynamic dims that nothing fixes."""
         if self.files is not None:
             read = read_files(self.files)
@@ -76,7 +76,7 @@ class Inputs:
         )
 
     @property
-    def leaves_sizes_open(self) -> bool:
+    def has_default_sizes(self) -> bool:
         return self.files is None and not self.shapes and not self.sizes
 
 
@@ -93,25 +93,25 @@ def compile_to(
 ) -> Compiled | None:
     """Compile, print the remarks, and write the model, which is returned, or the IR."""
     if stop_after is None and emit == "onnx":
-        found = _compiled(source, options, constants, observer, tuner)
-        messages.tell(*found.remarks)
+        found = _compile(source, options, constants, observer, tuner)
+        messages.show_remarks(*found.remarks)
         _write_model(found, output, external_data)
         return found
     module = load_bound(source, options, constants)
-    messages.tell(*lower(module, options, observer, stop_after, tuner))
-    write_output(output or STDOUT, whole(module).encode(), "MLIR")
+    messages.show_remarks(*lower(module, options, observer, stop_after, tuner))
+    write_output(output or STDOUT, module_text(module).encode(), "MLIR")
     return None
 
 
-def compiled(source: Source, options: Options, constants: Files | None) -> Compiled:
+def compile_source(source: Source, options: Options, constants: Files | None) -> Compiled:
     """Compile a source to run it here, and print the remarks, except those on unused inputs."""
-    found = _compiled(source, options, constants)
+    found = _compile(source, options, constants)
     about_feeding = set(unused_remarks(found.module))
-    messages.tell(*(remark for remark in found.remarks if remark not in about_feeding))
+    messages.show_remarks(*(remark for remark in found.remarks if remark not in about_feeding))
     return found
 
 
-def _compiled(
+def _compile(
     source: Source,
     options: Options,
     constants: Files | None,
@@ -134,7 +134,7 @@ def gradient_to(
     """Differentiate and compile, print the remarks, and write the model."""
     with progress.bar():
         found = gradient_of(load(source, options.auto_pad_rule, for_gradients=()), asked, options, constants)
-    messages.tell(*found.remarks)
+    messages.show_remarks(*found.remarks)
     _write_model(found, output, external_data)
     return found
 
@@ -152,10 +152,10 @@ def _write_model(compiled: Compiled, output: str | None, external_data: bool) ->
     if output != STDOUT:
         beside = compiled.save_as(output, external_data)
         if beside and not external_data:
-            messages.tell(_put_beside(compiled.parts.weight_bytes, beside))
+            messages.show_remarks(_external_data_remark(compiled.parts.weight_bytes, beside))
         _report_companions(compiled, output, beside)
         if stale := compiled.stale_weights(output):
-            messages.tell(Diagnostic("remark", f"{stale} belongs to an earlier model and is unused"))
+            messages.show_remarks(Diagnostic("remark", f"{stale} belongs to an earlier model and is unused"))
         return
     if external_data or compiled.parts.weight_bytes > saving.PROTO_LIMIT:
         raise violation(
@@ -169,15 +169,15 @@ def _report_companions(compiled: Compiled, output: str, beside: str) -> None:
     """Report the files written with a model: its external data and initial weights."""
     if beside:
         path = os.path.join(os.path.dirname(output), beside)
-        messages.wrote(path, f"external data, {in_words(os.path.getsize(path))}")
+        messages.report_file(path, f"external data, {format_bytes(os.path.getsize(path))}")
     if weights := compiled.required_weights:
         size = sum(array.nbytes for array in weights.values())
         count = "1 initial weight" if len(weights) == 1 else f"{len(weights)} initial weights"
-        messages.wrote(saving.weights_path(Path(output)), f"{count}, {in_words(size)}")
+        messages.report_file(saving.weights_path(Path(output)), f"{count}, {format_bytes(size)}")
 
 
-def _put_beside(weights: int, file: str) -> Diagnostic:
-    text = f"{in_words(weights)} of weights exceed the limit of an ONNX file: written as external data"
+def _external_data_remark(weights: int, file: str) -> Diagnostic:
+    text = f"{format_bytes(weights)} of weights exceed the limit of an ONNX file: written as external data"
     return Diagnostic("remark", f"{text} (--external-data) to {file}")
 
 
@@ -186,7 +186,9 @@ def write_arrays(output: str, arrays: Mapping[str, np.ndarray]) -> None:
     if output != STDOUT:
         npz.write_npz(output, arrays)
         count = "1 array" if len(arrays) == 1 else f"{len(arrays)} arrays"
-        messages.wrote(output, f"{count}, {in_words(sum(array.nbytes for array in arrays.values()))}")
+        messages.report_file(
+            output, f"{count}, {format_bytes(sum(array.nbytes for array in arrays.values()))}"
+        )
         return
     archive = BytesIO()
     npz.write_archive(archive, arrays)
@@ -253,14 +255,14 @@ def report_model(compiled: Compiled, output: str | None, checked: str = "") -> N
     if output == STDOUT:
         messages.report(f"wrote stdout: {about}")
     else:
-        messages.wrote(output, about)
+        messages.report_file(output, about)
 
 
 def describe_model(compiled: Compiled) -> str:
     """Describe a model: nodes, bytes, opset and target."""
-    target, count = compiled.options.resolved(), len(compiled.proto.graph.node)
+    target, count = compiled.options.resolve_target(), len(compiled.proto.graph.node)
     nodes = "1 node" if count == 1 else f"{count:,} nodes"
-    written = in_words(saving.model_bytes(compiled.parts))
+    written = format_bytes(saving.model_bytes(compiled.parts))
     return f"{nodes}, {written}, opset {target.opset}, {target.name}"
 
 
@@ -307,9 +309,9 @@ def verify_model(
     first intermediate value that does."""
     _check_rtol(rtol)
     pair = verify_models.Pair(compiled, path, rtol, ep, threads)
-    guesses = verify_models.SIZES if inputs.leaves_sizes_open else (ANY_SIZES,)
+    guesses = verify_models.SIZES if inputs.has_default_sizes else (ANY_SIZES,)
     with progress.bar():
-        draw, redraws = inputs.drawn_for(compiled), inputs.files is None
+        draw, redraws = inputs.draw_for(compiled), inputs.files is None
         found = [*verify_models.verify_at_sizes(pair, draw, guesses, within, redraws)]
     for remark in (each for each in found if isinstance(each, str)):
         messages.mention(remark)

@@ -16,7 +16,7 @@ VARIABLE, OPT_VARIABLE = "_GRADC_COMPLETE", "_GRADC_OPT_COMPLETE"
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
-def offering(words: Callable[[], Iterable[str]], ending: str = "") -> Complete:
+def complete_word(words: Callable[[], Iterable[str]], ending: str = "") -> Complete:
     """Complete with those of `words()` that begin with the typed text, each with an ending."""
 
     def complete(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
@@ -25,7 +25,7 @@ def offering(words: Callable[[], Iterable[str]], ending: str = "") -> Complete:
     return complete
 
 
-def listing(words: Callable[[], Iterable[str]]) -> Complete:
+def complete_list(words: Callable[[], Iterable[str]]) -> Complete:
     """Complete the last word of a comma-separated list."""
 
     def complete(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
@@ -42,7 +42,7 @@ def a_file(context: click.Context, parameter: click.Parameter, typed: str) -> li
 
 def a_case(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """Complete a problem kind, else a file name."""
-    return offering(_kinds, ",")(context, parameter, typed) or a_file(context, parameter, typed)
+    return complete_word(_kinds, ",")(context, parameter, typed) or a_file(context, parameter, typed)
 
 
 def _strategies() -> Iterable[str]:
@@ -83,12 +83,12 @@ def _peers() -> Iterable[str]:
     return dict.fromkeys((*PEERS, *MODEL_PEERS, NONE))
 
 
-a_strategy = offering(_strategies)
-a_raced_strategy = offering(lambda: (*_strategies(), "all"))
-a_pass = offering(_passes)
-a_pipeline = listing(_all_passes)
-a_limit = offering(_limits, "=")
-peers_of = listing(_peers)
+a_strategy = complete_word(_strategies)
+a_raced_strategy = complete_word(lambda: (*_strategies(), "all"))
+a_pass = complete_word(_passes)
+a_pipeline = complete_list(_all_passes)
+a_limit = complete_word(_limits, "=")
+peers_of = complete_list(_peers)
 
 
 def script(shell: str, command: click.Command) -> str:

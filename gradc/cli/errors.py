@@ -14,7 +14,7 @@ EXIT_UNSUPPORTED = 3
 EXIT_BAD_INPUT = 4
 
 
-class ReaderGone(Exception):
+class StdoutClosed(Exception):
     """The reader of stdout is gone. click's exit code for that, 1, is gradc's for a failed check."""
 
 
@@ -26,7 +26,7 @@ def one_line_errors() -> Iterator[None]:
     """
     try:
         yield
-    except (ReaderGone, BrokenPipeError):
+    except (StdoutClosed, BrokenPipeError):
         silence(sys.stdout)
         sys.exit(0)
     except OSError as error:
@@ -40,9 +40,9 @@ def one_line_errors() -> Iterator[None]:
     except Exception as error:
         code = getattr(error, "exit_code", None)
         if code is None:
-            from gradc.crash_reports.crash import unexpected
+            from gradc.crash_reports.crash import unexpected_error
 
-            error = unexpected(error)
+            error = unexpected_error(error)
             code = error.exit_code
         messages.fail(error, code)
         sys.exit(code)

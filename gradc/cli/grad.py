@@ -182,7 +182,7 @@ def _weights(given: str | None, as_inputs: bool | None, output: str) -> str:
     found = weights_of(given, as_inputs)
     if as_inputs is not None:
         flag = "--weights-as-inputs" if as_inputs else "--no-weights-as-inputs"
-        messages.tell(Diagnostic("warning", f"{flag} is deprecated; use --weights {found}"))
+        messages.show_remarks(Diagnostic("warning", f"{flag} is deprecated; use --weights {found}"))
     if found == REQUIRED and output == "-":
         raise click.UsageError("--weights required writes two files: give -o FILE.")
     return found

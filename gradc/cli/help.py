@@ -14,11 +14,11 @@ import click
 from click.shell_completion import CompletionItem
 
 from dialects.support import option_names
-from gradc.cli.completion import offering
-from gradc.cli.errors import ReaderGone
+from gradc.cli.completion import complete_word
+from gradc.cli.errors import StdoutClosed
 from gradc.cli.interrupts import EXIT_INTERRUPTED
 from gradc.terminal import messages
-from gradc.terminal.messages import FORMS, OPTION
+from gradc.terminal.messages import FORMATS, OPTION
 
 SECTIONS = {
     "Compile and run": ("compile", "grad", "run", "verify", "weights"),
@@ -33,10 +33,10 @@ QUIET_HELP = "Print only errors and results; no remarks, warnings, or lines abou
 
 HELP_ALL = "--help-all"
 
-ONE_LINE = 46
+MAX_HELP_LENGTH = 46
 """Length of a help text on one line of a terminal of 80 columns."""
 
-READ = ("files", "constants", "inputs", "values")
+INPUT_PARAMETERS = ("files", "constants", "inputs", "values")
 """Parameters that name files to read."""
 
 
@@ -98,7 +98,7 @@ def _check_output(given: Mapping[str, Any]) -> None:
         raise click.UsageError("-o '': expected a file name, or - for stdout.")
     if not output or not os.path.isfile(output):
         return
-    for name in READ:
+    for name in INPUT_PARAMETERS:
         named = given.get(name) or ()
         for path in [named] if isinstance(named, str) else named:
             if os.path.isfile(path) and os.path.samefile(path, output):
@@ -108,7 +108,7 @@ def _check_output(given: Mapping[str, Any]) -> None:
 def _first_sentence(text: str) -> str:
     """Shorten a help text to its first clause, or its last comma if that is long; keep `[required]`."""
     found = re.split(r"[.;:]\s|\s[(\[]", text.rstrip("."), maxsplit=1)[0].rstrip()
-    short = found if len(found) <= ONE_LINE else found.rpartition(", ")[0] or found
+    short = found if len(found) <= MAX_HELP_LENGTH else found.rpartition(", ")[0] or found
     return f"{short}  [required]" if "[required" in text else short
 
 
@@ -125,7 +125,7 @@ def _help_all() -> click.Option:
 
 def keep_quiet(context: click.Context, parameter: click.Parameter, given: bool) -> None:
     if given and not context.resilient_parsing:
-        context.with_resource(messages.keeping_quiet())
+        context.with_resource(messages.quiet_mode())
 
 
 def _quiet() -> click.Option:
@@ -139,8 +139,8 @@ def _diagnostics() -> click.Option:
     """Return the option `--diagnostics`; `messages.form_of` reads it before options are parsed."""
     return click.Option(
         [OPTION],
-        type=Word(FORMS),
-        default=FORMS[0],
+        type=Word(FORMATS),
+        default=FORMATS[0],
         show_default=True,
         expose_value=False,
         help="Format of stderr: text, or JSON objects for programs.",
@@ -156,7 +156,7 @@ class Group(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
-            raise ReaderGone from error
+            raise StdoutClosed from error
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         name = args[0]
@@ -183,7 +183,7 @@ class Group(click.Group):
 def _commands(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """Complete the argument of `help`."""
     group = _group(context)
-    return offering(lambda: group.list_commands(context))(context, parameter, typed)
+    return complete_word(lambda: group.list_commands(context))(context, parameter, typed)
 
 
 def _group(context: click.Context) -> click.Group:
@@ -210,9 +210,9 @@ def help_command(context: click.Context, command: str | None) -> None:
 
 
 def _with_hint(what: str, word: str, known: list[str]) -> str:
-    from dialects.support.diagnostics import nearest
+    from dialects.support.diagnostics import suggest
 
-    hint = nearest(word, known)
+    hint = suggest(word, known)
     return f"{what} {hint[0].upper()}{hint[1:]}" if hint else what
 
 

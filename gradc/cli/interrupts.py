@@ -7,7 +7,7 @@ import sys
 EXIT_INTERRUPTED = 130
 
 
-def interrupted() -> int:
+def end_interrupted() -> int:
     """End the terminal line that shows ^C, and return the exit code."""
     if sys.stderr is not None:
         print(file=sys.stderr)

@@ -39,7 +39,7 @@ from gradc.cli.options import (
     options_of,
     source_arguments,
     source_options,
-    source_options_beside_ep,
+    source_options_with_ep,
     tuning_options,
 )
 from gradc.cli.reduce import reduce
@@ -64,7 +64,7 @@ def main(args: Sequence[str] | None = None) -> None:
     if (code := completion.answer(cli, os.environ)) is not None:
         sys.exit(code)
     with (
-        messages.speaking(messages.form_of(sys.argv[1:] if args is None else args)),
+        messages.using_format(messages.requested_format(sys.argv[1:] if args is None else args)),
         one_line_errors(),
         usage_errors(),
         option_names.using(option_names.Place.COMMAND_LINE),
@@ -95,7 +95,7 @@ def cli() -> None:
 )
 @source_arguments
 @AS_JSON
-@source_options_beside_ep
+@source_options_with_ep
 @input_options
 @QUIET
 @LIMITS
@@ -122,7 +122,7 @@ def run(
         _refuse_source_options(source)
         results, placed = commands.run_model(source.files[0], fed, ep, threads)
     else:
-        compiled = _compiled(source, given, constants, ep, threads)
+        compiled = _compile(source, given, constants, ep, threads)
         results, placed = commands.run_compiled(compiled, fed, ep, threads)
     if as_json:
         _print(commands.run_json(results, placed, output))
@@ -151,7 +151,7 @@ def run(
     help="Find the first value that differs, even if all outputs are right; models only.",
 )
 @SIZES
-@source_options_beside_ep
+@source_options_with_ep
 @input_options
 @QUIET
 @LIMITS
@@ -185,7 +185,7 @@ def verify(
         raise click.UsageError("--within needs a model (.onnx), and no --report.")
     _refuse_several_models(source)
     fed = inputs_of(inputs, seed, shapes, sizes)
-    compiled = _compiled(source, given, constants, ep, threads)
+    compiled = _compile(source, given, constants, ep, threads)
     if source.is_model and not report:
         path = source.files[0]
         rows, errors = commands.verify_model(compiled, path, fed, ep, threads, rtol, within), None
@@ -330,7 +330,7 @@ def _refuse_several_models(source: Source) -> None:
         raise click.UsageError(f"{compared}: given {source}; several files are the parts of one oneDNN dump.")
 
 
-def _compiled(
+def _compile(
     source: Source,
     given: dict[str, Any],
     constants: str | tuple[str, ...] | None,
@@ -340,7 +340,7 @@ def _compiled(
     from gradc.cli import commands
 
     options = options_of(given | {"threads": threads}, ep)
-    return commands.compiled(source, options, constants)
+    return commands.compile_source(source, options, constants)
 
 
 if __name__ == "__main__":

@@ -32,16 +32,16 @@ from dialects.support.diagnostics import (
     Diagnostic,
     GradcError,
     UsageError,
-    nearest,
+    suggest,
 )
 from gradc.cli.errors import one_line_errors
-from gradc.cli.interrupts import interrupted
+from gradc.cli.interrupts import end_interrupted
 from gradc.compiler.pipeline_text import PIPELINES, parse_passes, usage
-from gradc.files.reading import read_bytes, shown, unreadable
+from gradc.files.reading import display_name, read_bytes, read_error
 from gradc.graph.checks import verify
-from gradc.graph.printing import elided
-from gradc.importers import FORMS, form_of_suffix, importer
-from gradc.importers.mlir.parser import PlacingParser
+from gradc.graph.printing import elided_text
+from gradc.importers import IMPORTERS, format_of_suffix, importer
+from gradc.importers.mlir.parser import LocatingParser
 from gradc.importers.text import decode
 from gradc.terminal import messages, streams
 from gradc.terminal.outputs import STDOUT, write_output
@@ -73,7 +73,7 @@ HELP = {
 }
 """Help of xDSL's own options, except the one that is not supported."""
 
-OF_MLIR = ("print_op_generic", "print_no_properties", "print_debuginfo", "syntax_highlight")
+MLIR_OPTIONS = ("print_op_generic", "print_no_properties", "print_debuginfo", "syntax_highlight")
 """Options of `-t mlir`."""
 
 
@@ -84,7 +84,7 @@ class ElidedTarget(OutputTarget):
     name = "elided"
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
-        output.write(elided(module))
+        output.write(elided_text(module))
 
 
 class GradcOpt(xDSLOptMain):
@@ -106,7 +106,7 @@ class GradcOpt(xDSLOptMain):
         self.available_targets.update({"mlir": lambda: MLIRTarget, "elided": lambda: ElidedTarget})
 
     def register_all_frontends(self) -> None:
-        self.available_frontends.update({form: partial(self._import, form) for form in FORMS})
+        self.available_frontends.update({form: partial(self._import, form) for form in IMPORTERS})
         self.available_frontends["mlir"] = self._parse_mlir
 
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
@@ -130,7 +130,7 @@ class GradcOpt(xDSLOptMain):
         )
         arg_parser.add_argument(
             messages.OPTION,
-            choices=messages.FORMS,
+            choices=messages.FORMATS,
             default=messages.TEXT,
             help="format of stderr: text, or JSON",
         )
@@ -151,7 +151,9 @@ class GradcOpt(xDSLOptMain):
             usage("--shrink is not supported; gradc reduce shrinks failing graphs")
         if self.args.json and not self.args.list_passes:
             usage("--json needs --list-passes")
-        if self.args.target == ElidedTarget.name and (said := [n for n in OF_MLIR if getattr(self.args, n)]):
+        if self.args.target == ElidedTarget.name and (
+            said := [n for n in MLIR_OPTIONS if getattr(self.args, n)]
+        ):
             usage(f"--{said[0].replace('_', '-')} applies to -t mlir, not to -t elided")
 
     def setup_pipeline(self) -> None:
@@ -164,15 +166,15 @@ class GradcOpt(xDSLOptMain):
         if path in (None, STDIN):
             return BytesIO(read_stdin()), "mlir"
         try:
-            return BytesIO(read_bytes(path)), form_of_suffix(path) or "mlir"
+            return BytesIO(read_bytes(path)), format_of_suffix(path) or "mlir"
         except OSError as error:
-            raise unreadable(path, error) from None
+            raise read_error(path, error) from None
 
     def get_input_name(self) -> str:
-        return STDIN_NAME if self.args.input_file in (None, STDIN) else shown(self.args.input_file)
+        return STDIN_NAME if self.args.input_file in (None, STDIN) else display_name(self.args.input_file)
 
     def run(self) -> None:
-        quiet = messages.keeping_quiet() if self.args.quiet else nullcontext()
+        quiet = messages.quiet_mode() if self.args.quiet else nullcontext()
         with quiet, limits.using(limits.parse(self.args.limit)):
             self._run()
 
@@ -203,11 +205,11 @@ class GradcOpt(xDSLOptMain):
 
     def _parse_mlir(self, stream: IO[bytes]) -> ModuleOp:
         file = self.get_input_name()
-        parser = PlacingParser(file)
+        parser = LocatingParser(file)
         parser.ctx.allow_unregistered = self.ctx.allow_unregistered
         module = parser.read(decode(stream.read(), file), not self.args.no_implicit_module)
         if not self.args.disable_verify:
-            with parser.placing():
+            with parser.locating_errors():
                 verify(module)
         return module
 
@@ -222,27 +224,27 @@ def _nearest(parser: argparse.ArgumentParser, message: str) -> str:
     choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
     hint = ""
     if option is not None:
-        hint = nearest(option[1], [word for action in parser._actions for word in action.option_strings])
+        hint = suggest(option[1], [word for action in parser._actions for word in action.option_strings])
     elif choice is not None:
-        hint = nearest(choice[1], re.findall(r"[\w-]+", choice[2]))
+        hint = suggest(choice[1], re.findall(r"[\w-]+", choice[2]))
     return f"; {hint}" if hint else ""
 
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     streams.prepare()
-    form = messages.form_of(sys.argv[1:] if args is None else args)
-    with messages.speaking(form), option_names.using(option_names.Place.PASSES):
+    form = messages.requested_format(sys.argv[1:] if args is None else args)
+    with messages.using_format(form), option_names.using(option_names.Place.PASSES):
         try:
             with one_line_errors():
-                return _flushed(_main(args))
+                return _flush(_main(args))
         except SystemExit as ended:
             return int(ended.code or 0)
         except KeyboardInterrupt:
-            return interrupted()
+            return end_interrupted()
 
 
-def _flushed(code: int) -> int:
+def _flush(code: int) -> int:
     """Flush stdout, while a write error can still be reported."""
     if sys.stdout is not None:
         sys.stdout.flush()
@@ -267,7 +269,7 @@ def _list_passes(as_json: bool) -> None:
     from gradc.cli import opt_listing
     from gradc.terminal.tables import look
 
-    found = opt_listing.listed()
+    found = opt_listing.list_passes()
     print(opt_listing.as_json(found) if as_json else opt_listing.as_text(found, look(sys.stdout)))
 
 

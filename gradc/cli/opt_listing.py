@@ -22,7 +22,7 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Listed:
+class Entry:
     """A pipeline, pass or strategy (`kind`); `summary` is its first sentence."""
 
     name: str
@@ -31,16 +31,16 @@ class Listed:
     options: list[Option]
 
 
-def listed() -> list[Listed]:
-    pipelines = [_listed(cls, "pipeline") for cls in PIPELINES.values()]
+def list_passes() -> list[Entry]:
+    pipelines = [_entry(cls, "pipeline") for cls in PIPELINES.values()]
     known = {name: make() for name, make in all_passes().items()}
     kinds = {name: "pass" if name in PASS_NAMES else "strategy" for name in known}
-    return pipelines + [_listed(cls, kinds[name]) for name, cls in known.items()]
+    return pipelines + [_entry(cls, kinds[name]) for name, cls in known.items()]
 
 
-def _listed(cls: Any, kind: str) -> Listed:
+def _entry(cls: Any, kind: str) -> Entry:
     options = [Option(entry.name, str(entry.type), entry.default) for entry in fields(cls)]
-    return Listed(cls.name, kind, _summary(cls), options)
+    return Entry(cls.name, kind, _summary(cls), options)
 
 
 def _summary(cls: Any) -> str:
@@ -50,14 +50,14 @@ def _summary(cls: Any) -> str:
     return text.partition("\n")[0].removeprefix(f"{cls.name}: ").removeprefix(f"`{cls.name}`: ")
 
 
-def as_json(found: list[Listed]) -> str:
+def as_json(found: list[Entry]) -> str:
     return json_text([asdict(entry) for entry in found])
 
 
-def as_text(found: list[Listed], look: Look = PLAIN) -> str:
+def as_text(found: list[Entry], look: Look = PLAIN) -> str:
     return table(("name", "", "what it does", "options"), _rows(found), look=look)
 
 
-def _rows(found: list[Listed]) -> Iterator[tuple[str, ...]]:
+def _rows(found: list[Entry]) -> Iterator[tuple[str, ...]]:
     for entry in found:
         yield (entry.name, entry.kind, entry.summary, " ".join(option.name for option in entry.options))

@@ -16,7 +16,7 @@ import click
 
 from gradc.cli.completion import a_file, a_limit, a_strategy
 from gradc.cli.help import QUIET_HELP, Word, keep_quiet
-from gradc.cli.piped import piped_model
+from gradc.cli.piped import model_from_stdin
 
 if TYPE_CHECKING:
     from gradc.cli.commands import Inputs
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SHAPE = "--shape"
 
 
-def _new_names(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, str]:
+def _parse_renames(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, str]:
     pairs = [text.partition("=") for text in given]
     for text, (old, _equals, new) in zip(given, pairs, strict=True):
         if not old or not new:
@@ -73,7 +73,7 @@ RENAME = click.option(
     "--rename",
     multiple=True,
     metavar="OLD=NEW",
-    callback=_new_names,
+    callback=_parse_renames,
     help="Rename an input or output (t<ID> in JSON); repeatable.",
 )
 
@@ -85,7 +85,7 @@ def source_arguments(command: Any) -> Any:
     def with_source(files: Sequence[str], rename: dict[str, str], **given: Any) -> Any:
         from gradc.compiler.source import Source
 
-        with piped_model(files) as found:
+        with model_from_stdin(files) as found:
             return command(source=Source(found, rename), **given)
 
     return FILES(RENAME(with_source))
@@ -193,7 +193,7 @@ def source_options(command: Any) -> Any:
     return _source_options(command, "cpu")
 
 
-def source_options_beside_ep(command: Any) -> Any:
+def source_options_with_ep(command: Any) -> Any:
     """Add the options of commands that compile their input and have --ep."""
     return _source_options(command, "cpu, or that of --ep")
 
@@ -282,7 +282,7 @@ STATIC_SHAPES = click.option(
 )
 
 
-def _open_dims(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, int]:
+def _parse_sizes(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, int]:
     pairs = [text.rpartition("=") for text in given]
     for text, (name, _equals, size) in zip(given, pairs, strict=True):
         if not name or not size.isdecimal():
@@ -295,7 +295,7 @@ SIZES = click.option(
     "sizes",
     multiple=True,
     metavar="NAME=4",
-    callback=_open_dims,
+    callback=_parse_sizes,
     help="Size of all dims with this name; repeatable.",
 )
 
@@ -330,7 +330,7 @@ def input_options(command: Any) -> Any:
     return _input_options(command, "to run with")
 
 
-def measured_input_options(command: Any) -> Any:
+def tunable_input_options(command: Any) -> Any:
     """Add the options of commands that run a model and have `measuring_options`."""
     return _input_options(command, "to run with and to measure at")
 
@@ -410,13 +410,13 @@ class Tuning:
         """Yield the tuner, with a progress bar on the terminal."""
         from gradc.terminal import messages, progress
 
-        before = self._written()
+        before = self._modified_at()
         with progress.bar(patience=0 if self.tune else progress.PATIENCE) as show:
-            yield self.request.tuner(options.resolved(), show)
-        if self.file is not None and self._written() != before:
-            messages.wrote(self.file, "measurements")
+            yield self.request.tuner(options.resolve_target(), show)
+        if self.file is not None and self._modified_at() != before:
+            messages.report_file(self.file, "measurements")
 
-    def _written(self) -> int | None:
+    def _modified_at(self) -> int | None:
         """Return the modification time of the tuning file; None without one."""
         with contextlib.suppress(OSError):
             return None if self.file is None else os.stat(self.file).st_mtime_ns

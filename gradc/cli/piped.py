@@ -13,7 +13,7 @@ STDIN = "-"
 
 
 @contextlib.contextmanager
-def piped_model(files: Sequence[str]) -> Iterator[Sequence[str]]:
+def model_from_stdin(files: Sequence[str]) -> Iterator[Sequence[str]]:
     """Yield the files of a command, with a temporary file for a model on stdin."""
     from gradc.files.kinds import HEAD, is_onnx_content
     from gradc.terminal import streams
@@ -23,7 +23,7 @@ def piped_model(files: Sequence[str]) -> Iterator[Sequence[str]]:
         return
     head = sys.stdin.buffer.read(HEAD)
     if not is_onnx_content(head):
-        with streams.read_before(head):
+        with streams.prepend_stdin(head):
             yield files
         return
     with tempfile.TemporaryDirectory(prefix="gradc-") as folder:

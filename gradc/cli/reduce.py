@@ -16,7 +16,7 @@ from gradc.cli.options import (
     THREADS,
     gradient_arguments,
     options_of,
-    source_options_beside_ep,
+    source_options_with_ep,
 )
 from gradc.files.json_text import json_text
 from gradc.terminal import messages
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 @SEED
 @EP
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@source_options_beside_ep
+@source_options_with_ep
 @THREADS
 @LIMITS
 def reduce(

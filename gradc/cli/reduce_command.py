@@ -17,8 +17,8 @@ from gradc.crash_reports import recipes
 from gradc.crash_reports.crash import one_line
 from gradc.crash_reports.recipes import IMPORT, MODEL, PASSES, SESSION, Recipe
 from gradc.files.kinds import is_onnx
-from gradc.files.reading import shown
-from gradc.graph.printing import whole
+from gradc.files.reading import display_name
+from gradc.graph.printing import module_text
 from gradc.reduction import graphs
 from gradc.reduction.faults import Command, Crash, Failure, Mismatch
 from gradc.reduction.replay import fault_of, module_of, read_text
@@ -55,7 +55,7 @@ def reduce(request: Request, output: str, say: Say) -> dict[str, Any]:
     Raises GradcError if the graph does not fail.
     """
     module, failure = _failing(request)
-    say(f"{shown(str(request.source))}: {failure}")
+    say(f"{display_name(str(request.source))}: {failure}")
     search = Search(module, failure.holds, request.tests)
 
     def result() -> str:
@@ -64,7 +64,7 @@ def reduce(request: Request, output: str, say: Say) -> dict[str, Any]:
     with progress.bar():
         search.progress = lambda: progress.show(search.tests, request.tests, result())
         search.run()
-    text = f"{failure.heading()}// gradc reduce: {result()}\n{whole(search.best)}"
+    text = f"{failure.heading()}// gradc reduce: {result()}\n{module_text(search.best)}"
     write_output(output, text.encode(), "MLIR")
     say(result())
     if search.tests >= request.tests:
@@ -94,27 +94,31 @@ def _failing(request: Request) -> tuple[ModuleOp, Failure]:
     file, *others = request.source.files
     text = "" if others or is_onnx(file) or file.lower().endswith((".json", STDOUT)) else read_text(file)
     if recipes.has_recipe(text):
-        return _of_reproducer(request, *recipes.read(text, file))
+        return _failure_of_reproducer(request, *recipes.read(text, file))
     module = load_bound(request.source, request.options, request.constants)
     if request.interesting is not None:
-        return module, _held(module, Command(request.interesting, request.seconds), str(request.source))
+        return module, _check_holds(
+            module, Command(request.interesting, request.seconds), str(request.source)
+        )
     if request.pipeline is not None:
         recipe = Recipe(PASSES, "", pipeline=request.pipeline)
         return module, _crash(module, recipe) or _no_failure(request, f"-p {request.pipeline}")
-    return module, _of_compilation(module, request)
+    return module, _failure_of_compilation(module, request)
 
 
-def _of_reproducer(request: Request, recipe: Recipe, body: str) -> tuple[ModuleOp, Failure]:
+def _failure_of_reproducer(request: Request, recipe: Recipe, body: str) -> tuple[ModuleOp, Failure]:
     if recipe.stage == IMPORT and request.interesting is None:
         hint = "use a text reducer with gradc-opt --replay as the test"
         raise violation(f"{request.source} fails in the importer: there is no graph", hint=hint)
     module = module_of(body, str(request.source))
     if request.interesting is not None:
-        return module, _held(module, Command(request.interesting, request.seconds), str(request.source))
+        return module, _check_holds(
+            module, Command(request.interesting, request.seconds), str(request.source)
+        )
     return module, _crash(module, recipe) or _no_failure(request, "its recipe")
 
 
-def _of_compilation(module: ModuleOp, request: Request) -> Failure:
+def _failure_of_compilation(module: ModuleOp, request: Request) -> Failure:
     """Return the failure of the compilation, of loading the model, or of its results."""
     options = asdict(request.options)
     model = Recipe(MODEL, "the exporter", pipeline=request.options.pipeline, options=options)
@@ -144,7 +148,7 @@ def _crash(module: ModuleOp, recipe: Recipe) -> Crash | None:
     return Crash(seen, one_line(found.error))
 
 
-def _held(module: ModuleOp, failure: Command, source: str) -> Command:
+def _check_holds(module: ModuleOp, failure: Command, source: str) -> Command:
     if failure.holds(module.clone()):
         return failure
     raise violation(f"{source} is not interesting: exit code of {failure.command}", expected=0)

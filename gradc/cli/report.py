@@ -16,9 +16,9 @@ from gradc.cli.options import (
     RTOL,
     Tuning,
     gradient_arguments,
-    measured_input_options,
     measuring_options,
-    source_options_beside_ep,
+    source_options_with_ep,
+    tunable_input_options,
 )
 from gradc.terminal import messages
 
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 @click.option("--no-run", is_flag=True, help="Do not run and verify the model.")
 @RTOL
 @MEASURE_PEAK
-@source_options_beside_ep
-@measured_input_options
+@source_options_with_ep
+@tunable_input_options
 @measuring_options
 @LIMITS
 def report(

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from gradc.cli.interrupts import interrupted
+from gradc.cli.interrupts import end_interrupted
 
 
 def gradc() -> int:
-    return _ended("gradc.cli.main")
+    return _run("gradc.cli.main")
 
 
 def gradc_opt() -> int:
-    return _ended("gradc.cli.opt")
+    return _run("gradc.cli.opt")
 
 
-def _ended(home: str) -> int:
+def _run(home: str) -> int:
     """Return the exit code of a module's `main`; may end in SystemExit."""
     try:
         return import_module(home).main()
     except KeyboardInterrupt:
-        return interrupted()
+        return end_interrupted()

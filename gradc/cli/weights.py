@@ -53,5 +53,5 @@ def weights(files: str, output: str | None, values: str | tuple[str, ...] | None
     elif output is not None:
         command.extract_to(files, output)
     else:
-        text = command.listed(files, as_json, look(sys.stdout))
+        text = command.list_weights(files, as_json, look(sys.stdout))
         click.echo(text, color=has_style(sys.stdout) or None)

@@ -11,24 +11,24 @@ from gradc.terminal.numbers import size
 from gradc.terminal.tables import PLAIN, Look
 
 
-def listed(model: str, as_json: bool, look: Look = PLAIN) -> str:
+def list_weights(model: str, as_json: bool, look: Look = PLAIN) -> str:
     found = weights.weights_of(model)
     return weights.as_json(found) if as_json else weights.as_text(found, look)
 
 
 def extract_to(model: str, output: str) -> None:
     to_npz = _is_npz(output)
-    found = weights.extracted(model, to_npz=to_npz)
-    messages.tell(*found.remarks)
+    found = weights.extract_weights(model, to_npz=to_npz)
+    messages.show_remarks(*found.remarks)
     weights.write_weights(output, found.arrays, to_npz=to_npz)
     total = sum(array.nbytes for array in found.arrays.values())
-    messages.wrote(output, f"{len(found.arrays):,} weights, {' '.join(size(total))}")
+    messages.report_file(output, f"{len(found.arrays):,} weights, {' '.join(size(total))}")
 
 
 def set_to(model: str, values: str | tuple[str, ...], output: str) -> None:
     arrays = read_files(values)
     weights.set_weights(model, arrays, output)
-    messages.wrote(output, f"{len(arrays):,} weights set")
+    messages.report_file(output, f"{len(arrays):,} weights set")
 
 
 def _is_npz(output: str) -> bool:

@@ -19,14 +19,14 @@ from dialects.support.diagnostics import (
     Diagnostic,
 )
 from dialects.support.limits import using
-from dialects.support.module_pickle import flat, restored
-from gradc.compiler.model_edits import blamed_on_edits, digest
-from gradc.compiler.opaque_nodes import blamed_on_nodes
+from dialects.support.module_pickle import flatten, unflatten
+from gradc.compiler.model_edits import digest, report_edits
+from gradc.compiler.opaque_nodes import report_opaque_nodes
 from gradc.compiler.options import Options
 from gradc.crash_reports import crash
 from gradc.crash_reports.recipes import SESSION, Recipe
-from gradc.graph.printing import whole
-from gradc.graph.run_time_sizes import RunTimeSizes
+from gradc.graph.printing import module_text
+from gradc.graph.run_time_sizes import DynamicSizes
 from gradc.graph.tensors import TensorInfo
 from gradc.model.tensors import input_infos, optional_infos, output_infos
 from gradc.util import arguments
@@ -137,7 +137,7 @@ class Compiled:
         from gradc.model.saving import save_model
 
         limit = {"limit": 0} if arguments.flag("external_data", external_data) else {}
-        with self._blamed_on_edits():
+        with self._report_edits():
             return save_model(self._now, arguments.path("path", path), **limit, initial=self.required_weights)
 
     def run(
@@ -159,15 +159,15 @@ class Compiled:
 
     def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Evaluate the source with numpy, exactly and slowly; return the expected outputs by name."""
-        from gradc.verification.verify import in_order, reference
+        from gradc.verification.verify import inputs_in_order, reference
 
         function = entry.entry_function(self.source)
         with using(self.options.limits):
             check_runnable(self.source)
             given = arguments.arrays("inputs", inputs)
             fed = (*self.inputs, *(info for info in self.optional_inputs if info.name in given))
-            self._sizes.checked_inputs(fed, self._read(given))
-            arrays = in_order(self.source, self.inputs, given)
+            self._sizes.inputs_in_model_order(fed, self._read(given))
+            arrays = inputs_in_order(self.source, self.inputs, given)
             self._sizes.check(dict(zip(entry.input_names(function), arrays, strict=True)))
             expected = reference(self.source, arrays)
         return dict(zip(entry.output_names(function), expected, strict=True))
@@ -175,60 +175,62 @@ class Compiled:
     def session(self, ep: Ep | None = None, threads: int | None = None) -> Session:
         """Return the onnxruntime session of `run`, cached per provider and thread count until `model`
         changes."""
-        from gradc.runtime.session import Session, checked_ep, checked_threads, ep_of
+        from gradc.runtime.session import Session, ep_argument, ep_of, threads_argument
 
         with using(self.options.limits):
             check_runnable(self.module)
-        provider = ep_of(self.options.target) if ep is None else checked_ep(ep)
-        count = checked_threads(threads) or self.options.resolved().threads
+        provider = ep_of(self.options.target) if ep is None else ep_argument(ep)
+        count = threads_argument(threads) or self.options.resolve_target().threads
         key, now = (provider, count), self._digest
         made, session = self._sessions.get(key, (None, None))
         if session is None or made != now:
             options = asdict(self.options) | {"threads": count}
             recipe = Recipe(SESSION, "onnxruntime, which refuses the model", options=options, ep=provider)
-            written = crash.reproducer(recipe, lambda: whole(self.module))
-            with self._blamed_on_edits(), written, blamed_on_nodes(self.module):
+            written = crash.reproducer(recipe, lambda: module_text(self.module))
+            with self._report_edits(), written, report_opaque_nodes(self.module):
                 session = Session(self._now, ep=provider, threads=count, sizes=self._sizes)
             self._sessions[key] = now, session
         return session
 
     def __repr__(self) -> str:
         edge = f"{', '.join(map(str, self.inputs))} -> {', '.join(map(str, self.outputs))}"
-        target = self.options.resolved()
+        target = self.options.resolve_target()
         count = len(self.proto.graph.node)
         nodes = "1 node" if count == 1 else f"{count} nodes"
         return f"<gradc.Compiled {edge}; {nodes}, {target.name}, opset {target.opset}>"
 
     def _repr_html_(self) -> str:
-        from gradc.drawing.notebook import compiled_html
+        from gradc.drawing.notebook import html_of_compiled
 
-        return compiled_html(self.module, self.inputs, self.outputs, self.options.resolved(), self.remarks)
+        return html_of_compiled(
+            self.module, self.inputs, self.outputs, self.options.resolve_target(), self.remarks
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields and a changed model, without sessions."""
         state = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         changed = {"model": self.model} if "model" in self.__dict__ else {}
-        return state | changed | {"source": flat(self.source), "module": flat(self.module)}
+        return state | changed | {"source": flatten(self.source), "module": flatten(self.module)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        modules = {name: restored(state[name]) for name in ("source", "module")}
+        modules = {name: unflatten(state[name]) for name in ("source", "module")}
         self.__dict__.update(state | modules)
 
-    def _blamed_on_edits(self) -> AbstractContextManager[None]:
-        return blamed_on_edits(self.__dict__.get("model"), self.module, self.options.resolved().opset)
+    def _report_edits(self) -> AbstractContextManager[None]:
+        return report_edits(self.__dict__.get("model"), self.module, self.options.resolve_target().opset)
 
     @property
     def _digest(self) -> bytes:
         """The digest of the current model."""
-        return digest(self.model, self.parts.weights) if "model" in self.__dict__ else self._compiled_digest
+        return digest(self.model, self.parts.weights) if "model" in self.__dict__ else self._original_digest
 
     @cached_property
-    def _compiled_digest(self) -> bytes:
+    def _original_digest(self) -> bytes:
         return digest(self.parts.proto, self.parts.weights)
 
     @cached_property
-    def _sizes(self) -> RunTimeSizes:
-        return RunTimeSizes(self.source, self.options.strict, self.options.limits)
+    def _sizes(self) -> DynamicSizes:
+        return DynamicSizes(self.source, self.options.strict, self.options.limits)
 
     @cached_property
     def _sessions(self) -> dict[tuple[str, int], tuple[bytes, Session]]:

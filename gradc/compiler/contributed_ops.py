@@ -12,28 +12,28 @@ from dialects.support.diagnostics import (
     Diagnostic,
     UnsupportedError,
     diagnostic_at,
-    nearest,
     sentence,
     several,
+    suggest,
 )
 from gradc.model.exported_domains import is_of_onnx
-from gradc.runtime.session import registered_ops
+from gradc.runtime.session import ops_in_registry
 from passes.targets.target import Target
 
 OF_RUNTIME = "com.microsoft"
 """Prefix of onnxruntime's domains."""
 
 
-def lacked_remarks(module: ModuleOp, target: Target) -> tuple[Diagnostic, ...]:
+def nonstandard_remarks(module: ModuleOp, target: Target) -> tuple[Diagnostic, ...]:
     """Return one remark that names the ops of other domains in a portable model, if it has any."""
-    found = [op.title for op in module.walk() if isinstance(op, NodeOp) and is_lacked(op, target)]
+    found = [op.title for op in module.walk() if isinstance(op, NodeOp) and is_nonstandard(op, target)]
     if not found:
         return ()
     text = f"{several(list(dict.fromkeys(found)))}: not in the standard ONNX domain and not decomposed"
     return (Diagnostic("remark", f"{text}; other runtimes than onnxruntime may lack it"),)
 
 
-def is_lacked(op: NodeOp, target: Target) -> bool:
+def is_nonstandard(op: NodeOp, target: Target) -> bool:
     """Return whether the target is portable and the op is outside the standard domain."""
     return target.name == "portable" and not is_of_onnx(op)
 
@@ -55,18 +55,18 @@ def explain_misspelt(module: ModuleOp) -> None:
 def _misspelt(module: ModuleOp) -> Iterator[tuple[NodeOp, str]]:
     for op in module.walk():
         if isinstance(op, NodeOp) and op.domain.data.startswith(OF_RUNTIME):
-            known, name = _registered().get(op.domain.data, ()), op.op_type.data
+            known, name = _runtime_ops().get(op.domain.data, ()), op.op_type.data
             if known and name not in known:
                 yield (
                     op,
-                    sentence(f"the installed onnxruntime has no op {op.title}", hint=nearest(name, known)),
+                    sentence(f"the installed onnxruntime has no op {op.title}", hint=suggest(name, known)),
                 )
 
 
 @cache
-def _registered() -> Mapping[str, Sequence[str]]:
+def _runtime_ops() -> Mapping[str, Sequence[str]]:
     """Return the ops of each domain of the installed onnxruntime, if any."""
     try:
-        return registered_ops()
+        return ops_in_registry()
     except UnsupportedError:
         return {}

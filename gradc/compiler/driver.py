@@ -18,28 +18,28 @@ from dialects.support.diagnostics import (
     Diagnostic,
     GradcError,
     UsageError,
-    nearest,
     sentence,
     several,
+    suggest,
 )
-from dialects.support.error_list import together
+from dialects.support.error_list import combine
 from dialects.support.interfaces import collect_remarks
 from dialects.support.limits import Limits, using
-from dialects.support.option_names import offers_its_arguments, option
+from dialects.support.option_names import offer_parameters, option
 from gradc.compiler.compiled import Compiled
-from gradc.compiler.contributed_ops import explain_misspelt, lacked_remarks, misspelt_remarks
+from gradc.compiler.contributed_ops import explain_misspelt, misspelt_remarks, nonstandard_remarks
 from gradc.compiler.default_opset import with_opset
-from gradc.compiler.invalid_sources import blamed_on_source
-from gradc.compiler.opaque_nodes import blamed_on_nodes
+from gradc.compiler.invalid_sources import report_invalid_source
+from gradc.compiler.opaque_nodes import report_opaque_nodes
 from gradc.compiler.options import Options
-from gradc.compiler.repeated_weights import repeated_weights
-from gradc.compiler.sizes import checked_rebatch, checked_static_shapes, resized
+from gradc.compiler.repeated_weights import duplicate_weight_remarks
+from gradc.compiler.sizes import resize_inputs, validate_rebatch, validate_static_shapes
 from gradc.compiler.source import Source
 from gradc.crash_reports import crash
 from gradc.crash_reports.recipes import CHOICE, MODEL, Recipe
 from gradc.graph.constants import bind_constants
-from gradc.graph.printing import whole
-from gradc.graph.renaming import renamed
+from gradc.graph.printing import module_text
+from gradc.graph.renaming import rename_edges
 from gradc.graph.unused import drop_unused_inputs, unused_remarks
 from gradc.model.weight_metadata import CHANGED_KEY
 from gradc.runtime.embedded_graph import metadata
@@ -79,7 +79,7 @@ Observer = Callable[[Stage], None]
 
 
 @quoting_errors()
-@offers_its_arguments
+@offer_parameters
 def compile(
     source: Any,
     target: str = "cpu",
@@ -150,10 +150,10 @@ def compile(
         record_pipeline=record_pipeline,
     )
     with using(limits):
-        tuner = request.tuner(options.resolved())
+        tuner = request.tuner(options.resolve_target())
         names = arguments.mapping("rename", {} if rename is None else rename, "a mapping from names to names")
-        sizes, batch = checked_static_shapes(static_shapes), checked_rebatch(rebatch)
-        module = resized(renamed(load(source, auto_pad_rule, target=target), names), batch, sizes)
+        sizes, batch = validate_static_shapes(static_shapes), validate_rebatch(rebatch)
+        module = resize_inputs(rename_edges(load(source, auto_pad_rule, target=target), names), batch, sizes)
         return compile_module(module, options, constants, tuner=tuner)
 
 
@@ -169,13 +169,13 @@ def load(
     `for_gradients` are the ops with user rules, None if no gradient is taken; it and the target decide which
     ops of other domains are decomposed.
     """
-    module = _loaded(source, auto_pad_rule, for_gradients, target)
+    module = _import_source(source, auto_pad_rule, for_gradients, target)
     if for_gradients is not None:
         explain_misspelt(module)
     return module
 
 
-def _loaded(
+def _import_source(
     source: Any, auto_pad_rule: str | None, for_gradients: Collection[str] | None, target: str
 ) -> ModuleOp:
     if arguments.is_path(source):
@@ -187,7 +187,7 @@ def _loaded(
         return load_gradient(replace(source, gradient=None), source.gradient, auto_pad_rule)
     if isinstance(source, Source):
         module = load(source.given, auto_pad_rule, for_gradients=for_gradients, target=target)
-        return resized(renamed(module, source.names), source.rebatch, source.static_shapes)
+        return resize_inputs(rename_edges(module, source.names), source.rebatch, source.static_shapes)
     if isinstance(source, list | tuple):
         from gradc.importers import import_files
 
@@ -219,9 +219,9 @@ def load_gradient(
     """Return the module of the gradient of a source, or that of the source if `user_request` is None."""
     if user_request is None:
         return load(source, auto_pad_rule, target=target)
-    from gradc.compiler.gradient_module import differentiated
+    from gradc.compiler.gradient_module import differentiate_source
 
-    return differentiated(load(source, auto_pad_rule, for_gradients=()), user_request)
+    return differentiate_source(load(source, auto_pad_rule, for_gradients=()), user_request)
 
 
 def _paths(source: Sequence[Any]) -> Sequence[Any]:
@@ -245,34 +245,34 @@ def compile_module(
     origin: ModuleOp | None = None,
 ) -> Compiled:
     """Compile a module, which is modified; `origin` is the module that has the user's names of weights."""
-    from gradc.model.changed_weights import changed_weights_of
+    from gradc.model.changed_weights import find_changed_weights
     from gradc.model.exporter import export_parts
 
     options = with_opset(options, module)
     if constants is not None:
         bind_constants(module, constants_of(constants))
-    _write_names_down(module)
+    _set_public_names(module)
     settle_readings(module)
     _write_bodies(module, options)
     source = module.clone()
     remarks = _run(module, _passes(options), options, observer, tuner, start=source)
-    target = options.resolved()
+    target = options.resolve_target()
     if options.checked:
         write_checks(module, source, target)
-    remarks += _settle_unused_inputs(module, options)
-    remarks += _defaults_lost(source) + lacked_remarks(module, target) + misspelt_remarks(module)
+    remarks += _check_unused(module, options)
+    remarks += _lost_defaults(source) + nonstandard_remarks(module, target) + misspelt_remarks(module)
     again = f"gradc compile --target {target.name} --opset {target.opset} THIS_FILE -o model.onnx"
     recipe = Recipe(MODEL, "the exporter", options=asdict(options))
-    reproduced = crash.reproducer(recipe, lambda: whole(module), again)
-    with reproduced, blamed_on_nodes(module), blamed_on_source(source):
+    reproduced = crash.reproducer(recipe, lambda: module_text(module), again)
+    with reproduced, report_opaque_nodes(module), report_invalid_source(source):
         parts = export_parts(
             module,
             opset=target.opset,
-            metadata=_own(source) | _pipeline(options) | metadata(source),
+            metadata=_source_metadata(source) | _pipeline(options) | metadata(source),
         )
     known = source if origin is None else origin
-    remarks += repeated_weights(known, module)
-    if changed := changed_weights_of(known, module, parts):
+    remarks += duplicate_weight_remarks(known, module)
+    if changed := find_changed_weights(known, module, parts):
         parts.proto.metadata_props.add(key=CHANGED_KEY, value=json.dumps(changed))
     return Compiled(parts, remarks, source, module, options)
 
@@ -281,12 +281,12 @@ def _write_bodies(module: ModuleOp, options: Options) -> None:
     """Inline the ONNX function bodies of an imported model's ops that the target does not implement."""
     if entry.OPSET not in module.attributes:
         return
-    from gradc.importers.onnx.function_bodies import write_bodies
+    from gradc.importers.onnx.function_bodies import inline_missing_ops
 
-    write_bodies(module, options.resolved())
+    inline_missing_ops(module, options.resolve_target())
 
 
-def _defaults_lost(source: ModuleOp) -> tuple[Diagnostic, ...]:
+def _lost_defaults(source: ModuleOp) -> tuple[Diagnostic, ...]:
     """Return a remark on inputs with defaults in a gradient model, which become constants."""
     names = source.attributes.get(entry.OPTIONAL)
     if not isinstance(names, ArrayAttr):
@@ -301,7 +301,7 @@ def _pipeline(options: Options) -> dict[str, str]:
     return {"gradc.pipeline": options.pipeline} if options.record_pipeline else {}
 
 
-def _own(source: ModuleOp) -> dict[str, str]:
+def _source_metadata(source: ModuleOp) -> dict[str, str]:
     """Return the metadata of the source model, without gradc's."""
     given = source.attributes.get(entry.METADATA)
     if not isinstance(given, DictionaryAttr):
@@ -334,15 +334,15 @@ def lower(
     pipeline = _passes(options)
     if stop_after is not None:
         pipeline = _until(pipeline, stop_after)
-    _write_names_down(module)
+    _set_public_names(module)
     _write_bodies(module, options)
     remarks = _run(module, pipeline, options, observer, tuner, start=module.clone())
     if stop_after:
         return remarks
-    return (*remarks, *_settle_unused_inputs(module, options), *lacked_remarks(module, options.resolved()))
+    return (*remarks, *_check_unused(module, options), *nonstandard_remarks(module, options.resolve_target()))
 
 
-def _settle_unused_inputs(module: ModuleOp, options: Options) -> tuple[Diagnostic, ...]:
+def _check_unused(module: ModuleOp, options: Options) -> tuple[Diagnostic, ...]:
     """Drop unused inputs or return a remark on them."""
     if not options.drop_unused_inputs:
         return tuple(unused_remarks(module))
@@ -357,8 +357,8 @@ def _passes(options: Options) -> tuple[ModulePass, ...]:
 def to_gradients(module: ModuleOp, options: Options) -> tuple[Diagnostic, ...]:
     """Run the pipeline up to strategy selection."""
     options = with_opset(options, module)
-    spec = pipelines.to_grad(options.resolved(), options.spelled_strategy)
-    _write_names_down(module)
+    spec = pipelines.to_grad(options.resolve_target(), options.strategy_name)
+    _set_public_names(module)
     pipeline = PassPipeline.parse_spec(all_passes(), spec).passes
     return _run(module, pipeline, options, start=module.clone())
 
@@ -401,18 +401,18 @@ def _run(
 def _choose(module: ModuleOp, options: Options, tuner: Tuner | None) -> tuple[Diagnostic, ...]:
     measures = tuner is not None and tuner.measure is not None
     recipe = Recipe(CHOICE, "the choice of strategies", options=asdict(options), tune=measures)
-    with crash.reproducer(recipe, lambda: whole(module)):
+    with crash.reproducer(recipe, lambda: module_text(module)):
         return choose(module, options, tuner)
 
 
 def choose(module: ModuleOp, options: Options, tuner: Tuner | None) -> tuple[Diagnostic, ...]:
     """Record the tuner's choices; return remarks on them, and on choices of the source that are unused."""
-    target = options.resolved()
+    target = options.resolve_target()
     remarks = [] if tuner is None else tuner.tune(module, target, find_strategy(options.strategy))[1]
     return (*remarks, *unused_choices(module, target))
 
 
-def _write_names_down(module: ModuleOp) -> None:
+def _set_public_names(module: ModuleOp) -> None:
     """Make the public names attributes, since ops that passes insert may take the names of values."""
     function = entry.entry_function(module)
     entry.set_names(function, entry.input_names(function), entry.output_names(function))
@@ -423,7 +423,7 @@ def _until(pipeline: tuple[ModulePass, ...], name: str) -> tuple[ModulePass, ...
     name = name.replace("_", "-")
     if name not in names:
         known = list(dict.fromkeys(names))
-        raise _usage(option("stop_after"), name, f"one of {', '.join(known)}", nearest(name, known))
+        raise _usage(option("stop_after"), name, f"one of {', '.join(known)}", suggest(name, known))
     return pipeline[: names.index(name) + 1]
 
 
@@ -431,5 +431,5 @@ def _remarks(module: ModuleOp, strict: bool) -> tuple[Diagnostic, ...]:
     found = tuple(collect_remarks(list(module.walk())))
     contradictions = [remark.with_severity("error") for remark in found if remark.strict]
     if strict and contradictions:
-        raise together([GradcError(diagnostic) for diagnostic in contradictions])
+        raise combine([GradcError(diagnostic) for diagnostic in contradictions])
     return found

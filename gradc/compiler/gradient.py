@@ -13,10 +13,10 @@ from xdsl.dialects.builtin import ModuleOp
 from dialects.support import entry
 from dialects.support.diagnostics import Diagnostic
 from dialects.support.limits import Limits, using
-from dialects.support.option_names import offers_its_arguments, option
+from dialects.support.option_names import offer_parameters, option
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import compile_module, constants_of, load
-from gradc.compiler.gradient_module import in_onnx
+from gradc.compiler.gradient_module import convert_to_onnx
 from gradc.compiler.gradient_request import REQUIRED, GradientRequest, Names, weights_of
 from gradc.compiler.options import Options
 from gradc.compiler.results import edge_names, with_source_names
@@ -35,7 +35,7 @@ P = ParamSpec("P")
 
 
 @quoting_errors()
-@offers_its_arguments
+@offer_parameters
 def grad(
     model: Any,
     *,
@@ -126,7 +126,7 @@ def grad(
         return gradient_of(load(model, for_gradients=tuple(rules or ())), user_request, options, constants)
 
 
-def _taking_what(
+def _with_signature_of(
     original: Callable[P, Compiled], **defaults: Any
 ) -> Callable[[Callable[..., Compiled]], Callable[P, Compiled]]:
     """Return a decorator that copies the signature of `original`, with some other defaults."""
@@ -143,22 +143,22 @@ def _taking_what(
     return decorate
 
 
-@_taking_what(grad, keep_outputs="of")
+@_with_signature_of(grad, keep_outputs="of")
 def value_and_grad(model: Any, **given: Any) -> Compiled:
     """Return the differentiated values and their gradient as results; arguments as for `grad`."""
     return grad(model, **{"keep_outputs": "of", **given})
 
 
-@_taking_what(grad, cotangents=True)
+@_with_signature_of(grad, cotangents=True)
 def vjp(model: Any, **given: Any) -> Compiled:
     """Return the gradient with an input `cotangent_<of>` for each `of`; arguments as for `grad`."""
     if not arguments.flag("cotangents", given.setdefault("cotangents", True)):
-        raise arguments.refused("cotangents", False, "True, which makes it a vjp", "gradc.grad takes either")
+        raise arguments.invalid("cotangents", False, "True, which makes it a vjp", "gradc.grad takes either")
     return grad(model, **given)
 
 
 @quoting_errors()
-@offers_its_arguments
+@offer_parameters
 def hvp(
     model: Any,
     *,
@@ -200,12 +200,12 @@ def hvp(
         straight_through=straight_through,
     )
     with using(limits):
-        return _second_of(load(model, for_gradients=tuple(rules or ())), user_request, options, constants)
+        return _hvp_of(load(model, for_gradients=tuple(rules or ())), user_request, options, constants)
 
 
-def _second_of(module: ModuleOp, user_request: GradientRequest, options: Options, constants: Any) -> Compiled:
+def _hvp_of(module: ModuleOp, user_request: GradientRequest, options: Options, constants: Any) -> Compiled:
     """Return the Hessian-vector product of a module, which is modified."""
-    module = _prepared(module, user_request, constants)
+    module = _prepare(module, user_request, constants)
     primal = module.clone()
     request = user_request.request(module)
     inputs = entry.input_names(entry.entry_function(module))
@@ -227,14 +227,14 @@ def _second_of(module: ModuleOp, user_request: GradientRequest, options: Options
     tangents = {twice.cotangents[gradient]: f"tangent_{name}" for name, gradient in once.gradients.items()}
     check_names([*tangents.values(), *names.values()], [*inputs, *once.gradients])
     _rename(module, tangents, {twice.gradients[name]: new for name, new in names.items()})
-    compiled = _stored(compile_module(module, options, origin=primal), user_request)
+    compiled = _store_weights(compile_module(module, options, origin=primal), user_request)
     records = ((primal, once.differentiated), (first, twice.differentiated))
     claims = [Claim(function, record, straight) for function, record in records if record is not None]
     claims[:1] = [replace(claim, reduce=request.reduce) for claim in claims[:1]]
     cotangents = {gradient: f"tangent_{name}" for name, gradient in once.gradients.items()}
-    proof, remarks = _checked(claims, compiled, user_request, Written(names, cotangents))
+    proof, remarks = _check_gradient(claims, compiled, user_request, Written(names, cotangents))
     compiled = replace(compiled, remarks=(*compiled.remarks, *once.remarks, *remarks), proof=proof)
-    return _named(compiled, names, {name: f"tangent_{name}" for name in names})
+    return _record_names(compiled, names, {name: f"tangent_{name}" for name in names})
 
 
 def _free_template(names: Set[str]) -> str:
@@ -256,7 +256,7 @@ def gradient_of(
 ) -> Compiled:
     """Return the gradient of a module, which is modified."""
     of_source = edge_names(module)
-    module = _prepared(module, user_request, constants)
+    module = _prepare(module, user_request, constants)
     primal = module.clone()
     request = user_request.request(module)
     found = differentiate(
@@ -267,16 +267,16 @@ def gradient_of(
         record=user_request.check is not False,
     )
     results = user_request.finish(module, found, of_source)
-    compiled = _stored(compile_module(module, options, origin=primal), user_request)
+    compiled = _store_weights(compile_module(module, options, origin=primal), user_request)
     record = found.differentiated
     claims = [] if record is None else [Claim(primal, record, request.straight_through, request.reduce)]
     written = Written(results.gradients, results.cotangents, results.factors)
-    proof, remarks = _checked(claims, compiled, user_request, written)
+    proof, remarks = _check_gradient(claims, compiled, user_request, written)
     compiled = replace(compiled, remarks=(*compiled.remarks, *found.remarks, *remarks), proof=proof)
-    return _named(compiled, results.gradients, results.cotangents, user_request.scale)
+    return _record_names(compiled, results.gradients, results.cotangents, user_request.scale)
 
 
-def _checked(
+def _check_gradient(
     claims: Sequence[Claim], compiled: Compiled, user_request: GradientRequest, written: Written
 ) -> tuple[Proof, Sequence[Diagnostic]]:
     """Check gradients, the last of which is compiled; return the outcome and remarks. Raises CheckError."""
@@ -287,7 +287,7 @@ def _checked(
     return check(claims, compiled, written, user_request)
 
 
-def _stored(compiled: Compiled, user_request: GradientRequest) -> Compiled:
+def _store_weights(compiled: Compiled, user_request: GradientRequest) -> Compiled:
     """Return the compiled gradient, without the initializers of its weights if they are `required`."""
     if user_request.weights != REQUIRED or not compiled.weights:
         return compiled
@@ -296,7 +296,7 @@ def _stored(compiled: Compiled, user_request: GradientRequest) -> Compiled:
     return replace(compiled, parts=parts)
 
 
-def _named(
+def _record_names(
     compiled: Compiled,
     gradients: Mapping[str, str],
     cotangents: Mapping[str, str],
@@ -310,13 +310,13 @@ def _named(
     return replace(compiled, gradients=dict(gradients), cotangents=dict(cotangents))
 
 
-def _prepared(module: ModuleOp, user_request: GradientRequest, constants: Any) -> ModuleOp:
+def _prepare(module: ModuleOp, user_request: GradientRequest, constants: Any) -> ModuleOp:
     """Apply names, constants and shapes of inputs, and convert the module to ONNX ops."""
     user_request.check_rules(module)
     module = with_source_names(module, user_request.rename or {})
     if constants is not None:
         bind_constants(module, constants_of(constants))
-    return in_onnx(user_request.resized(module))
+    return convert_to_onnx(user_request.resized(module))
 
 
 def _rename(module: ModuleOp, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> None:

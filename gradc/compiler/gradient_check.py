@@ -46,7 +46,7 @@ def check(
     model = _read_back(compiled, written, kernel, claims[0].primal)
     with threadpool_limits(1, "blas"), using(replace(limits.current(), tensor_elements=UNLIMITED)):
         reasons = [prover.run(model if prover is provers[-1] else None) for prover in provers]
-    runtime = compiled.options.resolved().name if model.ran else ""
+    runtime = compiled.options.resolve_target().name if model.ran else ""
     reason = next(filter(None, (*reasons, model.reason)), "")
     proof = proof_of(provers, reason, runtime, time.perf_counter() - begun)
     return proof, [] if proof.status == "proved" else [
@@ -67,7 +67,7 @@ def _read_back(compiled: Compiled, written: Written, kernel: Kernels, primal: Mo
         return compiled.run({**weights, **inputs})
 
     more = has_halves(module) and not has_halves(primal)
-    here = run if _runs_here(compiled.options.resolved().name) else None
+    here = run if _runs_here(compiled.options.resolve_target().name) else None
     return Model(module, written, infos, here, kernel, more, compiled.weights)
 
 

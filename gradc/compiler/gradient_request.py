@@ -14,33 +14,33 @@ from xdsl.ir import SSAValue
 from dialects.onnx.ops import ConstantOp, op_names
 from dialects.support import entry
 from dialects.support.attributes import entries
-from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence, several
+from dialects.support.diagnostics import Diagnostic, UsageError, sentence, several, suggest
 from dialects.support.error_list import Errors
 from dialects.support.names import is_text
 from dialects.support.option_names import option
 from gradc.compiler.results import (
     Results,
-    checked_names,
-    checked_scales,
+    validate_names,
+    validate_scales,
     with_result_names,
     with_scales,
 )
-from gradc.compiler.sizes import checked_rebatch, checked_static_shapes, resized
+from gradc.compiler.sizes import resize_inputs, validate_rebatch, validate_static_shapes
 from gradc.util import arguments
-from passes.autodiff.activity.active_values import is_float, may_carry
+from passes.autodiff.activity.active_values import is_float, may_be_active
 from passes.autodiff.activity.non_differentiable import title_of
 from passes.autodiff.common.primal import Rule
-from passes.autodiff.named_values import base_of, named_values
+from passes.autodiff.named_values import base_of, values_by_name
 from passes.autodiff.table import REGION_RULES
 from passes.decompositions.contrib.table import titles
 from passes.differentiate import NAME_TEMPLATE, REDUCTIONS, Gradients, Request
 
-KEPT = ("none", "of", "all")
+KEEP_KEYWORDS = ("none", "of", "all")
 """Keywords of `keep_outputs`."""
 
 Names = str | Iterable[str] | None
 
-NAMED = ("wrt", "of", "keep_outputs")
+NAME_OPTIONS = ("wrt", "of", "keep_outputs")
 DEFAULTS = {"wrt": "every float input", "of": "the one float output"}
 """Defaults of omitted names. An empty collection of names is an error, not the default."""
 
@@ -75,17 +75,17 @@ class GradientRequest:
     def __post_init__(self) -> None:
         """Validate and normalize the options. Raises UsageError."""
         plain = {name: arguments.flag(name, getattr(self, name)) for name in FLAGS}
-        named = {name: _names(name, getattr(self, name)) for name in NAMED}
+        named = {name: _names(name, getattr(self, name)) for name in NAME_OPTIONS}
         sizes = {
-            "static_shapes": checked_static_shapes(self.static_shapes),
-            "rebatch": checked_rebatch(self.rebatch),
+            "static_shapes": validate_static_shapes(self.static_shapes),
+            "rebatch": validate_rebatch(self.rebatch),
         }
-        results = {"rename": checked_names(self.rename), "scale": checked_scales(self.scale)}
+        results = {"rename": validate_names(self.rename), "scale": validate_scales(self.scale)}
         for name, value in {**plain, **named, **results, **sizes}.items():
             object.__setattr__(self, name, value)
-        arguments.word("weights", self.weights, WEIGHTS)
+        arguments.one_of("weights", self.weights, WEIGHTS)
         if self.reduce is not None:
-            arguments.word("reduce", self.reduce, REDUCTIONS)
+            arguments.one_of("reduce", self.reduce, REDUCTIONS)
         if self.cotangents and self.reduce is not None:
             given = f"{option('cotangents', True)} and {option('reduce', self.reduce)}"
             hint = "a cotangent weights the elements, a reduction adds them up"
@@ -100,13 +100,13 @@ class GradientRequest:
 
     def request(self, module: ModuleOp) -> Request:
         function = entry.entry_function(module)
-        values = named_values(function)
-        given = _given(self.wrt)
-        wrt = _expanded(given, values)
+        values = values_by_name(function)
+        given = _normalized_names(self.wrt)
+        wrt = _expand_patterns(given, values)
         _check_once(wrt, values)
         keep = self._kept(values, entry.output_names(function))
         return Request(
-            _given(self.of),
+            _normalized_names(self.of),
             wrt,
             keep,
             self.cotangents,
@@ -119,13 +119,13 @@ class GradientRequest:
         )
 
     def _kept(self, values: Mapping[str, SSAValue], outputs: Sequence[str]) -> Sequence[str]:
-        match _given(self.keep_outputs):
+        match _normalized_names(self.keep_outputs):
             case ("none",) | ():
                 return ()
             case ("all",):
                 return outputs
             case ("of",):
-                chosen = _given(self.of) or _float_outputs(values, outputs)
+                chosen = _normalized_names(self.of) or _float_outputs(values, outputs)
                 return list(dict.fromkeys(name if name in values else base_of(name) for name in chosen))
             case names:
                 listed = [[name] if name in values else name.split(",") for name in names]
@@ -143,7 +143,7 @@ class GradientRequest:
 
     def resized(self, module: ModuleOp) -> ModuleOp:
         """Apply `rebatch` and `static_shapes` to a module."""
-        return resized(module, self.rebatch, self.static_shapes or {})
+        return resize_inputs(module, self.rebatch, self.static_shapes or {})
 
     def finish(self, module: ModuleOp, found: Gradients, of_source: Collection[str]) -> Results:
         """Rename and scale the results of the gradient, in place. `of_source` are the names of the source's
@@ -156,7 +156,7 @@ class GradientRequest:
 def _check_seconds(given: Any, check: bool | None) -> None:
     seconds = arguments.number("check_seconds", given, "a number of seconds > 0")
     if not seconds > 0:
-        raise arguments.refused("check_seconds", given, "a number of seconds > 0")
+        raise arguments.invalid("check_seconds", given, "a number of seconds > 0")
     if check is not None:
         both = f"{option('check', check)} and {option('check_seconds', given)}"
         hint = f"{option('check', True)} has no time limit"
@@ -168,13 +168,15 @@ def _check_functions(what: str, given: Any) -> None:
         return
     expected = "a mapping from op types, as com.example.Ramp, to functions"
     if not all(map(callable, arguments.mapping(what, given, expected).values())):
-        raise arguments.refused(what, given, expected)
+        raise arguments.invalid(what, given, expected)
 
 
 def _float_outputs(values: Mapping[str, SSAValue], outputs: Sequence[str]) -> Sequence[str]:
     """Return the float outputs; if there are none, the unranked ones that may be floats."""
     open_ = [name for name in outputs if isinstance(values[name].type, UnrankedTensorType)]
-    return [name for name in outputs if is_float(values[name])] or [n for n in open_ if may_carry(values[n])]
+    return [name for name in outputs if is_float(values[name])] or [
+        n for n in open_ if may_be_active(values[n])
+    ]
 
 
 def weights_of(given: str | None, as_inputs: bool | None) -> str:
@@ -188,20 +190,20 @@ def weights_of(given: str | None, as_inputs: bool | None) -> str:
     return alias
 
 
-def looked_at(wrt: Names, of: Names, straight_through: bool = False) -> GradientRequest | None:
+def gradient_if_requested(wrt: Names, of: Names, straight_through: bool = False) -> GradientRequest | None:
     """Return the gradient with cotangent inputs to show or measure, None if neither `wrt` nor `of` is
     given."""
     if wrt is not None or of is not None:
         return GradientRequest(wrt, of, cotangents=True, straight_through=straight_through)
     if arguments.flag("straight_through", straight_through):
-        raise arguments.refused("straight_through", True, f"{option('wrt')} or {option('of')} with it")
+        raise arguments.invalid("straight_through", True, f"{option('wrt')} or {option('of')} with it")
     return None
 
 
 def _check_kernel(title: str, own: Collection[str]) -> None:
     """Raise UsageError for a kernel of an op that the model does not have."""
     if title not in own:
-        hint = nearest(title, own)
+        hint = suggest(title, own)
         raise UsageError(Diagnostic("error", sentence("kernels", title, "an op of the model", hint)))
 
 
@@ -215,12 +217,12 @@ def _check_title(title: str, own: Collection[str]) -> None:
         return
     last = title.rpartition(".")[2]
     alike = sorted(one for one in known if one.rpartition(".")[2] == last)
-    hint = f"did you mean {' or '.join(alike)}?" if alike else nearest(title, known)
+    hint = f"did you mean {' or '.join(alike)}?" if alike else suggest(title, known)
     expected = "an op of the model or of ONNX, as com.example.Ramp or Relu"
     raise UsageError(Diagnostic("error", sentence("rules", title, expected, hint)))
 
 
-def _given(names: Names) -> tuple[str, ...]:
+def _normalized_names(names: Names) -> tuple[str, ...]:
     """Return names as `__post_init__` normalized them."""
     return cast("tuple[str, ...]", names)
 
@@ -228,15 +230,15 @@ def _given(names: Names) -> tuple[str, ...]:
 def _check_template(given: Any) -> None:
     expected = "a text with {what}, which is grad or cotangent, and {name}"
     if not isinstance(given, str) or not is_text(given):
-        raise arguments.refused("name_template", given, expected)
+        raise arguments.invalid("name_template", given, expected)
     try:
         parts = list(Formatter().parse(given))
     except ValueError:
-        raise arguments.refused("name_template", given, expected) from None
+        raise arguments.invalid("name_template", given, expected) from None
     fields = sorted(name for _, name, _, _ in parts if name is not None)
     is_plain = all(not form and not turned for _, name, form, turned in parts if name is not None)
     if fields != ["name", "what"] or not is_plain:
-        raise arguments.refused("name_template", given, expected)
+        raise arguments.invalid("name_template", given, expected)
 
 
 def _is_unread(value: SSAValue) -> bool:
@@ -244,7 +246,7 @@ def _is_unread(value: SSAValue) -> bool:
     return isinstance(value.owner, ConstantOp) and not any(value.uses)
 
 
-def _expanded(patterns: Sequence[str], values: Mapping[str, SSAValue]) -> list[str]:
+def _expand_patterns(patterns: Sequence[str], values: Mapping[str, SSAValue]) -> list[str]:
     """Return the names that match patterns, each value once; other names are returned as they are."""
     known = {name: value for name, value in values.items() if is_float(value) and not _is_unread(value)}
     found: list[str] = []
@@ -274,7 +276,7 @@ def _names(what: str, given: Any) -> tuple[str, ...]:
         return ()
     names = [given] if isinstance(given, str) else entries(given)
     if names is None or not all(isinstance(name, str) for name in names):
-        raise arguments.refused(what, given, "names")
+        raise arguments.invalid(what, given, "names")
     if not names and what in DEFAULTS:
-        raise arguments.refused(what, given, "at least one name", f"leave it out for {DEFAULTS[what]}")
+        raise arguments.invalid(what, given, "at least one name", f"leave it out for {DEFAULTS[what]}")
     return tuple(sorted(names) if isinstance(given, Set) else names)  # sets are unordered

@@ -20,7 +20,7 @@ NODE = re.compile(r"\(op_type:([^,()]*), node name: ([^()]*)\): ")
 
 
 @contextmanager
-def blamed_on_source(source: ModuleOp) -> Iterator[None]:
+def report_invalid_source(source: ModuleOp) -> Iterator[None]:
     """Raise a checker error as a GradcError if the source graph itself fails the check."""
     from gradc.model.validity import InvalidModelError  # imports onnx
 
@@ -44,13 +44,13 @@ def _finding(source: ModuleOp) -> Diagnostic | None:
     try:
         export_parts(source, opset=newest_opset(), metadata={})
     except InvalidModelError as error:
-        return _located(str(error.__cause__))
+        return _first_node_diagnostic(str(error.__cause__))
     except GradcError:
         return None
     return None
 
 
-def _located(text: str) -> Diagnostic:
+def _first_node_diagnostic(text: str) -> Diagnostic:
     """Return the error as one line, located at the first node that it names."""
     named = NODE.search(text)
     subject = f'{named[1]} "{named[2]}"' if named else "graph"

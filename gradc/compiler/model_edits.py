@@ -30,7 +30,7 @@ def digest(model: ModelProto, large: Collection[str]) -> bytes:
 
 
 @contextlib.contextmanager
-def blamed_on_edits(model: ModelProto | None, module: ModuleOp, opset: int) -> Iterator[None]:
+def report_edits(model: ModelProto | None, module: ModuleOp, opset: int) -> Iterator[None]:
     """Turn an exception into a GradcError if the model differs from the module's export.
 
     The model is None if the user never had it.

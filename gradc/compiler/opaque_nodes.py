@@ -14,7 +14,7 @@ LONGEST = 300
 
 
 @contextmanager
-def blamed_on_nodes(module: ModuleOp) -> Iterator[None]:
+def report_opaque_nodes(module: ModuleOp) -> Iterator[None]:
     """Raise an error as an UnsupportedError at an opaque node of the module, if it has any."""
     try:
         yield

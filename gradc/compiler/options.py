@@ -37,28 +37,28 @@ class Options:
     record_pipeline: bool = False
 
     def __post_init__(self) -> None:
-        from gradc.runtime.session import checked_opset, checked_threads
+        from gradc.runtime.session import opset_argument, threads_argument
 
-        arguments.word("target", self.target, TARGETS)
+        arguments.one_of("target", self.target, TARGETS)
         if self.auto_pad_rule is not None:
-            arguments.word("auto_pad_rule", self.auto_pad_rule, AUTO_PAD_RULES)
+            arguments.one_of("auto_pad_rule", self.auto_pad_rule, AUTO_PAD_RULES)
         if not isinstance(self.strategy, str):
-            raise arguments.refused("strategy", self.strategy, "auto or the name of a strategy")
+            raise arguments.invalid("strategy", self.strategy, "auto or the name of a strategy")
         find_strategy(self.strategy)
         if not isinstance(self.limits, Limits | None):
-            raise arguments.refused("limits", self.limits, "a gradc.Limits")
+            raise arguments.invalid("limits", self.limits, "a gradc.Limits")
         plain = {name: arguments.flag(name, getattr(self, name)) for name in FLAGS}
-        numbers = {"opset": checked_opset(self.opset), "threads": checked_threads(self.threads)}
+        numbers = {"opset": opset_argument(self.opset), "threads": threads_argument(self.threads)}
         for name, value in (plain | numbers).items():
             object.__setattr__(self, name, value)
 
-    def resolved(self) -> Target:
+    def resolve_target(self) -> Target:
         return Target.of(self.target, self.opset, self.threads, self.strict_ieee)
 
     @property
     def pipeline(self) -> str:
-        return pipelines.lower(self.resolved(), self.spelled_strategy)
+        return pipelines.lower(self.resolve_target(), self.strategy_name)
 
     @property
-    def spelled_strategy(self) -> str:
+    def strategy_name(self) -> str:
         return self.strategy.replace("_", "-")

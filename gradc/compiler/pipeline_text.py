@@ -10,7 +10,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpec, ArgSpecConvertible, parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError
 
-from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence
+from dialects.support.diagnostics import Diagnostic, UsageError, sentence, suggest
 from passes import pipelines
 from passes.select_strategy import AUTO
 from passes.targets.target import DEFAULT_OPSET, Target
@@ -56,7 +56,7 @@ def parse_passes(text: str, available: Mapping[str, Callable[[], type[ModulePass
             passes.append(_with_options(available[spec.name](), spec))
         else:
             known = [*available, *PIPELINES]
-            usage(sentence(f"no pass {spec.name}", hint=nearest(spec.name, known) or f"known: {known}"))
+            usage(sentence(f"no pass {spec.name}", hint=suggest(spec.name, known) or f"known: {known}"))
     return passes
 
 
@@ -78,7 +78,7 @@ def _with_options(cls: type[SpecT], spec: ArgSpec) -> SpecT:
         what = f"pass {spec.name}, option {name}"
         if name.replace("-", "_") not in known:
             options = ", ".join(known) or "none"
-            usage(sentence(f"{what}: there is no such option", expected=options, hint=nearest(name, known)))
+            usage(sentence(f"{what}: there is no such option", expected=options, hint=suggest(name, known)))
         try:
             cls.from_spec(ArgSpec(spec.name, {name: values}))
         except ValueError:

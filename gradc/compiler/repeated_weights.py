@@ -15,7 +15,7 @@ from dialects.support.diagnostics import Diagnostic, several
 from dialects.support.names import name_of_value
 from gradc.model.changed_weights import NOT_WEIGHTS
 from gradc.model.split_model import KEPT_BYTES
-from gradc.terminal.numbers import in_words
+from gradc.terminal.numbers import format_bytes
 from passes.share_weights import WORDS, fingerprint
 
 LEAST_BYTES = 10**6
@@ -27,7 +27,7 @@ LEAST_SHARE = 0.1
 MOST_NAMED = 4
 
 
-def repeated_weights(source: ModuleOp, module: ModuleOp) -> tuple[Diagnostic, ...]:
+def duplicate_weight_remarks(source: ModuleOp, module: ModuleOp) -> tuple[Diagnostic, ...]:
     """Return one remark that names the weights of which `module` holds a large reordered copy.
 
     A copy is a constant that is not in `source` and has the elements of another one in another order.
@@ -54,7 +54,7 @@ def repeated_weights(source: ModuleOp, module: ModuleOp) -> tuple[Diagnostic, ..
     if added < max(LEAST_BYTES, LEAST_SHARE * (total - added)):
         return ()
     why = "stored twice, as the model also reads them transposed, flipped or reshaped"
-    sizes = f"the copies take {in_words(added)} of {in_words(total)}"
+    sizes = f"the copies take {format_bytes(added)} of {format_bytes(total)}"
     return (Diagnostic("remark", f"{why}: {several(names, MOST_NAMED)}; {sizes}"),)
 
 

@@ -13,13 +13,13 @@ from xdsl.dialects.func import ReturnOp
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from dialects.support import entry
-from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence
+from dialects.support.diagnostics import Diagnostic, UsageError, sentence, suggest
 from dialects.support.option_names import option
 from dialects.support.shapes import element_type_of
-from gradc.graph.renaming import renamed
+from gradc.graph.renaming import rename_edges
 from gradc.util import arguments
 from passes.autodiff.activity.active_values import is_float
-from passes.builder.values import Operators
+from passes.builder.values import ValueBuilder
 
 NAMES = "a mapping from names to names"
 NUMBERS = "a mapping from names of results to numbers"
@@ -46,7 +46,7 @@ def edge_names(module: ModuleOp) -> list[str]:
 def with_source_names(module: ModuleOp, names: Mapping[str, str]) -> ModuleOp:
     """Rename inputs and outputs of a source; names of results are ignored here."""
     known = set(edge_names(module))
-    return renamed(module, {old: new for old, new in names.items() if old in known})
+    return rename_edges(module, {old: new for old, new in names.items() if old in known})
 
 
 def with_result_names(
@@ -58,9 +58,9 @@ def with_result_names(
     for old, new in left.items():
         if old not in known:
             expected = f"an input or output of the source or of its gradient: {', '.join(known)}"
-            hint = nearest(old, {*of_source, *known})
+            hint = suggest(old, {*of_source, *known})
             raise UsageError(Diagnostic("error", sentence(option("rename"), f"{old}={new}", expected, hint)))
-    renamed(module, left)
+    rename_edges(module, left)
     new = [{key: left.get(name, name) for key, name in part.items()} for part in _parts(results)]
     return replace(results, gradients=new[0], cotangents=new[1])
 
@@ -75,14 +75,14 @@ def with_scales(module: ModuleOp, results: Results, scales: Mapping[str, float])
     if not scales:
         return results
     function = entry.entry_function(module)
-    names, last, e = entry.output_names(function), entry.return_op(function), Operators()
+    names, last, e = entry.output_names(function), entry.return_op(function), ValueBuilder()
     values = dict(zip(names, last.arguments, strict=True))
     for name, factor in scales.items():
         if name not in values:
             expected = f"a result of the gradient: {', '.join(names)}"
-            raise _refused(f"{name}={factor:g}", expected, nearest(name, names))
+            raise _scale_error(f"{name}={factor:g}", expected, suggest(name, names))
         if not is_float(values[name]):
-            raise _refused(f"{name}={factor:g}", "a result that is a tensor of floats")
+            raise _scale_error(f"{name}={factor:g}", "a result that is a tensor of floats")
         values[name] = (e(values[name]) * factor).value
     Rewriter.insert_op([*e.emit.ops, ReturnOp(*values.values())], InsertPoint.before(last))
     Rewriter.erase_op(last)
@@ -93,20 +93,20 @@ def with_scales(module: ModuleOp, results: Results, scales: Mapping[str, float])
     return replace(results, factors=factors)
 
 
-def checked_names(given: Any) -> dict[str, str]:
+def validate_names(given: Any) -> dict[str, str]:
     """Validate `rename`. Raises UsageError."""
     return dict(arguments.mapping("rename", {} if given is None else given, NAMES))
 
 
-def checked_scales(given: Any) -> dict[str, float]:
+def validate_scales(given: Any) -> dict[str, float]:
     """Validate `scale`. Raises UsageError unless all factors are finite numbers."""
     found = arguments.mapping("scale", {} if given is None else given, NUMBERS)
     for name, factor in found.items():
         is_number = isinstance(factor, int | float | np.number) and not isinstance(factor, bool)
         if not is_number or not math.isfinite(factor):
-            raise _refused(f"{name}={factor}", "a finite number")
+            raise _scale_error(f"{name}={factor}", "a finite number")
     return {name: float(factor) for name, factor in found.items()}
 
 
-def _refused(given: str, expected: str, hint: str = "") -> UsageError:
+def _scale_error(given: str, expected: str, hint: str = "") -> UsageError:
     return UsageError(Diagnostic("error", sentence(option("scale"), given, expected, hint)))

@@ -14,7 +14,7 @@ from dialects.support import entry
 from dialects.support.interfaces import set_type
 from gradc.model.exporter import export_parts
 from gradc.runtime.session import Session
-from gradc.verification.isolate_op import alone, inputs_of
+from gradc.verification.isolate_op import inputs_of, isolated
 from gradc.verification.kernels import RuntimeKernel
 
 OPSET = 18
@@ -25,7 +25,7 @@ PRECISIONS = (False, True)
 
 def runtime_kernel(op: NodeOp) -> RuntimeKernel | None:
     """Return onnxruntime's kernel of a node in f64, or else in f32; None if it has neither."""
-    module = alone(op, verify=False)
+    module = isolated(op, verify=False)
     for single in PRECISIONS:
         if single:
             _narrow(module)

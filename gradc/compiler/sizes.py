@@ -9,21 +9,21 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from dialects.support import entry, shapes
-from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence
+from dialects.support.diagnostics import Diagnostic, UsageError, sentence, suggest
 from dialects.support.error_list import Errors
 from dialects.support.names import is_text
 from dialects.support.option_names import option
-from gradc.graph.rebatching import rebatched
-from gradc.graph.run_time_sizes import specialised
+from gradc.graph.rebatching import change_batch
+from gradc.graph.run_time_sizes import specialize
 from gradc.util import arguments
 
 Shapes = Mapping[str, Sequence[int]]
 
 
-def resized(module: ModuleOp, rebatch: int | str | None, static_shapes: Shapes) -> ModuleOp:
+def resize_inputs(module: ModuleOp, rebatch: int | str | None, static_shapes: Shapes) -> ModuleOp:
     """Change the batch of a module, then the shapes of its inputs. Raises GradcError."""
     if rebatch is not None:
-        module = rebatched(module, rebatch)
+        module = change_batch(module, rebatch)
     return with_static_shapes(module, static_shapes) if static_shapes else module
 
 
@@ -36,31 +36,31 @@ def with_static_shapes(module: ModuleOp, static_shapes: Shapes) -> ModuleOp:
         errors.attempt(_check_shape, name, shape, known)
     errors.check()
     given = {name: tuple(shape) for name, shape in static_shapes.items()}
-    specialised(module, given, {})  # verifies the graph
-    module = specialised(module, given, {}, regions=True)
-    entry.forget_declared_types(entry.entry_function(module))
+    specialize(module, given, {})  # verifies the graph
+    module = specialize(module, given, {}, regions=True)
+    entry.drop_declared_types(entry.entry_function(module))
     return module
 
 
-def checked_rebatch(given: Any) -> int | str | None:
+def validate_rebatch(given: Any) -> int | str | None:
     """Validate `rebatch`: a size of 1 or more, or a name. Raises UsageError."""
     if given is None or (isinstance(given, str) and given and is_text(given) and not given.isdecimal()):
         return given
     if isinstance(given, str):
-        raise arguments.refused("rebatch", given, "a size, or a name for a dynamic size")
-    return arguments.whole("rebatch", given, 1)
+        raise arguments.invalid("rebatch", given, "a size, or a name for a dynamic size")
+    return arguments.whole_number("rebatch", given, 1)
 
 
-def checked_static_shapes(given: Any) -> dict[str, tuple[int, ...]]:
+def validate_static_shapes(given: Any) -> dict[str, tuple[int, ...]]:
     """Validate `static_shapes`. Raises UsageError."""
     if given is None:
         return {}
     expected = "a mapping from names of inputs to sizes"
     found = arguments.mapping("static_shapes", given, expected)
     if any(isinstance(shape, str) or not isinstance(shape, Iterable) for shape in found.values()):
-        raise arguments.refused("static_shapes", given, expected)
+        raise arguments.invalid("static_shapes", given, expected)
     return {
-        name: tuple(arguments.whole("static_shapes", size, part=f"of {name}") for size in shape)
+        name: tuple(arguments.whole_number("static_shapes", size, part=f"of {name}") for size in shape)
         for name, shape in found.items()
     }
 
@@ -68,7 +68,7 @@ def checked_static_shapes(given: Any) -> dict[str, tuple[int, ...]]:
 def _check_shape(name: str, shape: Sequence[int], known: Mapping[str, SSAValue]) -> None:
     what = option("static_shapes")
     if name not in known:
-        hint = nearest(name, known)
+        hint = suggest(name, known)
         expected = f"one of the inputs {', '.join(known)}"
         raise UsageError(Diagnostic("error", sentence(what, name, expected, hint)))
     if not shapes.has_rank(known[name]):

@@ -24,9 +24,9 @@ from xdsl.passes import ModulePass
 import dialects
 from dialects.support.diagnostics import GradcError
 from gradc.crash_reports.recipes import IMPORT, PASSES, Recipe
-from gradc.files.writing import write_whole
-from gradc.graph.printing import whole
-from gradc.util.installed import PACKAGES, RUNTIMES, installed_version
+from gradc.files.writing import write_atomically
+from gradc.graph.printing import module_text
+from gradc.util.installed import PACKAGES, RUNTIMES, package_version
 from gradc.util.version import __version__
 
 LONGEST = 500
@@ -39,7 +39,7 @@ class InternalError(Exception):
     exit_code = 70
 
 
-NOT_OURS = (GradcError, InternalError, MemoryError)
+PASS_THROUGH = (GradcError, InternalError, MemoryError)
 """Exceptions that need no reproducer: user errors, errors that have one, and too little memory."""
 
 
@@ -51,13 +51,13 @@ def reproducer(recipe: Recipe, body: Callable[[], str], command: str = "") -> It
     """
     try:
         yield
-    except NOT_OURS:
+    except PASS_THROUGH:
         raise
     except Exception as error:
-        raise _internal_error(recipe, error, _made(body), command) from error
+        raise _internal_error(recipe, error, _text_or_comment(body), command) from error
 
 
-def _made(body: Callable[[], str]) -> str:
+def _text_or_comment(body: Callable[[], str]) -> str:
     """Return the module's text, or a comment if it cannot be printed."""
     try:
         return body()
@@ -90,7 +90,7 @@ def pass_reproducer(start: ModuleOp, pipeline: Sequence[ModulePass], index: int)
         rest = ",".join(str(pass_.spec()) for pass_ in pipeline[failed:])
         recipe = Recipe(PASSES, f"pass {pipeline[failed].name}", pipeline=rest)
         command = f"gradc-opt -p '{rest}' THIS_FILE"
-        raise _internal_error(recipe, cause, whole(before), command) from cause
+        raise _internal_error(recipe, cause, module_text(before), command) from cause
 
 
 def first_fault(
@@ -109,7 +109,7 @@ def first_fault(
     return len(pipeline) - 1, before, error
 
 
-def unexpected(error: Exception) -> InternalError:
+def unexpected_error(error: Exception) -> InternalError:
     """Return the InternalError for an exception outside the pipeline, with its traceback in a file."""
     command = shlex.join(["gradc", *sys.argv[1:]])
     text = f"{versions()}\n{command}\n{''.join(traceback.format_exception(error))}"
@@ -145,7 +145,7 @@ def _report(text: str, suffix: str) -> str:
     faults = []
     for folder in _folders(faults):
         try:
-            write_whole(folder / name, text.encode(errors="replace"))
+            write_atomically(folder / name, text.encode(errors="replace"))
         except GradcError as error:
             faults.append(error.diagnostic.message)
             continue
@@ -163,7 +163,7 @@ def _folders(faults: list[str]) -> Iterator[Path]:
 
 
 def versions() -> str:
-    found = {"gradc": __version__} | {name: installed_version(name) for name in (*PACKAGES, *RUNTIMES)}
+    found = {"gradc": __version__} | {name: package_version(name) for name in (*PACKAGES, *RUNTIMES)}
     packages = [f"{name} {version}" for name, version in found.items() if version]
     return ", ".join([*packages, f"Python {platform.python_version()}", platform.platform()])
 

@@ -13,7 +13,7 @@ from dialects.support.diagnostics import GradcError
 STYLES = ("tokens.css", "viewer.css")
 
 
-def framed(page: Callable[[], str], title: str) -> str:
+def in_frame(page: Callable[[], str], title: str) -> str:
     """Return a page in a frame, or the installation hint if its requirements are missing."""
     try:
         return _frame(page(), title, "46rem")
@@ -21,7 +21,7 @@ def framed(page: Callable[[], str], title: str) -> str:
         return f"<p>{escape(str(error))}</p>"
 
 
-def drawn(module: ModuleOp, name: str) -> str:
+def picture_frame(module: ModuleOp, name: str) -> str:
     """Return the picture of a module's graph; '' if it cannot be drawn."""
     from gradc.drawing.picture import picture
 

@@ -173,8 +173,8 @@ def _line(group: ElementTree.Element, edge: Edge, dx: float, dy: float) -> Line:
     assert path is not None
     assert head is not None
     start, _, curve = path.attrib["d"].removeprefix("M").partition("C")
-    moved = _moved(_points(start), dx, dy), _moved(_points(curve), dx, dy)
-    return Line(*edge, f"M{moved[0]}C{moved[1]}", _moved(_points(head.attrib["points"]), dx, dy))
+    moved = _shift(_points(start), dx, dy), _shift(_points(curve), dx, dy)
+    return Line(*edge, f"M{moved[0]}C{moved[1]}", _shift(_points(head.attrib["points"]), dx, dy))
 
 
 def _points(text: str) -> list[Point]:
@@ -182,5 +182,5 @@ def _points(text: str) -> list[Point]:
     return [(float(x), float(y)) for x, y in pairs]
 
 
-def _moved(points: Sequence[Point], dx: float, dy: float) -> str:
+def _shift(points: Sequence[Point], dx: float, dy: float) -> str:
     return " ".join(f"{x + dx:.1f},{y + dy:.1f}" for x, y in points)

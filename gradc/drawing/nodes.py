@@ -27,12 +27,12 @@ from dialects.support.error_list import is_opaque
 from gradc.graph.printing import ELIDED_ABOVE
 from passes.builder.captured_values import uses_by
 
-LONGEST = 36
+MAX_LINE = 36
 """Maximum characters of a line in a box."""
 
-LONGEST_TITLE = 26
+MAX_TITLE = 26
 
-LONGEST_TOOLTIP = 300
+MAX_TOOLTIP = 300
 """Maximum characters of a line of a tooltip."""
 
 MOST_LINES = 4
@@ -47,7 +47,7 @@ TRIVIAL: Mapping[str, Any] = {
 }  # fmt: skip
 """Default values that are not shown, for each list element."""
 
-LEFT_OUT = frozenset({
+TOOLTIP_ONLY = frozenset({
     "auto_pad_rule", "dst_shape", "inputSize", "input_sizes", "layout", "outputSize",
     "scales", "sizes", "step_denominators", "step_numerators",
 })  # fmt: skip
@@ -83,7 +83,7 @@ class Node:
 def source_of(op: Operation) -> str:
     """Return the source op of an op: its name, else its position (`file:line:column`), else ''."""
     place = position_of(op)
-    return cut(printable(name_of(op) or (str(place) if place else "")), LONGEST_TOOLTIP)
+    return cut(printable(name_of(op) or (str(place) if place else "")), MAX_TOOLTIP)
 
 
 def nodes(module: ModuleOp, name: str, culprits: Collection[Operation] = ()) -> list[Node]:
@@ -103,7 +103,7 @@ class _Nodes:
         for index, (value, name) in enumerate(inputs):
             self.places[value] = len(self.places)
             node = self._border(f"input-{index}", "input", name, value, ())
-            yield node if value.uses else _unread(node)
+            yield node if value.uses else _mark_unused(node)
         returned = entry.return_op(self.function).arguments
         count = len(self.places)
         for number, op in enumerate(self.function.body.block.ops):
@@ -116,8 +116,8 @@ class _Nodes:
             yield self._border(f"output-{index}", "output", name, value, (self.places[value],))
 
     def _border(self, id: str, kind: str, name: str, value: SSAValue, inputs: tuple[int, ...]) -> Node:
-        title, type_ = cut(printable(name), LONGEST_TITLE), type_text(value)
-        tooltip = f"{kind} {cut(printable(name), LONGEST_TOOLTIP)}\ntype: {type_}"
+        title, type_ = cut(printable(name), MAX_TITLE), type_text(value)
+        tooltip = f"{kind} {cut(printable(name), MAX_TOOLTIP)}\ntype: {type_}"
         return Node(f"{self.name}-{id}", kind, kind, title, (type_,), "", "", "", inputs, tooltip)
 
     def _op(self, number: int, op: Operation) -> Node:
@@ -129,18 +129,18 @@ class _Nodes:
             id=f"{self.name}-{number}",
             kind=re.sub(r"[^A-Za-z0-9_]+", "-", op.name),
             family=_family(op),
-            title=cut(kind, LONGEST_TITLE),
+            title=cut(kind, MAX_TITLE),
             lines=tuple(_lines(op)),
             source=source_of(op),
             strategy=printable(strategy.data) if isinstance(strategy, StringAttr) else "",
             result=", ".join(map(type_text, op.results)),
             inputs=tuple(read),
-            tooltip="\n".join(cut(line, LONGEST_TOOLTIP) for line in _tooltip(kind, op)),
+            tooltip="\n".join(cut(line, MAX_TOOLTIP) for line in _tooltip(kind, op)),
             culprit=op in self.culprits,
         )
 
 
-def _unread(node: Node) -> Node:
+def _mark_unused(node: Node) -> Node:
     """Mark an input whose values are unused; its shape may matter."""
     tooltip = f"{node.tooltip}\nnot read: its values change nothing"
     return replace(node, kind="unread", lines=(*node.lines, "not read"), tooltip=tooltip)
@@ -176,25 +176,25 @@ def type_text(value: SSAValue) -> str:
         return printable(str(value.type))
     dims = "×".join("?" if dim is None else str(dim) for dim in shapes.shape_of(value))
     dtype = dtypes.name_of(shapes.element_type_of(value))
-    return cut(printable(f"{dims or 'scalar'} {dtype}"), LONGEST)
+    return cut(printable(f"{dims or 'scalar'} {dtype}"), MAX_LINE)
 
 
 def _lines(op: Operation) -> list[str]:
-    attributes = [_brief(name, value) for name, value in _attributes(op) if _is_telling(name, value)]
+    attributes = [_brief(name, value) for name, value in _attributes(op) if _is_shown(name, value)]
     if kernel := _kernel(op):
         attributes.insert(0, f"kernel {kernel}")
-    found = [*_packed(attributes), *_constant_lines(op)]
+    found = [*_pack_lines(attributes), *_constant_lines(op)]
     if len(found) > MOST_LINES:
         found[MOST_LINES - 1 :] = ["…"]
-    return [cut(printable(line), LONGEST) for line in found]
+    return [cut(printable(line), MAX_LINE) for line in found]
 
 
-def _packed(parts: Sequence[str]) -> list[str]:
+def _pack_lines(parts: Sequence[str]) -> list[str]:
     """Join the parts to lines."""
     lines: list[str] = []
     for part in parts:
         joined = f"{lines[-1]} · {part}" if lines else part
-        if lines and len(joined) <= LONGEST:
+        if lines and len(joined) <= MAX_LINE:
             lines[-1] = joined
         else:
             lines.append(part)
@@ -216,8 +216,8 @@ def _attributes(op: Operation) -> Iterator[tuple[str, Any]]:
         yield from op.properties.items()
 
 
-def _is_telling(name: str, value: Any) -> bool:
-    if name in LEFT_OUT:
+def _is_shown(name: str, value: Any) -> bool:
+    if name in TOOLTIP_ONLY:
         return False
     parts = value if isinstance(value, list | tuple) else [value]
     return name not in TRIVIAL or any(part != TRIVIAL[name] for part in parts)
@@ -227,10 +227,10 @@ def _brief(name: str, value: Any) -> str:
     """Format an attribute in a box; words such as modes and layouts need no name."""
     if isinstance(value, str) and not value.isdigit():
         return value
-    return f"{name} {'×'.join(map(str, value)) if name in SIZES else shown(value)}"
+    return f"{name} {'×'.join(map(str, value)) if name in SIZES else format_value(value)}"
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     match value:
         case bool():
             return str(value).lower()
@@ -287,9 +287,9 @@ def _tooltip(kind: str, op: Operation) -> Iterator[str]:
     if source := source_of(op):
         yield f"from {source}"
     for name, value in (*_attributes(op), *_discardable(op)):
-        yield f"{name} = {printable(shown(value))}"
+        yield f"{name} = {printable(format_value(value))}"
     for role, value in _operands(op):
-        yield f"{role}: {_described(value)}"
+        yield f"{role}: {_describe(value)}"
     for value in op.results:
         yield f"result: {type_text(value)}"
 
@@ -301,7 +301,7 @@ def _discardable(op: Operation) -> Iterator[tuple[str, str]]:
         yield printable(name), value.data if isinstance(value, StringAttr) else str(value)
 
 
-def _described(value: SSAValue) -> str:
+def _describe(value: SSAValue) -> str:
     array = constant_value(value)
     if array is None:
         return type_text(value)

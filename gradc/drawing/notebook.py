@@ -16,10 +16,10 @@ from xdsl.ir import Operation, SSAValue
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.ops import ConstantOp
 from dialects.support.diagnostics import Diagnostic, name_of
-from gradc.graph.tensors import TensorInfo, shown, tensor_info
+from gradc.graph.tensors import TensorInfo, shape_text, tensor_info
 from passes.targets.target import Target
 
-DRAWN = 60
+MAX_DRAWN_NODES = 60
 """Maximum nodes of a compiled graph that is drawn; larger ones need a report."""
 
 STRATEGY = "gradc.strategy"
@@ -34,7 +34,7 @@ STYLE = """
 """
 
 
-def compiled_html(
+def html_of_compiled(
     module: ModuleOp,
     inputs: Sequence[TensorInfo],
     outputs: Sequence[TensorInfo],
@@ -42,10 +42,10 @@ def compiled_html(
     remarks: Iterable[Diagnostic],
 ) -> str:
     """Return the tables and the picture of a compiled graph."""
-    from gradc.drawing.frames import drawn
+    from gradc.drawing.frames import picture_frame
 
     nodes = [op for op in module.walk() if isinstance(op, OnnxOp) and not isinstance(op, ConstantOp)]
-    picture = drawn(module, "model") if len(nodes) <= DRAWN else ""
+    picture = picture_frame(module, "model") if len(nodes) <= MAX_DRAWN_NODES else ""
     parts = (
         f"<p><strong>{len(nodes)} ONNX nodes</strong> for {target.name}, opset {target.opset}: "
         f"{_counts(Counter(op.onnx_name() for op in nodes))}</p>",
@@ -54,10 +54,10 @@ def compiled_html(
         *map(_remark, remarks),
         picture,
     )
-    return _shown(parts)
+    return _wrap(parts)
 
 
-def graph_html(
+def html_of_graph(
     inputs: Mapping[str, SSAValue], outputs: Mapping[str, SSAValue], ops: Iterable[Operation]
 ) -> str:
     """Return the tables of a graph under construction."""
@@ -66,10 +66,10 @@ def graph_html(
         (getattr(op, "KIND", op.name), name_of(op), ", ".join(_type(value) for value in op.results))
         for op in ops
     ]
-    return _shown((_edge(*infos), _table(("op", "name", "result"), rows)))
+    return _wrap((_edge(*infos), _table(("op", "name", "result"), rows)))
 
 
-def _shown(parts: Iterable[str]) -> str:
+def _wrap(parts: Iterable[str]) -> str:
     return f'<div class="gradc-shown"><style>{STYLE}</style>{"".join(parts)}</div>'
 
 
@@ -79,7 +79,7 @@ def _counts(kinds: Mapping[str, int]) -> str:
 
 def _edge(inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> str:
     sides = chain((("in", info) for info in inputs), (("out", info) for info in outputs))
-    rows = [(side, info.name, info.dtype, shown(info.shape)) for side, info in sides]
+    rows = [(side, info.name, info.dtype, shape_text(info.shape)) for side, info in sides]
     return _table(("", "name", "type", "shape"), rows)
 
 
@@ -108,4 +108,4 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _type(value: SSAValue) -> str:
     info = tensor_info("", value)
-    return f"{info.dtype} {shown(info.shape)}".rstrip()
+    return f"{info.dtype} {shape_text(info.shape)}".rstrip()

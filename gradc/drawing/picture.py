@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from gradc.drawing.layout import Layout, Line, Point, check_size, layout
-from gradc.drawing.nodes import LONGEST, Node, cut, nodes
+from gradc.drawing.nodes import MAX_LINE, Node, cut, nodes
 from gradc.drawing.references import edges_of, with_references
 
 PADDING = 10
@@ -125,7 +125,7 @@ def _lines(node: Node) -> list[str]:
     if node.family in BORDER:
         return list(node.lines)
     origin = " · ".join(part for part in (node.source, node.strategy) if part)
-    return [*node.lines, *([cut(origin, LONGEST)] if origin else [])]
+    return [*node.lines, *([cut(origin, MAX_LINE)] if origin else [])]
 
 
 def _trunk(node: Node) -> float:

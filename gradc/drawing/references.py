@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gradc.drawing.layout import MOST_CROSSINGS, Edge, spans
-from gradc.drawing.nodes import LONGEST_TITLE, Node, cut
+from gradc.drawing.nodes import MAX_TITLE, Node, cut
 
 FAR = (40, 20, 10, 5, 2)
 """Maximum ranks that a line may cross: the first value that keeps dot's work within limits is used."""
@@ -51,7 +51,7 @@ def _reference(node: Node, reader: Node) -> Node:
         id=f"{node.id}-for-{reader.id}",
         kind="reference",
         family="reference",
-        title=cut(f"↑ {node.title}", LONGEST_TITLE),
+        title=cut(f"↑ {node.title}", MAX_TITLE),
         lines=(node.result or node.lines[0],),
         source=node.source,
         strategy="",

@@ -113,7 +113,7 @@ def draft(folder: Path) -> Iterator[Draft]:
 
 
 @contextlib.contextmanager
-def restoring(path: Path) -> Iterator[None]:
+def restore_on_error(path: Path) -> Iterator[None]:
     """Restore a file if the block fails, or remove it if there was none.
 
     A file system without links keeps what the block wrote.

@@ -18,8 +18,8 @@ import numpy as np
 from dialects.support import limits
 from dialects.support.diagnostics import violation
 from dialects.support.error_list import Errors
-from gradc.files.reading import opened, unreadable
-from gradc.files.writing import StrPath, is_special, whole_file, write_whole
+from gradc.files.reading import open_file, read_error
+from gradc.files.writing import StrPath, atomic_file, is_special, write_atomically
 
 LONGEST = 300
 """Longest quote of another library's message, in characters; numpy's may hold a whole header."""
@@ -33,13 +33,13 @@ def read_npz(path: StrPath) -> dict[str, np.ndarray]:
     """
     name = os.fspath(path)
     try:
-        with opened(path, regular=True) as file:
+        with open_file(path, regular=True) as file:
             _check_magic(name, file)
             _check_sizes(name, file)
             with np.load(file, allow_pickle=False) as archive:
                 return {key: _member(name, archive, key) for key in archive.files}
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise read_error(path, error) from error
     except UNREADABLE as error:
         raise violation(f"cannot read {name}: {_reason(error)}") from error
 
@@ -117,9 +117,9 @@ def write_npz(path: StrPath, arrays: Mapping[str, np.ndarray]) -> None:
     if is_special(path):  # devices cannot seek
         archive = BytesIO()
         write_archive(archive, arrays)
-        write_whole(path, archive.getvalue())
+        write_atomically(path, archive.getvalue())
         return
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         write_archive(file, arrays)
 
 

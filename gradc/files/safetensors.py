@@ -18,15 +18,15 @@ from dialects.support import dtypes, limits
 from dialects.support.diagnostics import violation
 from dialects.support.error_list import Errors
 from gradc.files.npz import LONGEST
-from gradc.files.reading import opened, unreadable
-from gradc.files.writing import StrPath, whole_file
+from gradc.files.reading import open_file, read_error
+from gradc.files.writing import StrPath, atomic_file
 
 SUFFIX = ".safetensors"
 
 LARGEST_HEADER = 2**24
 """Largest header in bytes: names, shapes and offsets of a hundred thousand tensors."""
 
-WORDS = {
+CODES = {
     "f64": "F64",
     "s64": "I64",
     "u64": "U64",
@@ -46,7 +46,7 @@ WORDS = {
 }
 """dtype -> its name in the format."""
 
-_DTYPES = {WORDS[dtype.name]: dtype.numpy for dtype in dtypes.ONNX_DTYPES if dtype.name in WORDS}
+_DTYPES = {CODES[dtype.name]: dtype.numpy for dtype in dtypes.ONNX_DTYPES if dtype.name in CODES}
 _METADATA = "__metadata__"
 
 
@@ -62,13 +62,13 @@ def read_safetensors(path: StrPath) -> dict[str, np.ndarray]:
     """
     name = os.fspath(path)
     try:
-        with opened(path, regular=True) as file:
+        with open_file(path, regular=True) as file:
             size = os.fstat(file.fileno()).st_size
             limits.check("npz-bytes", size, f"bytes of {name}")
             _check_header(name, file, size)
             found = deserialize(file.read())
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise read_error(path, error) from error
     except SafetensorError as error:
         text = str(error)
         reason = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
@@ -104,7 +104,7 @@ def _array(tensor: Mapping[str, Any]) -> np.ndarray:
 def write_safetensors(path: StrPath, arrays: Mapping[str, np.ndarray]) -> None:
     """Write arrays under their names, atomically and with reproducible bytes."""
     found = list(pieces(arrays))
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         for piece in found:
             file.write(piece)
 
@@ -121,7 +121,7 @@ def pieces(arrays: Mapping[str, np.ndarray]) -> Iterator[bytes | memoryview]:
     for name in order:
         array = given[name]
         offsets = [at, at + array.nbytes]
-        header[name] = {"dtype": _word(array), "shape": list(array.shape), "data_offsets": offsets}
+        header[name] = {"dtype": _code_of(array), "shape": list(array.shape), "data_offsets": offsets}
         at += array.nbytes
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
@@ -130,9 +130,9 @@ def pieces(arrays: Mapping[str, np.ndarray]) -> Iterator[bytes | memoryview]:
         yield given[name].reshape(-1).view(np.uint8).data
 
 
-def _word(array: np.ndarray) -> str | None:
+def _code_of(array: np.ndarray) -> str | None:
     known = dtypes.of_numpy(array.dtype)
-    return WORDS.get(known.name) if known is not None else None
+    return CODES.get(known.name) if known is not None else None
 
 
 def _in_file_order(given: Any) -> np.ndarray:
@@ -144,11 +144,11 @@ def _in_file_order(given: Any) -> np.ndarray:
 def _check_storable(name: str, array: np.ndarray) -> None:
     if name == _METADATA or not _is_text(name):
         raise violation("name of a tensor", given=repr(name), expected=f"one that a {SUFFIX} file can have")
-    if _word(array) is None:
+    if _code_of(array) is None:
         known = dtypes.of_numpy(array.dtype)
         dtype = known.name if known is not None else array.dtype.name
         what = f'tensor "{name}" of a {SUFFIX} file: dtype'
-        raise violation(what, given=dtype, expected=f"one of {', '.join(WORDS)}")
+        raise violation(what, given=dtype, expected=f"one of {', '.join(CODES)}")
 
 
 def _is_text(name: str) -> bool:

@@ -15,22 +15,22 @@ from gradc.files.atomic import draft
 StrPath = str | os.PathLike[str]
 
 
-def write_whole(path: StrPath, data: bytes) -> None:
+def write_atomically(path: StrPath, data: bytes) -> None:
     """Write a file atomically. Raises GradcError naming the path, and then leaves nothing behind."""
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         file.write(data)
 
 
 @contextlib.contextmanager
-def whole_file(path: StrPath) -> Iterator[BinaryIO]:
+def atomic_file(path: StrPath) -> Iterator[BinaryIO]:
     """Open a file that appears under `path` when the block ends without an error.
 
     A link stays a link. Devices and pipes (/dev/stdout) are written directly. Raises GradcError naming the
     path.
     """
-    with refusals_of(path) as target:
+    with write_errors(path) as target:
         if is_special(path):
-            with _opened_special(path) as file:
+            with _open_special(path) as file:
                 yield file
             return
         with draft(target.parent) as found:
@@ -39,7 +39,7 @@ def whole_file(path: StrPath) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def refusals_of(path: StrPath) -> Iterator[Path]:
+def write_errors(path: StrPath) -> Iterator[Path]:
     """Yield the resolved path to write; an OSError in the block becomes a GradcError naming `path`."""
     target = Path(os.path.realpath(path))
     try:
@@ -57,7 +57,7 @@ def is_special(path: StrPath) -> bool:
     return os.path.exists(path) and not os.path.isfile(path)
 
 
-def _opened_special(path: StrPath) -> BinaryIO:
+def _open_special(path: StrPath) -> BinaryIO:
     """Open a device or pipe to write; raise GradcError, instead of blocking, for a pipe without a reader."""
     try:
         number = os.open(path, os.O_WRONLY | os.O_NONBLOCK)

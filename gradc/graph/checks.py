@@ -23,7 +23,7 @@ from dialects.support.diagnostics import (
     subject_of,
 )
 from dialects.support.entry import entry_function, input_names, output_names, return_op
-from dialects.support.error_list import Errors, Finding, by_kind
+from dialects.support.error_list import Errors, OpReference, summarize_by_kind
 from dialects.support.limits import LimitError
 from dialects.support.shapes import MOST_ELEMENTS
 
@@ -48,7 +48,7 @@ def check_graph(module: ModuleOp, auto_pad_rule: str | None = None) -> FuncOp:
         function = entry_function(module)
         return_op(function)
     except GradcError as error:
-        raise error.located(module) from None
+        raise error.at_op(module) from None
     _check_body(function)
     verify(module)
     _check_edge(function)
@@ -69,10 +69,12 @@ def short(error: Exception | Attribute) -> str:
 
 def _check_ops(module: ModuleOp) -> None:
     ops = [op for op in module.walk() if op.name not in FRAME_OPS]
-    foreign = [Finding.of(op) for op in ops if op.dialect_name() not in GRAPH_DIALECTS]
+    foreign = [OpReference.of(op) for op in ops if op.dialect_name() not in GRAPH_DIALECTS]
     if foreign:
         expected = f"{', '.join(FRAME_OPS)}, or an op of {', '.join(GRAPH_DIALECTS)}"
-        message = sentence(f"gradc does not compile {by_kind(foreign, len(ops))}", expected=expected)
+        message = sentence(
+            f"gradc does not compile {summarize_by_kind(foreign, len(ops))}", expected=expected
+        )
         raise GradcError(Diagnostic("error", message, foreign[0].subject, foreign[0].position))
     _check_module(module)
     for op in module.ops:
@@ -159,7 +161,7 @@ def _verify_op(op: Operation, nested: bool) -> None:
     try:
         op.verify(verify_nested_ops=nested)
     except GradcError as error:
-        raise error.located(op) from None
+        raise error.at_op(op) from None
     except _INVALID as error:
         raise GradcError(diagnostic_at(op, "error", short(error))) from None
 

@@ -12,9 +12,9 @@ from xdsl.ir import BlockArgument
 
 from dialects.onnx.ops import ConstantOp
 from dialects.support import entry
-from dialects.support.diagnostics import location, nearest, violation
+from dialects.support.diagnostics import location, suggest, violation
 from dialects.support.error_list import Errors
-from gradc.graph.tensors import as_dtype, checked_inputs, tensor_info
+from gradc.graph.tensors import as_dtype, tensor_info, validate_inputs
 from gradc.util.arguments import array
 
 
@@ -32,7 +32,7 @@ def bind_constants(module: ModuleOp, constants: Mapping[str, Any]) -> None:
             errors.attempt(_bind, function, name, arguments[name], given)
             continue
         expected = f"one of {', '.join(inputs)}"
-        errors.found.append(violation("constant", given=name, expected=expected, hint=nearest(name, inputs)))
+        errors.found.append(violation("constant", given=name, expected=expected, hint=suggest(name, inputs)))
     errors.check()
     kept = [name for name in inputs if name not in constants]
     entry.update_function_type(function)
@@ -41,7 +41,7 @@ def bind_constants(module: ModuleOp, constants: Mapping[str, Any]) -> None:
 
 def _bind(function: FuncOp, name: str, argument: BlockArgument, given: Any) -> None:
     info = tensor_info(name, argument)
-    array = checked_inputs([info], {name: as_dtype(_array(name, given), info.dtype)})[name]
+    array = validate_inputs([info], {name: as_dtype(_array(name, given), info.dtype)})[name]
     constant = ConstantOp(array)
     constant.location = location(name)
     constant.results[0].name_hint = argument.name_hint

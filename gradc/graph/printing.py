@@ -48,22 +48,22 @@ def _elements(attribute: DenseIntOrFPElementsAttr) -> int:
     return count
 
 
-def whole(module: ModuleOp) -> str:
+def module_text(module: ModuleOp) -> str:
     """Return the module's text, which parses to the same module."""
-    return _printed(module, NamingPrinter)
+    return _print(module, NamingPrinter)
 
 
-def elided(module: ModuleOp) -> str:
+def elided_text(module: ModuleOp) -> str:
     """Return the module's text without large constants and node annotations; it cannot be parsed."""
-    return _printed(module, ElidingPrinter)
+    return _print(module, ElidingPrinter)
 
 
-def placed(module: ModuleOp) -> str:
+def located_text(module: ModuleOp) -> str:
     """Return the module's text with the location of every op."""
-    return _printed(module, Printer, places=True)
+    return _print(module, Printer, places=True)
 
 
-def _printed(module: ModuleOp, printer: type[Printer], places: bool = False) -> str:
+def _print(module: ModuleOp, printer: type[Printer], places: bool = False) -> str:
     stream = StringIO()
     printer(stream=stream, print_debuginfo=places).print_op(module)
     return stream.getvalue() + "\n"

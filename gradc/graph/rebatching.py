@@ -31,7 +31,7 @@ from dialects.support.diagnostics import (
 from dialects.support.interfaces import InfersTypes, refine_results, set_type
 from dialects.support.option_names import option
 from dialects.support.shapes import DimLike, Shape, element_type_of, has_rank, shape_of, show, tensor_type
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.infer_types import infer_types
 
 PROBE = 1_000_003
@@ -53,7 +53,7 @@ AXIS_OPS: dict[type[Operation], int] = {
 }
 """Ops that treat the elements of one axis differently -> the default of their `axis`."""
 
-OF_WHOLE = (onnx.CompressOp, onnx.GatherNDOp, onnx.NonZeroOp, onnx.ScatterNDOp, onnx.UniqueOp)
+INDEXING_OPS = (onnx.CompressOp, onnx.GatherNDOp, onnx.NonZeroOp, onnx.ScatterNDOp, onnx.UniqueOp)
 """Ops that address elements of their first operand by index."""
 
 STATES = ("sequence_lens", "initial_h", "initial_c")
@@ -69,7 +69,7 @@ class _ShapeEntry:
 
     def apply(self, op: Operation, batch: _Batch) -> None:
         shape = [int(n) for n in _ints(op.operands[1]) or ()]
-        factor, e = shape[self.entry] // batch.before, Emitter()
+        factor, e = shape[self.entry] // batch.before, Builder()
         copies = not getattr(op, "allowzero", None) or not _attribute(op, "allowzero", 0)
         if isinstance(batch.size, int):
             shape[self.entry] = factor * batch.size
@@ -78,28 +78,28 @@ class _ShapeEntry:
         elif self.entry == self.axis and factor == 1 and copies:
             shape[self.entry] = 0
         else:
-            _put(op, 1, batch.vector(e, shape, self.entry, factor), e)
+            _set_operand(op, 1, batch.vector(e, shape, self.entry, factor), e)
             return
-        _put(op, 1, e.ints(shape), e)
+        _set_operand(op, 1, e.ints(shape), e)
 
 
 @dataclass(frozen=True)
-class _Spread:
+class _Repeat:
     """Repair: an operand that is repeated along an axis for each element of the batch."""
 
     operand: int
     axis: int
 
     def apply(self, op: Operation, batch: _Batch) -> None:
-        value, e = op.operands[self.operand], Emitter()
+        value, e = op.operands[self.operand], Builder()
         shape = [int(n) for n in batch.old[value] if isinstance(n, int)]
-        seed = _seed(value, shape, self.axis, e)
+        seed = _single_slice(value, shape, self.axis, e)
         shape[self.axis] = 1
         sizes = batch.vector(e, shape, self.axis, 1)
-        _put(op, self.operand, e(onnx.ExpandOp(seed, sizes)), e)
+        _set_operand(op, self.operand, e(onnx.ExpandOp(seed, sizes)), e)
 
 
-_Repair = _ShapeEntry | _Spread
+_Repair = _ShapeEntry | _Repeat
 
 
 @dataclass
@@ -111,7 +111,7 @@ class _Batch:
     old: Mapping[SSAValue, Shape]
     source: SSAValue | None = None
 
-    def vector(self, e: Emitter, shape: Sequence[int], axis: int, factor: int) -> SSAValue:
+    def vector(self, e: Builder, shape: Sequence[int], axis: int, factor: int) -> SSAValue:
         """Return a shape tensor with a multiple of the batch at one axis."""
         if isinstance(self.size, int):
             return e.ints([*shape[:axis], factor * self.size, *shape[axis + 1 :]])
@@ -123,7 +123,7 @@ class _Batch:
         return e(onnx.ConcatOp([parts[0], size, parts[1]], axis=0))
 
 
-def rebatched(module: ModuleOp, size: int | str) -> ModuleOp:
+def change_batch(module: ModuleOp, size: int | str) -> ModuleOp:
     """Change the batch of a module to a size, or to a named dynamic dim.
 
     Raises UsageError for a graph without a fixed batch, and UnsupportedError at an op that prevents it.
@@ -142,7 +142,7 @@ def rebatched(module: ModuleOp, size: int | str) -> ModuleOp:
     for op in function.walk():
         _forget_results(op)
     infer_types(module)
-    entry.forget_declared_types(function)
+    entry.drop_declared_types(function)
     entry.update_function_type(function)
     return module
 
@@ -214,32 +214,32 @@ class _Probe:
         _set_batch(self.function, self.arguments, PROBE)
         found: dict[int, list[_Repair]] = {}
         for index, op in enumerate(list(self.function.body.block.ops)):
-            if op is not entry.return_op(self.function) and any(map(carried, _reads(op))):
+            if op is not entry.return_op(self.function) and any(map(batch_axes, _all_operands(op))):
                 found[index] = self._repairs_of(op)
         return found
 
     def _repairs_of(self, op: Operation) -> list[_Repair]:
         if op.regions or not isinstance(op, InfersTypes):
-            raise self._refused(op, "an op with subgraphs" if op.regions else "an op of unknown shapes")
-        if (why := _forbids(op)) is not None:
-            raise self._refused(op, why)
-        repairs = list(self._of_reshape(op) if isinstance(op, onnx.ReshapeOp) else ())
-        repairs += self._spreads(op) if isinstance(op, RECURRENT) else ()
+            raise self._reject(op, "an op with subgraphs" if op.regions else "an op of unknown shapes")
+        if (why := _obstacle(op)) is not None:
+            raise self._reject(op, why)
+        repairs = list(self._reshape_repairs(op) if isinstance(op, onnx.ReshapeOp) else ())
+        repairs += self._repeats(op) if isinstance(op, RECURRENT) else ()
         if not self._infers(op, repairs):
-            repairs = list(self._spreads(op))
+            repairs = list(self._repeats(op))
             if not self._infers(op, repairs):
-                raise self._refused(op, f"its other sizes fit a batch of {self.before}")
+                raise self._reject(op, f"its other sizes fit a batch of {self.before}")
         self._check_results(op)
-        self._keep_inner(op)
+        self._propagate_inner(op)
         return repairs
 
-    def _keep_inner(self, op: Operation) -> None:
+    def _propagate_inner(self, op: Operation) -> None:
         """Copy the `inner` of operands to results whose batch axis has the same former size."""
         known = {value: self.inner[value] for value in op.operands if value in self.inner}
         for value, inner in known.items():
-            size = self.old[value][carried(value)[0]]
+            size = self.old[value][batch_axes(value)[0]]
             for result in op.results:
-                axes = carried(result)
+                axes = batch_axes(result)
                 if axes and result not in self.inner and self.old[result][axes[0]] == size:
                     self.inner[result] = inner
 
@@ -259,39 +259,39 @@ class _Probe:
             return False
         return True
 
-    def _of_reshape(self, op: onnx.ReshapeOp) -> Iterator[_Repair]:
+    def _reshape_repairs(self, op: onnx.ReshapeOp) -> Iterator[_Repair]:
         """Yield the entry of the shape to change; none if the shape already follows the data."""
-        axes, shape = carried(op.operands[0]), _ints(op.operands[1])
+        axes, shape = batch_axes(op.operands[0]), _ints(op.operands[1])
         if shape is None:
             return
         if len(axes) != 1:
-            raise self._refused(op, "its data has the batch on two axes")
+            raise self._reject(op, "its data has the batch on two axes")
         axis, data, target = axes[0], self.old[op.operands[0]], self.old.get(op.results[0], ())
         candidates = list(_entries_for(axis, self.inner.get(op.operands[0], 1), data, target, self.before))
         if not candidates:
-            raise self._refused(op, f"its shape {shape} mixes the batch with other dims")
+            raise self._reject(op, f"its shape {shape} mixes the batch with other dims")
         found, self.inner[op.results[0]] = _best(candidates, data[axis + 1 :], target, self.before)
         if shape[found] == -1 or (shape[found] == 0 and found == axis):
             return
         if shape[found] % self.before or shape[found] <= 0:
-            raise self._refused(op, f"its shape {shape} has no place for the batch")
+            raise self._reject(op, f"its shape {shape} has no place for the batch")
         yield _ShapeEntry(found, axis)
 
-    def _spreads(self, op: Operation) -> Iterator[_Repair]:
+    def _repeats(self, op: Operation) -> Iterator[_Repair]:
         """Yield the operands that have the former batch where another operand has the new one."""
         states = [getattr(op, name, None) for name in STATES] if isinstance(op, RECURRENT) else []
-        with_batch = next(value for value in op.operands if carried(value))
-        back = len(shape_of(with_batch)) - carried(with_batch)[0]
+        with_batch = next(value for value in op.operands if batch_axes(value))
+        back = len(shape_of(with_batch)) - batch_axes(with_batch)[0]
         for index, value in enumerate(op.operands):
             shape = self.old.get(value, ())
             axis = len(shape) - back
             if isinstance(op, RECURRENT):
                 axis = len(shape) // 3 if value in states else -1
             is_fixed = 0 <= axis < len(shape) and shape[axis] == self.before
-            if carried(value) or not is_fixed or not all(isinstance(n, int) for n in shape):
+            if batch_axes(value) or not is_fixed or not all(isinstance(n, int) for n in shape):
                 continue
-            if _may_spread(value, axis, self.before):
-                yield _Spread(index, axis)
+            if _may_repeat(value, axis, self.before):
+                yield _Repeat(index, axis)
 
     def _check_results(self, op: Operation) -> None:
         """Check that each dim that changed is proportional to the batch."""
@@ -302,38 +302,38 @@ class _Probe:
                 if not isinstance(dim, int) or not isinstance(before, int) or dim == before:
                     continue
                 if dim * self.before != before * PROBE:
-                    raise self._refused(op, "a size of its result is no multiple of the batch")
+                    raise self._reject(op, "a size of its result is no multiple of the batch")
 
-    def _refused(self, op: Operation, why: str) -> GradcError:
+    def _reject(self, op: Operation, why: str) -> GradcError:
         what = f"{option('rebatch', self.size)}: this op requires the batch {self.before}: {why}"
         return error_at(op, what, kind=UnsupportedError)
 
 
-def carried(value: SSAValue) -> list[int]:
+def batch_axes(value: SSAValue) -> list[int]:
     """Return the axes of a value of the probe whose sizes come from the batch."""
     if not has_rank(value):
         return []
     return [i for i, n in enumerate(shape_of(value)) if isinstance(n, int) and n and n % PROBE == 0]
 
 
-def _reads(op: Operation) -> list[SSAValue]:
+def _all_operands(op: Operation) -> list[SSAValue]:
     """Return the operands of an op and of the ops in its regions."""
     return [value for inner in op.walk() for value in inner.operands]
 
 
-def _forbids(op: Operation) -> str | None:
+def _obstacle(op: Operation) -> str | None:
     """Return the reason why an op treats elements of the batch differently, or None."""
-    axes, rank = carried(op.operands[0]), 0
+    axes, rank = batch_axes(op.operands[0]), 0
     if not axes:
         return None
     rank = len(shape_of(op.operands[0]))
-    if isinstance(op, OF_WHOLE):
+    if isinstance(op, INDEXING_OPS):
         return "it addresses elements by index"
     if type(op) in AXIS_OPS and _attribute(op, "axis", AXIS_OPS[type(op)]) % rank in axes:
         return "it works along the batch"
     if isinstance(op, onnx.FlattenOp) and _attribute(op, "axis", 1) % (rank + 1) <= axes[0]:
         return "it flattens the batch with what follows"
-    if isinstance(op, onnx.SqueezeOp) and not set(axes).isdisjoint(_squeezed(op, rank)):
+    if isinstance(op, onnx.SqueezeOp) and not set(axes).isdisjoint(_squeeze_axes(op, rank)):
         return "it removes the batch"
     if isinstance(op, onnx.CumSumOp) and _touches(op.operands[1], axes, rank):
         return "it works along the batch"
@@ -342,7 +342,7 @@ def _forbids(op: Operation) -> str | None:
     return None
 
 
-def _squeezed(op: Operation, rank: int) -> list[int]:
+def _squeeze_axes(op: Operation, rank: int) -> list[int]:
     given = _ints(op.operands[1]) if len(op.operands) > 1 else None
     return [axis % rank for axis in given or ()]
 
@@ -403,11 +403,11 @@ def _ints(value: SSAValue) -> list[int] | None:
     return None if found is None else [int(n) for n in np.ravel(found)]
 
 
-def _may_spread(value: SSAValue, axis: int, size: int) -> bool:
-    return size == 1 or _expanded(value, axis) is not None or _equal_slices(value, axis) is not None
+def _may_repeat(value: SSAValue, axis: int, size: int) -> bool:
+    return size == 1 or _expand_source(value, axis) is not None or _equal_slices(value, axis) is not None
 
 
-def _expanded(value: SSAValue, axis: int) -> SSAValue | None:
+def _expand_source(value: SSAValue, axis: int) -> SSAValue | None:
     """Return the operand that an Expand repeats along an axis to make a value, or None."""
     op = value.owner
     if not isinstance(op, onnx.ExpandOp) or not has_rank(op.operands[0]):
@@ -426,18 +426,18 @@ def _equal_slices(value: SSAValue, axis: int) -> np.ndarray | None:
     return first if np.array_equal(np.broadcast_to(first, array.shape), array) else None
 
 
-def _seed(value: SSAValue, shape: Sequence[int], axis: int, e: Emitter) -> SSAValue:
+def _single_slice(value: SSAValue, shape: Sequence[int], axis: int, e: Builder) -> SSAValue:
     """Return the value of size 1 along an axis whose repetition is `value`."""
     if shape[axis] == 1:
         return value
-    if (repeated := _expanded(value, axis)) is not None:
+    if (repeated := _expand_source(value, axis)) is not None:
         return repeated
     array = _equal_slices(value, axis)
     assert array is not None
     return e.constant(array)
 
 
-def _put(op: Operation, index: int, value: SSAValue, e: Emitter) -> None:
+def _set_operand(op: Operation, index: int, value: SSAValue, e: Builder) -> None:
     """Replace an operand; insert the builder's ops before the op."""
     for new in e.ops:
         new.location = op.location

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 from xdsl.dialects.builtin import ModuleOp
 
-from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence
+from dialects.support.diagnostics import Diagnostic, UsageError, sentence, suggest
 from dialects.support.entry import entry_function, input_names, output_names, set_names
 from dialects.support.names import is_text
 from dialects.support.option_names import option
 
 
-def renamed(module: ModuleOp, names: Mapping[str, str]) -> ModuleOp:
+def rename_edges(module: ModuleOp, names: Mapping[str, str]) -> ModuleOp:
     """Rename inputs and outputs of a module, in place. Raises UsageError."""
     if not names:
         return module
@@ -24,20 +24,20 @@ def renamed(module: ModuleOp, names: Mapping[str, str]) -> ModuleOp:
     for given, old in zip(called, (inputs, outputs), strict=True):
         for index, name in enumerate(given):
             if name in given[:index] and old.index(old[index]) == index:
-                raise _refused(f"{old[index]}={name}", f"a name that no other has; {name} is taken")
+                raise _rename_error(f"{old[index]}={name}", f"a name that no other has; {name} is taken")
     if taken := set(called[0]) & set(called[1]) - (set(inputs) & set(outputs)):
-        raise _refused(min(taken), "an input and an output of different names")
+        raise _rename_error(min(taken), "an input and an output of different names")
     set_names(function, *called)
     return module
 
 
 def _check(name: str, new: str, known: list[str]) -> None:
     if name not in known:
-        hint = nearest(name, known)
-        raise _refused(f"{name}={new}", f"an input or output: {', '.join(known)}", hint)
+        hint = suggest(name, known)
+        raise _rename_error(f"{name}={new}", f"an input or output: {', '.join(known)}", hint)
     if not isinstance(new, str) or not new or not is_text(new):
-        raise _refused(f"{name}={new}", "a name, not empty and of text that UTF-8 can spell")
+        raise _rename_error(f"{name}={new}", "a name, not empty and of text that UTF-8 can spell")
 
 
-def _refused(given: str, expected: str, hint: str = "") -> UsageError:
+def _rename_error(given: str, expected: str, hint: str = "") -> UsageError:
     return UsageError(Diagnostic("error", sentence(option("rename"), given, expected, hint)))

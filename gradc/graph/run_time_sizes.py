@@ -14,9 +14,9 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType, ModuleO
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
-from dialects.onednn.structure import DroppingOp, nonzero_probability
+from dialects.onednn.structure import DropoutBaseOp, nonzero_probability
 from dialects.onnx.base import OnnxConstant, OnnxOp
-from dialects.onnx.canonicalize import KnownBranch
+from dialects.onnx.canonicalize import InlineConstantIf
 from dialects.onnx.node import NodeOp
 from dialects.onnx.ops import ConstantOp, GRUOp, IfOp, LSTMOp
 from dialects.support import entry, shapes
@@ -28,7 +28,7 @@ from dialects.support.op_cache_key import MOST_SIZES
 from dialects.support.shapes import Shape, element_type_of, shape_of, tensor_type
 from gradc.graph.checks import verify
 from gradc.graph.constants import bind_constants
-from gradc.graph.tensors import TensorInfo, check_names, checked_inputs, tensor_info
+from gradc.graph.tensors import TensorInfo, check_names, tensor_info, validate_inputs
 from passes.builder.rewriting import rewrite
 
 MOST_CHECKED = 2**10
@@ -45,7 +45,7 @@ def _aborts(op: GRUOp | LSTMOp, shape: Shape) -> bool:
     return not is_written and (batch == 0 or (isinstance(op, GRUOp) and steps == 0))
 
 
-class RunTimeSizes:
+class DynamicSizes:
     """Checks of the sizes of runs against a source module, once per set of sizes.
 
     Imported models are not checked here, but by the runtime. `strict` (contradictions are errors instead of
@@ -57,7 +57,7 @@ class RunTimeSizes:
         function = entry.entry_function(source)
         arguments = dict(zip(entry.input_names(function), function.args, strict=True))
         checked = {} if entry.OPSET in source.attributes else arguments
-        self._open = [name for name, value in checked.items() if _is_open(value)]
+        self._open = [name for name, value in checked.items() if _is_dynamic(value)]
         self._sizes = [name for name, value in checked.items() if _may_be_sizes(value)]
         self._infos = [tensor_info(name, value) for name, value in arguments.items()]
         self._dropping = dict(_probabilities(arguments))
@@ -65,11 +65,11 @@ class RunTimeSizes:
         self._may_abort = any(isinstance(op, _ABORTING) for op in source.walk())
 
     @property
-    def are_open(self) -> bool:
+    def are_dynamic(self) -> bool:
         """True if any size, or a dropout probability that has to be 0, is dynamic."""
         return bool(self._open or self._sizes or self._dropping)
 
-    def checked_inputs(
+    def inputs_in_model_order(
         self, infos: Sequence[TensorInfo], inputs: Mapping[str, np.ndarray]
     ) -> dict[str, np.ndarray]:
         """Return the arrays in the order of a model's inputs `infos`.
@@ -78,14 +78,14 @@ class RunTimeSizes:
         """
         check_names(infos, inputs)
         known = [info for info in self._infos if info.name in inputs]
-        arrays = checked_inputs(known, {info.name: inputs[info.name] for info in known})
+        arrays = validate_inputs(known, {info.name: inputs[info.name] for info in known})
         self.check(arrays)
         for name, op in self._dropping.items():
             if name in arrays and arrays[name].any():
                 raise nonzero_probability(op, float(arrays[name].flat[0]))
         if self._may_abort and not all(np.size(array) for array in arrays.values()):
             self._check_aborting(arrays)
-        return checked_inputs(infos, inputs)
+        return validate_inputs(infos, inputs)
 
     def check(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Raise GradcError, located at an op of the source, if the graph cannot have the arrays' sizes."""
@@ -103,7 +103,7 @@ class RunTimeSizes:
         """Raise for recurrent ops that would end onnxruntime's process with these shapes."""
         with using(self._limits):
             try:
-                module = specialised(self.source, {name: np.shape(a) for name, a in arrays.items()}, {})
+                module = specialize(self.source, {name: np.shape(a) for name, a in arrays.items()}, {})
             except GradcError:  # left to the runtime: imported models are not checked
                 return
         for op in module.walk():
@@ -113,22 +113,22 @@ class RunTimeSizes:
 
     def _check(self, given: Mapping[str, tuple[int, ...]], sizes: Mapping[str, np.ndarray]) -> None:
         with using(self._limits):
-            module = specialised(self.source, given, sizes)
+            module = specialize(self.source, given, sizes)
         remarks = collect_remarks(list(module.walk())) if self._strict else ()
         for remark in remarks:
             if remark.strict:
                 raise GradcError(remark.with_severity("error"))
 
 
-def _probabilities(arguments: Mapping[str, SSAValue]) -> Iterator[tuple[str, DroppingOp]]:
+def _probabilities(arguments: Mapping[str, SSAValue]) -> Iterator[tuple[str, DropoutBaseOp]]:
     """Yield the inputs that are the probability of a Dropout, with that op."""
     for name, value in arguments.items():
         for use in value.uses:
-            if isinstance(use.operation, DroppingOp) and use.operation.probability is value:
+            if isinstance(use.operation, DropoutBaseOp) and use.operation.probability is value:
                 yield name, use.operation
 
 
-def specialised(
+def specialize(
     source: ModuleOp,
     given: Mapping[str, tuple[int, ...]],
     sizes: Mapping[str, np.ndarray],
@@ -147,7 +147,7 @@ def specialised(
     known: dict[str, int] = {}
     for name, shape in given.items():
         if shapes.has_rank(arguments[name]):
-            named = shapes.named(shape_of(arguments[name]))
+            named = shapes.dim_names(shape_of(arguments[name]))
             known |= {d: n for d, n in zip(named, shape, strict=True) if isinstance(d, str)}
         set_type(arguments[name], tensor_type(element_type_of(arguments[name]), shape))
     bind_constants(module, sizes)
@@ -155,7 +155,7 @@ def specialised(
     while is_new:
         for op in list(function.body.block.ops):
             _refine(op if regions else _without_regions(op), known)
-        is_new = regions and rewrite(module, (KnownBranch(),), (IfOp,))
+        is_new = regions and rewrite(module, (InlineConstantIf(),), (IfOp,))
     entry.update_function_type(function)
     if not regions:
         verify(module)
@@ -179,7 +179,7 @@ def _refine(op: Operation, known: Mapping[str, int]) -> None:
         try:
             refine_results(op)
         except GradcError as error:
-            raise error.located(op) from None
+            raise error.at_op(op) from None
     for index, declared in tensors.items():
         _check_names(op, index, declared, shape_of(op.results[index]), known)
     if isinstance(op, OnnxOp) and not isinstance(op, OnnxConstant) and any(map(_may_be_sizes, op.results)):
@@ -209,7 +209,7 @@ def _fold(op: OnnxOp) -> None:
         result.replace_all_uses_with(constant.output)
 
 
-def _is_open(value: SSAValue) -> bool:
+def _is_dynamic(value: SSAValue) -> bool:
     return shapes.has_rank(value) and not shapes.is_static(shape_of(value))
 
 

@@ -12,8 +12,8 @@ from xdsl.ir import SSAValue
 
 from dialects.onnx.types import word_of
 from dialects.support import dtypes, shapes
-from dialects.support.diagnostics import Diagnostic, GradcError, nearest, sentence, violation
-from dialects.support.error_list import Errors, together
+from dialects.support.diagnostics import Diagnostic, GradcError, sentence, suggest, violation
+from dialects.support.error_list import Errors, combine
 from gradc.util.arguments import array
 
 
@@ -39,16 +39,16 @@ class TensorInfo:
         return self.shape or ()
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.dtype} {shown(self.shape)}".rstrip()
+        return f"{self.name}: {self.dtype} {shape_text(self.shape)}".rstrip()
 
 
-def shown(shape: shapes.NamedShape | None) -> str:
+def shape_text(shape: shapes.NamedShape | None) -> str:
     return "" if shape is None else shapes.show(shape)
 
 
 def tensor_info(name: str, value: SSAValue) -> TensorInfo:
     """Return the info of a value that is an input or output called `name`."""
-    shape = shapes.named(shapes.shape_of(value)) if shapes.has_rank(value) else None
+    shape = shapes.dim_names(shapes.shape_of(value)) if shapes.has_rank(value) else None
     return TensorInfo(name, word_of(value.type), shape)
 
 
@@ -59,7 +59,7 @@ def as_dtype(array: np.ndarray, dtype: str) -> np.ndarray:
     return array
 
 
-def checked_inputs(infos: Sequence[TensorInfo], given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def validate_inputs(infos: Sequence[TensorInfo], given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Return the arrays in the order of the infos; GradcError if one is missing, unknown or does not fit."""
     check_names(infos, given)
     tensors = [info for info in infos if info.is_tensor]
@@ -78,12 +78,12 @@ def check_names(infos: Sequence[TensorInfo], given: Iterable[str]) -> None:
     known = [info.name for info in infos]
     expected = ", ".join(known) or "no inputs"
     errors = [
-        violation("unknown input", given=name, expected=expected, hint=nearest(name, known))
+        violation("unknown input", given=name, expected=expected, hint=suggest(name, known))
         for name in given
         if name not in known
     ]
     if errors:
-        raise together(errors)
+        raise combine(errors)
     missing = [str(info) for info in infos if info.name not in given]
     if missing:
         raise violation("missing inputs", expected="; ".join(missing))
@@ -93,23 +93,23 @@ def _array(info: TensorInfo, given: Any) -> np.ndarray:
     try:
         return array(given)
     except ValueError as error:
-        raise _misfit(info, f"no array: {error}") from None
+        raise _input_error(info, f"no array: {error}") from None
 
 
 def _check_array(info: TensorInfo, array: np.ndarray) -> None:
     expected = dtypes.by_name(info.dtype)
     if expected is None:
-        raise _misfit(info, f"gradc cannot feed dtype {info.dtype}")
+        raise _input_error(info, f"gradc cannot feed dtype {info.dtype}")
     if array.dtype != expected.numpy:
         word = dtypes.of_numpy(array.dtype)
         given = word.name if word else array.dtype
-        raise _misfit(info, "dtype", given, info.dtype, f"numpy's {expected.numpy.name}")
+        raise _input_error(info, "dtype", given, info.dtype, f"numpy's {expected.numpy.name}")
     if not info.shape:
         return  # () is a scalar or an unknown rank: onnxruntime reports both alike
     if array.ndim != len(info.shape):
-        raise _misfit(info, f"rank of shape {shapes.show(array.shape)}", array.ndim, len(info.shape))
+        raise _input_error(info, f"rank of shape {shapes.show(array.shape)}", array.ndim, len(info.shape))
     if not shapes.compatible(array.shape, info.shape):
-        raise _misfit(info, "shape", shapes.show(array.shape), shapes.show(info.shape))
+        raise _input_error(info, "shape", shapes.show(array.shape), shapes.show(info.shape))
 
 
 def _check_symbols(infos: Sequence[TensorInfo], arrays: Mapping[str, np.ndarray]) -> None:
@@ -123,10 +123,10 @@ def _check_symbols(infos: Sequence[TensorInfo], arrays: Mapping[str, np.ndarray]
             expected, where = seen.setdefault(dim, (size, f'axis {axis} of "{info.name}"'))
             if size != expected:
                 what = f"dim {dim} at axis {axis}"
-                raise _misfit(info, what, size, f"{expected} as at {where}")
+                raise _input_error(info, what, size, f"{expected} as at {where}")
 
 
-def _misfit(
+def _input_error(
     info: TensorInfo, what: str, given: object = None, expected: object = None, hint: str = ""
 ) -> GradcError:
     text = sentence(what, given, expected, hint)

@@ -27,7 +27,7 @@ def drop_unused_inputs(module: ModuleOp) -> None:
         if name in unused:
             function.body.block.erase_arg(argument)
     entry.update_function_type(function)
-    entry.keep_arguments(function, [name not in unused for name in inputs])
+    entry.keep_argument_attributes(function, [name not in unused for name in inputs])
     entry.set_names(function, [name for name in inputs if name not in unused], outputs)
 
 

@@ -13,13 +13,13 @@ from xdsl.dialects.builtin import ModuleOp
 from dialects.support.diagnostics import Diagnostic, GradcError, Position, sentence, violation
 from gradc.crash_reports import crash
 from gradc.files.kinds import is_onnx
-from gradc.files.reading import read_bytes, shown, unreadable
+from gradc.files.reading import display_name, read_bytes, read_error
 from gradc.importers.text import decode
 from gradc.terminal.streams import STDIN_NAME, read_stdin
 
 STDIN = "-"
 
-FORMS: Mapping[str, str] = {
+IMPORTERS: Mapping[str, str] = {
     "json": "gradc.importers.onednn.reader:import_json",
     "mlir": "gradc.importers.mlir.parser:import_mlir",
 }
@@ -39,14 +39,14 @@ op's own, or the default of the format) -> module. Raises GradcError."""
 
 
 def importer(form: str) -> Importer:
-    module, _, name = FORMS[form].partition(":")
+    module, _, name = IMPORTERS[form].partition(":")
     return getattr(import_module(module), name)
 
 
-def form_of_suffix(name: str) -> str | None:
+def format_of_suffix(name: str) -> str | None:
     """Return the source format that a file name implies, None for an unknown suffix."""
     suffix = Path(name).suffix.lower().removeprefix(".")
-    return suffix if suffix in FORMS else None
+    return suffix if suffix in IMPORTERS else None
 
 
 def import_file(
@@ -70,28 +70,30 @@ def import_file(
         hint = "run it with python; gradc.Graph.save writes a graph as MLIR text, which every command reads"
         raise violation(f"{name} is a Python program", expected="a graph", hint=hint)
     data = _read(name)
-    file = STDIN_NAME if name == STDIN else shown(name)
+    file = STDIN_NAME if name == STDIN else display_name(name)
     if not data.strip():
         raise GradcError(Diagnostic("error", "the file is empty", position=Position(file, 1, 1)))
-    _check_is_ours(name, file, data)
-    form = form_of_suffix(name) or _form_of_content(data)
+    _check_supported(name, file, data)
+    form = format_of_suffix(name) or _guess_format(data)
     return import_text(decode(data, file), form, file, auto_pad_rule)
 
 
-def _check_is_ours(name: str, file: str, data: bytes) -> None:
+def _check_supported(name: str, file: str, data: bytes) -> None:
     """Raise GradcError with a conversion hint for models in formats that gradc does not read."""
     if _ONNX_AS_TEXT.match(data):
         hint = "onnx.load reads it, and onnx.save writes it as an .onnx file"
-        raise _at_the_begin(file, "the file is an ONNX model in a text format", "a binary one", hint)
+        raise _error_at_start(file, "the file is an ONNX model in a text format", "a binary one", hint)
     if b"\0" not in data:
         return
     suffix = Path(name).suffix.lower()
     of_framework = next((hint for suffixes, hint in _CONVERTERS.items() if suffix in suffixes), "")
     hint = of_framework or "the name of an ONNX model ends with .onnx"
-    raise _at_the_begin(file, "the file is not text", "a graph as JSON or MLIR text, or an .onnx file", hint)
+    raise _error_at_start(
+        file, "the file is not text", "a graph as JSON or MLIR text, or an .onnx file", hint
+    )
 
 
-def _at_the_begin(file: str, what: str, expected: str, hint: str) -> GradcError:
+def _error_at_start(file: str, what: str, expected: str, hint: str) -> GradcError:
     message = sentence(what, expected=expected, hint=hint)
     return GradcError(Diagnostic("error", message, position=Position(file, 1, 1)))
 
@@ -105,11 +107,11 @@ def import_files(paths: Sequence[str | os.PathLike[str]], auto_pad_rule: str | N
     for path in paths:
         name = os.fspath(path)
         data = _read(name)
-        if is_onnx(name) or not data.strip() or (form_of_suffix(name) or _form_of_content(data)) != "json":
+        if is_onnx(name) or not data.strip() or (format_of_suffix(name) or _guess_format(data)) != "json":
             kind = "an ONNX model" if is_onnx(name) else "not oneDNN Graph JSON"
             hint = "several files are the parts of one dump; a graph of another kind is given alone"
-            raise violation(f"{len(paths)} files, of which {shown(name)} is {kind}", hint=hint)
-        documents.append(json_positions.parse(decode(data, shown(name)), shown(name)))
+            raise violation(f"{len(paths)} files, of which {display_name(name)} is {kind}", hint=hint)
+        documents.append(json_positions.parse(decode(data, display_name(name)), display_name(name)))
     return import_documents(documents, auto_pad_rule)
 
 
@@ -125,12 +127,12 @@ def _read(name: str) -> bytes:
     except GradcError:
         raise
     except OSError as error:
-        raise unreadable(name, error) from None
+        raise read_error(name, error) from None
     except ValueError as error:
         raise violation(f"cannot read {name}: {error}") from None
 
 
-def _form_of_content(data: bytes) -> str:
+def _guess_format(data: bytes) -> str:
     """Guess the format from the first character: MLIR text starts with `{` only in `{-#`."""
     start = data.removeprefix(b"\xef\xbb\xbf").lstrip()
     return "json" if start.startswith(b"{") and not start.startswith(b"{-#") else "mlir"

@@ -13,7 +13,7 @@ _BRACKETS = re.compile(r'"(?:[^"\\\n]++|\\.)*+"?|//[^\n]*+|->|[\[{(<]|[\]})>]')
 _OPENING = frozenset("[{(<")
 _CLOSING = frozenset("]})>")
 
-_FRAMES = 12
+_CALLS_PER_BRACKET = 12
 """Maximum depth of parser calls per nested bracket."""
 
 
@@ -42,7 +42,7 @@ def check_nesting(text: str, file: str) -> None:
                 raise _too_deep(text, found.start(), file, depth)
         elif token in _CLOSING and depth:
             depth -= 1
-    sys.setrecursionlimit(max(sys.getrecursionlimit(), 1000 + _FRAMES * most))
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), 1000 + _CALLS_PER_BRACKET * most))
 
 
 def check_commas(text: str, file: str) -> None:
@@ -56,10 +56,10 @@ def check_commas(text: str, file: str) -> None:
 
 def _too_deep(text: str, offset: int, file: str, depth: int) -> LimitError:
     message = too_large("nesting", depth, "nested too deeply: brackets around this one")
-    return LimitError(Diagnostic("error", message, position=Places(text, file).of(offset)))
+    return LimitError(Diagnostic("error", message, position=PositionIndex(text, file).of(offset)))
 
 
-class Places:
+class PositionIndex:
     """Line and column of offsets in a text, computed incrementally from the previous lookup."""
 
     def __init__(self, text: str, file: str):

@@ -20,10 +20,10 @@ from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import compile_module
 from gradc.terminal.tables import PLAIN, Look, table
 from gradc.verification.errors import MEASURES, Errors, errors
-from gradc.verification.exact import exact, magnitudes
-from gradc.verification.exact_match import why_not_measured
-from gradc.verification.isolate_op import alone, inputs_of
-from gradc.verification.verify import in_order, reference
+from gradc.verification.exact import exact, term_magnitudes
+from gradc.verification.exact_match import unmeasured_reason
+from gradc.verification.isolate_op import inputs_of, isolated
+from gradc.verification.verify import inputs_in_order, reference
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ def report(
 ) -> Report:
     """Report errors of the compiled graph's `outputs` for `inputs`; the ops are compiled and run on `ep`."""
     function = entry.entry_function(compiled.source)
-    if why := why_not_measured([*inputs.values(), *outputs.values()]):
+    if why := unmeasured_reason([*inputs.values(), *outputs.values()]):
         raise UnsupportedError(Diagnostic("error", why))
-    fed = in_order(compiled.source, compiled.inputs, inputs)
+    fed = inputs_in_order(compiled.source, compiled.inputs, inputs)
     got = [outputs[name] for name in entry.output_names(function)]
     rows = _rows(entry.output_names(function), got, compiled.source, fed)
     gradients = [op for op in function.body.block.ops if isinstance(op, DocumentedOp)]
@@ -66,7 +66,7 @@ def report(
 def _rows(
     names: Sequence[str], got: Sequence[np.ndarray], source: ModuleOp, inputs: Sequence[np.ndarray]
 ) -> Iterator[Row]:
-    wanted = zip(exact(source, inputs), magnitudes(source, inputs), strict=True)
+    wanted = zip(exact(source, inputs), term_magnitudes(source, inputs), strict=True)
     for name, array, (want, terms) in zip(names, got, wanted, strict=True):
         dtype = of_numpy(array.dtype)
         assert dtype is not None
@@ -81,7 +81,7 @@ def _ops(compiled: Compiled, inputs: Sequence[np.ndarray], ep: Any, threads: int
     for op in block.ops:
         if isinstance(op, ReturnOp) or all(constant_attribute(result) for result in op.results):
             continue
-        module, given = alone(op), [known[operand] for operand in inputs_of(op)]
+        module, given = isolated(op), [known[operand] for operand in inputs_of(op)]
         known |= zip(op.results, reference(module, given), strict=True)
         if not isinstance(op, DocumentedOp):
             continue

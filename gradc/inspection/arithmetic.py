@@ -103,7 +103,7 @@ def _integer_product(op: OnnxOp) -> Form | None:
     return _times(_elements(op.results[0]), shapes.shape_of(op.operands[0])[-1])
 
 
-def _quantised_conv(op: OnnxOp) -> Form | None:
+def _qlinear_conv(op: OnnxOp) -> Form | None:
     return _times(_elements(op.results[0]), *shapes.shape_of(op.operands[3])[1:])
 
 
@@ -145,7 +145,7 @@ _PRODUCTS: Mapping[str, Callable[[OnnxOp], Form | None]] = {
     "LSTM": _recurrent,
     "MatMul": _integer_product,
     "MatMulInteger": _integer_product,
-    "QLinearConv": _quantised_conv,
+    "QLinearConv": _qlinear_conv,
     "QLinearMatMul": _integer_product,
     "RNN": _recurrent,
 }

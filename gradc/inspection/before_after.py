@@ -53,9 +53,9 @@ class BeforeAfter:
 
 def of_file(path: str) -> Measures:
     """Measure the model in a file. Raises GradcError."""
-    from gradc.model.external_data import stored_model
+    from gradc.model.external_data import open_model
 
-    with stored_model(path) as (model, data):
+    with open_model(path) as (model, data):
         external = sum(data.length(tensor) for tensor in model.graph.initializer)
         return _measures(model, os.path.getsize(path) + external)
 

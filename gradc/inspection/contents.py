@@ -18,7 +18,7 @@ from dialects.shapes.forms import Form
 from dialects.support import entry, shapes
 from gradc.inspection.arithmetic import Arithmetic, arithmetic
 from gradc.inspection.memory import peak_bytes
-from gradc.terminal.numbers import amount, size
+from gradc.terminal.numbers import size, with_prefix
 from gradc.terminal.tables import PLAIN, Look, table
 
 if TYPE_CHECKING:
@@ -72,16 +72,16 @@ def contents(module: ModuleOp, lowered: ModuleOp, model: ModelProto) -> Contents
     found = {kind: list[Arithmetic]() for kind, _ in (given + left).most_common()}
     for op in _nodes(lowered):
         found[_kind(op)].append(arithmetic(op))
-    total = sum((each for kind in found.values() for each in map(_known, kind)), Arithmetic())
+    total = sum((each for kind in found.values() for each in map(_or_nothing, kind)), Arithmetic())
     return Contents(
         opsets=_imports(model),
-        kinds={kind: _summed(given[kind], each) for kind, each in found.items()},
-        dims=_open_dims(module),
+        kinds={kind: _sum_of_kind(given[kind], each) for kind, each in found.items()},
+        dims=_dynamic_dims(module),
         weights=_weights(model),
         macs=_plain(total.macs) or 0,
         flops=_plain(total.flops) or 0,
         uncounted=[kind for kind, each in found.items() if any(one.flops is None for one in each)],
-        memory=peak_bytes(lowered, _open_dims(module)),
+        memory=peak_bytes(lowered, _dynamic_dims(module)),
     )
 
 
@@ -97,11 +97,11 @@ def _kind(op: Operation) -> str:
     return op.onnx_name()
 
 
-def _known(one: Arithmetic) -> Arithmetic:
+def _or_nothing(one: Arithmetic) -> Arithmetic:
     return Arithmetic() if one.flops is None else one
 
 
-def _summed(count: int, parts: Sequence[Arithmetic]) -> Kind:
+def _sum_of_kind(count: int, parts: Sequence[Arithmetic]) -> Kind:
     whole = sum(parts, Arithmetic())
     return Kind(count, len(parts), _plain(whole.macs), _plain(whole.flops))
 
@@ -115,20 +115,23 @@ def _imports(model: Any) -> dict[str, int]:
     return {each.domain or "ai.onnx": each.version for each in model.opset_import}
 
 
-def _open_dims(module: ModuleOp) -> list[str]:
+def _dynamic_dims(module: ModuleOp) -> list[str]:
     """Return the names of the inputs' dynamic dims, ? for an unnamed one."""
     arguments = entry.entry_function(module).args
     dims = [
-        dim for value in arguments if shapes.has_rank(value) for dim in shapes.spelled(shapes.shape_of(value))
+        dim
+        for value in arguments
+        if shapes.has_rank(value)
+        for dim in shapes.dim_texts(shapes.shape_of(value))
     ]
     return list(dict.fromkeys(str(dim) if dim else "?" for dim in dims if not isinstance(dim, int)))
 
 
 def _weights(model: ModelProto) -> Weights:
     from gradc.inspection.weights import as_data
-    from gradc.model.stored_weights import stored_weights
+    from gradc.model.stored_weights import list_weights
 
-    found = stored_weights(model)
+    found = list_weights(model)
     by_dtype: Counter[str] = Counter()
     for one in found:
         by_dtype[one.dtype] += one.bytes
@@ -155,20 +158,20 @@ def lines(found: Contents, look: Look = PLAIN) -> Iterator[str]:
         yield f"memory  {' '.join(size(found.memory))} of values at once{f', where {dims}' if dims else ''}"
     yield ""
     rows = [
-        (kind, f"{one.count:,}", f"{one.compiled:,}", _shown(one.macs), _shown(one.flops))
+        (kind, f"{one.count:,}", f"{one.compiled:,}", _format_number(one.macs), _format_number(one.flops))
         for kind, one in found.kinds.items()
     ]
     given = sum(one.count for one in found.kinds.values())
     left = sum(one.compiled for one in found.kinds.values())
-    rows.append(("all", f"{given:,}", f"{left:,}", _shown(found.macs), _shown(found.flops)))
+    rows.append(("all", f"{given:,}", f"{left:,}", _format_number(found.macs), _format_number(found.flops)))
     yield table(("", "nodes", "compiled", "MACs", "FLOPs"), rows, (1, 2, 3, 4), look)
     if found.uncounted:
         yield f"not counted, or not all of them: {', '.join(found.uncounted)}"
 
 
-def _shown(number: int | str | None) -> str:
+def _format_number(number: int | str | None) -> str:
     if number is None:
         return "?"
     if isinstance(number, int):
-        return amount(number).strip() if number else ""
+        return with_prefix(number).strip() if number else ""
     return number if len(number) <= LONGEST else f"{number[: LONGEST - 2]} ..."

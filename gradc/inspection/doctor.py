@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from gradc.files.json_text import json_text
 from gradc.terminal.tables import PLAIN, POOR, Look
 from gradc.util.extras import install
-from gradc.util.installed import PACKAGES, RUNTIMES, installed_version
+from gradc.util.installed import PACKAGES, RUNTIMES, package_version
 from gradc.util.machine import this_machine
 from gradc.util.version import __version__
 
@@ -42,12 +42,12 @@ def _python_advice() -> str:
 
 
 def _package(name: str) -> Finding:
-    found = installed_version(name)
+    found = package_version(name)
     return Finding(name, found or "missing", "" if found else f"pip install {name}")
 
 
 def _runtime() -> list[Finding]:
-    installed = {name: found for name in RUNTIMES if (found := installed_version(name))}
+    installed = {name: found for name in RUNTIMES if (found := package_version(name))}
     if not installed:
         advice = f"{install('cpu')}, or for NVIDIA GPUs {install('cuda')}"
         return [Finding("onnxruntime", "missing: models compile but cannot run", advice)]
@@ -58,7 +58,7 @@ def _runtime() -> list[Finding]:
 
 
 def _report() -> Finding:
-    versions = {name: installed_version(name) for name in REPORT}
+    versions = {name: package_version(name) for name in REPORT}
     if not all(versions.values()):
         missing = ", ".join(name for name, found in versions.items() if not found)
         return Finding("gradc report", f"missing: {missing}", install("report"))
@@ -106,7 +106,7 @@ def as_text(findings: list[Finding], look: Look = PLAIN) -> str:
     for finding in findings:
         lines.append(f"{finding.what:<{width}}  {finding.value}")
         if finding.advice:
-            lines.append(look.styled(f"{'':<{width}}  -> {finding.advice}", POOR))
+            lines.append(look.with_style(f"{'':<{width}}  -> {finding.advice}", POOR))
     return "\n".join(lines)
 
 

@@ -24,7 +24,7 @@ from gradc.problems import OPS
 from gradc.problems.flops import flops
 from gradc.terminal.tables import GOOD, PLAIN, REMARK, Look, table
 from gradc.tuning.cases import Case, GivenShapes, cases
-from gradc.tuning.measuring import PEAK, lowered, measure_peak
+from gradc.tuning.measuring import PEAK, lower_problem, measure_peak
 from gradc.tuning.records import Setting, Tuning, is_positive
 from gradc.tuning.stores import Cache
 from gradc.tuning.tuner import Tuner
@@ -110,11 +110,11 @@ def explain(
     """
     naming = {op.location for op in module.walk() if CHOICE in op.attributes}
     remarks = list(to_gradients(module, options))
-    target, forced = options.resolved(), find_strategy(options.strategy)
+    target, forced = options.resolve_target(), find_strategy(options.strategy)
     found = cases(module, target, shapes)
     named = {op: op.attributes[CHOICE] for case in found for op in case.ops if CHOICE in op.attributes}
     cache = _cache(target)
-    tunings, cache_remarks = _stored(found, cache) if tuner is None else tuner.tune(module, target, forced)
+    tunings, cache_remarks = _read_all(found, cache) if tuner is None else tuner.tune(module, target, forced)
     peak = None if cache is None else _peak(target, wants_peak, tunings, cache)
     view = _View(target, forced, named, naming, tunings, tuner is not None, peak)
     gradients = [view.gradient(part) for case in found for part in _by_name(case, named)]
@@ -135,7 +135,7 @@ def _cache(target: Target) -> Cache | None:
         return None
 
 
-def _stored(found: Sequence[Case], cache: Cache | None) -> tuple[dict[str, Tuning], list[Diagnostic]]:
+def _read_all(found: Sequence[Case], cache: Cache | None) -> tuple[dict[str, Tuning], list[Diagnostic]]:
     if cache is None:
         return {}, []
     tunings = {case.key: tuning for case in found if (tuning := cache.read(case.key))}
@@ -186,7 +186,7 @@ class _View:
         tuning = self.tunings.get(case.key)
         seconds = tuning.seconds if tuning else {}
         work = None if case.sizes is None else flops(case.sizes)
-        nodes, constants = _written(case, choice, self.target) if choice else ({}, 0)
+        nodes, constants = _lowered_counts(case, choice, self.target) if choice else ({}, 0)
         taken = seconds.get(choice) if choice else None
         return GradientReport(
             problem=str(case.problem),
@@ -232,9 +232,9 @@ def _is_measured_best(choice: str, tuning: Tuning | None) -> bool:
     return choice not in seconds or seconds[choice] <= min(seconds.values())
 
 
-def _written(case: Case, strategy: str, target: Target) -> tuple[dict[str, int], int]:
+def _lowered_counts(case: Case, strategy: str, target: Target) -> tuple[dict[str, int], int]:
     """Return the nodes by op to which the problem is lowered, and the elements of their constants."""
-    ops = [op for op in lowered(case.problem, strategy, target).walk() if isinstance(op, OnnxOp)]
+    ops = [op for op in lower_problem(case.problem, strategy, target).walk() if isinstance(op, OnnxOp)]
     constants = [op for op in ops if isinstance(op, ConstantOp)]
     nodes = Counter(op.onnx_name() for op in ops if not isinstance(op, ConstantOp))
     elements = sum(prod(shapes.static(shapes.shape_of(op.output)) or ()) for op in constants)
@@ -258,16 +258,16 @@ def _lines(found: Explanation, look: Look) -> Iterator[str]:
     yield f"target {found.target}, opset {found.opset}, {threads}{peak}"
     for gradient in found.gradients:
         yield ""
-        yield look.styled(gradient.problem, "bold")
-        yield from (f"  {line}" for line in _described(gradient, replace(look, width=look.width - 2)))
+        yield look.with_style(gradient.problem, "bold")
+        yield from (f"  {line}" for line in _gradient_lines(gradient, replace(look, width=look.width - 2)))
     if not found.gradients and not found.remarks:
         yield NOTHING
     if found.remarks:
         yield ""
-        yield from (look.styled(remark, REMARK) for remark in found.remarks)
+        yield from (look.with_style(remark, REMARK) for remark in found.remarks)
 
 
-def _described(gradient: GradientReport, look: Look) -> Iterator[str]:
+def _gradient_lines(gradient: GradientReport, look: Look) -> Iterator[str]:
     for op in gradient.ops:
         yield " ".join(filter(None, (f'"{op.name}"' if op.name else "", op.position))) or "no position"
     yield from _table(gradient, look).splitlines()

@@ -16,8 +16,8 @@ from dialects.onnx.values import constant_of
 from dialects.support import entry
 from dialects.support.diagnostics import GradcError
 from gradc.verification.exact_match import is_same
-from gradc.verification.operand_values import is_fitted
-from gradc.verification.roundings import ROUNDINGS, nudged
+from gradc.verification.operand_values import has_restricted_values
+from gradc.verification.roundings import ROUNDINGS, perturb
 
 HEADROOM = 16.0
 """Elements that overflow for inputs this many times larger are not compared."""
@@ -41,7 +41,7 @@ Run = Callable[[Arrays], Arrays]
 Change = Callable[[np.ndarray], np.ndarray]
 
 
-def _scaled(factor: float, summand: float) -> Change:
+def _affine(factor: float, summand: float) -> Change:
     return lambda array: np.asarray(array * array.dtype.type(factor) + array.dtype.type(summand))
 
 
@@ -54,7 +54,7 @@ def _half_zero(array: np.ndarray) -> np.ndarray:
     return np.where(kept, array, np.zeros_like(array))
 
 
-_larger = _scaled(HEADROOM, 0.0)
+_larger = _affine(HEADROOM, 0.0)
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,10 @@ class Range:
 
 
 RANGES: Mapping[str, Range] = {
-    "inputs + 1000": Range(_scaled(1.0, 1000.0), _larger),
-    "inputs * 1e15": Range(_scaled(1e15, 0.0), _larger),
-    "inputs * 1e-15": Range(_scaled(1e-15, 0.0), _larger),
-    "whole numbers": Range(_whole, off_jumps=_scaled(1.0, JUMP_DISTANCE)),
+    "inputs + 1000": Range(_affine(1.0, 1000.0), _larger),
+    "inputs * 1e15": Range(_affine(1e15, 0.0), _larger),
+    "inputs * 1e-15": Range(_affine(1e-15, 0.0), _larger),
+    "whole numbers": Range(_whole, off_jumps=_affine(1.0, JUMP_DISTANCE)),
     "zeros": Range(np.zeros_like),
     "half of them zero": Range(_half_zero),
 }
@@ -133,7 +133,7 @@ class RangeRun:
             return 0.0
         finite = self.finite(name)
         largest = _largest(want, finite)
-        moved = max(_moved(base[name], run[name], finite) for base, run in self.conditioning)
+        moved = max(_largest_change(base[name], run[name], finite) for base, run in self.conditioning)
         usual = self.usual[name]
         allowed = rtol * max(largest, _largest(usual, np.isfinite(usual))) + ROUNDINGS * moved
         return allowed / max(largest or 1.0, float(np.finfo(want.dtype).smallest_normal))
@@ -161,14 +161,14 @@ def range_runs(source: ModuleOp, run: Run, inputs: Arrays) -> Iterator[RangeRun]
 def _range_run(
     label: str, range_: Range, run: Run, names: Sequence[str], inputs: Arrays, usual: Arrays
 ) -> RangeRun:
-    moved = _changed(inputs, names, range_.change)
+    moved = _change_inputs(inputs, names, range_.change)
     outputs = run(moved)
-    perturbed = [run(_perturbed(moved, names, seed)) for seed in SEEDS]
-    larger = outputs if range_.larger is None else run(_changed(moved, names, range_.larger))
+    perturbed = [run(_perturb_inputs(moved, names, seed)) for seed in SEEDS]
+    larger = outputs if range_.larger is None else run(_change_inputs(moved, names, range_.larger))
     base, others = outputs, perturbed
     if range_.off_jumps is not None:
-        off_jumps = _changed(moved, names, range_.off_jumps)
-        base, others = run(off_jumps), [run(_perturbed(off_jumps, names, seed)) for seed in SEEDS]
+        off_jumps = _change_inputs(moved, names, range_.off_jumps)
+        base, others = run(off_jumps), [run(_perturb_inputs(off_jumps, names, seed)) for seed in SEEDS]
     pairs = [(base, other) for other in others]
     return RangeRun(label, moved, outputs, perturbed, larger, usual, pairs)
 
@@ -181,7 +181,7 @@ def free_inputs(source: ModuleOp) -> list[str]:
     return [
         name
         for name, argument in named
-        if name not in defaults and word_of(argument.type) in FLOATS and not is_fitted(argument)
+        if name not in defaults and word_of(argument.type) in FLOATS and not has_restricted_values(argument)
     ]
 
 
@@ -207,12 +207,12 @@ def _becomes_integer(op: Operation) -> bool:
     return word_of(op.operands[0].type) in FLOATS and word_of(op.results[0].type)[:1] in "su"
 
 
-def _changed(inputs: Arrays, names: Sequence[str], change: Change) -> dict[str, Any]:
+def _change_inputs(inputs: Arrays, names: Sequence[str], change: Change) -> dict[str, Any]:
     return {name: change(array) if name in names else array for name, array in inputs.items()}
 
 
-def _perturbed(inputs: Arrays, names: Sequence[str], seed: int) -> dict[str, Any]:
-    moved = nudged({name: inputs[name] for name in names}, seed, own=True)
+def _perturb_inputs(inputs: Arrays, names: Sequence[str], seed: int) -> dict[str, Any]:
+    moved = perturb({name: inputs[name] for name in names}, seed, own=True)
     return {**inputs, **{name: np.asarray(moved[name], inputs[name].dtype) for name in names}}
 
 
@@ -220,7 +220,7 @@ def _is_float(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype in (np.float32, np.float64)
 
 
-def _moved(base: np.ndarray, other: np.ndarray, where: np.ndarray) -> float:
+def _largest_change(base: np.ndarray, other: np.ndarray, where: np.ndarray) -> float:
     where = where & np.isfinite(base) & np.isfinite(other)
     with np.errstate(all="ignore"):
         return _largest(base.astype(np.float64) - other, where)

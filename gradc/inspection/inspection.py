@@ -32,7 +32,7 @@ from dialects.support.documented_op import DocumentedOp
 from dialects.support.dtypes import name_of as dtype_name
 from dialects.support.error_list import is_opaque
 from dialects.support.interfaces import collect_remarks
-from gradc.compiler.contributed_ops import lacked_remarks, misspelt_remarks
+from gradc.compiler.contributed_ops import misspelt_remarks, nonstandard_remarks
 from gradc.compiler.default_opset import with_opset
 from gradc.compiler.driver import compile_module, load
 from gradc.compiler.options import Options
@@ -108,7 +108,7 @@ def inspect(
 ) -> Inspection:
     """Inspect a source, also for a target if one is given. Raises GradcError for an invalid graph."""
 
-    module, refused = _loaded(source, auto_pad_rule)
+    module, refused = _load_or_refusal(source, auto_pad_rule)
     model = _model_of(source)
     infer_types(module)
     function = entry.entry_function(module)
@@ -117,10 +117,10 @@ def inspect(
     ops = [op for op in ops if not isinstance(op, ConstantOp)]
     labels = _labels(module)
     options = with_opset(Options(target or "cpu", opset, auto_pad_rule=auto_pad_rule), module)
-    chosen = options.resolved() if target is not None else None
-    decomposed = _decomposed(module, source, options)
-    lowered, refusal = _lowered(decomposed, options)
-    with _opened(model) as proto:
+    chosen = options.resolve_target() if target is not None else None
+    decomposed = _decompose(module, source, options)
+    lowered, refusal = _lower(decomposed, options)
+    with _open_proto(model) as proto:
         described = None if proto is None else contents(module, lowered, proto)
         optional = None if proto is None else [*map(_optional, optional_infos(proto))]
     return Inspection(
@@ -133,7 +133,7 @@ def inspect(
         ],
         ops=[_op(labels, op) for op in ops],
         remarks=[str(remark) for remark in (*collect_remarks(ops), *misspelt_remarks(module))],
-        refusal=refused or refusal or ("" if chosen is None else _lacked(lowered, chosen)),
+        refusal=refused or refusal or ("" if chosen is None else _nonstandard_ops(lowered, chosen)),
         contents=described,
         target=chosen and chosen.name,
         opset=chosen and chosen.opset,
@@ -151,14 +151,14 @@ def _model_of(source: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _opened(model: Any) -> Iterator[Any]:
+def _open_proto(model: Any) -> Iterator[Any]:
     """Yield the message of a model given as path or message; None for None."""
     if not is_path(model):
         yield model
         return
-    from gradc.model.external_data import stored_model  # imports onnx
+    from gradc.model.external_data import open_model  # imports onnx
 
-    with stored_model(os.fspath(model)) as (read, _):
+    with open_model(os.fspath(model)) as (read, _):
         yield read
 
 
@@ -166,7 +166,7 @@ def _optional(info: TensorInfo) -> Tensor:
     return Tensor(info.name, info.dtype, None if info.shape is None else list(info.shape))
 
 
-def _loaded(source: Any, auto_pad_rule: str | None) -> tuple[ModuleOp, str]:
+def _load_or_refusal(source: Any, auto_pad_rule: str | None) -> tuple[ModuleOp, str]:
     """Return the module, and the error for ops that gradc does not compile, or ''."""
     try:
         return load(source, auto_pad_rule), ""
@@ -176,7 +176,7 @@ def _loaded(source: Any, auto_pad_rule: str | None) -> tuple[ModuleOp, str]:
         return error.graph, str(error)
 
 
-def _decomposed(module: ModuleOp, source: Any, options: Options) -> ModuleOp:
+def _decompose(module: ModuleOp, source: Any, options: Options) -> ModuleOp:
     """Return the module with the onnxruntime ops decomposed that the target lacks, as in a compilation."""
     nodes = (op for op in module.walk() if isinstance(op, NodeOp))
     if not any(lacks_contributed(options.target, op.domain.data) for op in nodes):
@@ -186,7 +186,7 @@ def _decomposed(module: ModuleOp, source: Any, options: Options) -> ModuleOp:
     return decomposed
 
 
-def _lowered(module: ModuleOp, options: Options) -> tuple[ModuleOp, str]:
+def _lower(module: ModuleOp, options: Options) -> tuple[ModuleOp, str]:
     """Return the lowered module and '', or the module and the error."""
     try:
         return compile_module(module.clone(), options).module, ""
@@ -194,8 +194,8 @@ def _lowered(module: ModuleOp, options: Options) -> tuple[ModuleOp, str]:
         return module, str(error)
 
 
-def _lacked(module: ModuleOp, target: Target) -> str:
-    return "".join(remark.message for remark in lacked_remarks(module, target))
+def _nonstandard_ops(module: ModuleOp, target: Target) -> str:
+    return "".join(remark.message for remark in nonstandard_remarks(module, target))
 
 
 def _labels(module: ModuleOp) -> dict[SSAValue, str]:
@@ -215,7 +215,7 @@ def _type(value: SSAValue) -> tuple[str, list[int | str | None] | None]:
     type_ = value.type
     if isinstance(type_, TensorType | UnrankedTensorType) and isinstance(type_.element_type, NoneType):
         return "?", None
-    return word_of(type_), list(shapes.named(shapes.shape_of(type_))) if shapes.has_rank(type_) else None
+    return word_of(type_), list(shapes.dim_names(shapes.shape_of(type_))) if shapes.has_rank(type_) else None
 
 
 def _tensor(labels: dict[SSAValue, str], value: SSAValue) -> Tensor:
@@ -278,21 +278,21 @@ def _lines(found: Inspection, look: Look) -> Iterator[str]:
     for op in found.ops:
         yield ""
         heading = printable(" ".join(filter(None, (op.kind, f'"{op.name}"' if op.name else "", op.position))))
-        yield look.styled(*((heading, "bold") if op.understood else (f"{heading}  (not compiled)", BAD)))
+        yield look.with_style(*((heading, "bold") if op.understood else (f"{heading}  (not compiled)", BAD)))
         yield from (f"  in   {_line(tensor)}" for tensor in op.inputs)
         yield from (f"  out  {_line(tensor)}" for tensor in op.outputs)
         for attribute in op.attributes:
-            default = "" if attribute.given else look.styled("  (default)", "dim")
-            yield f"  {attribute.name} = {_shown(attribute.value)}{default}"
+            default = "" if attribute.given else look.with_style("  (default)", "dim")
+            yield f"  {attribute.name} = {_format_value(attribute.value)}{default}"
     yield ""
-    yield from (look.styled(remark, REMARK) for remark in found.remarks)
+    yield from (look.with_style(remark, REMARK) for remark in found.remarks)
     if found.refusal:
-        yield look.styled(f"supported: no, {found.refusal}", BAD)
+        yield look.with_style(f"supported: no, {found.refusal}", BAD)
     else:
-        yield look.styled("supported: yes", GOOD)
+        yield look.with_style("supported: yes", GOOD)
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else printable(str(value))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dialects.support import entry
 from gradc.compiler.driver import Observer, Stage
-from gradc.graph.printing import elided
+from gradc.graph.printing import elided_text
 from gradc.terminal.tables import PLAIN, Look, table
 from gradc.verification.samples import check_runnable, random_inputs
 from gradc.verification.verify import bounds, compare, may_overflow_within, reference
@@ -46,7 +46,7 @@ class PrintIR:
     last: str = ""
 
     def __call__(self, stage: Stage) -> None:
-        text = elided(stage.module)
+        text = elided_text(stage.module)
         changed = text != self.last
         self.last = text
         if stage.after is None or (self.only_changes and not changed):

@@ -6,11 +6,11 @@ import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
 
 from dialects.onnx.signatures import SIGNATURES
-from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence
+from dialects.support.diagnostics import Diagnostic, UsageError, sentence, suggest
 from dialects.support.option_names import option
-from passes.autodiff.activity.non_differentiable import REASONS, REFUSED
+from passes.autodiff.activity.non_differentiable import REFUSED, ZERO_BY_DEFINITION
 from passes.autodiff.rules import contributed
-from passes.autodiff.table import BODIES, REGION_RULES, RULES
+from passes.autodiff.table import DECOMPOSITIONS, REGION_RULES, RULES
 from passes.decompositions.contrib.table import titles
 
 BY_DECOMPOSITION = "by its decomposition"
@@ -19,32 +19,32 @@ BY_DECOMPOSITION = "by its decomposition"
 def rules() -> Iterator[tuple[str, str]]:
     """Yield each op, sorted by name, with the kind of its derivative or the reason for none."""
     for name in sorted(SIGNATURES):
-        yield name, _of(name)
+        yield name, _derivative_of(name)
 
 
-def _of(name: str) -> str:
+def _derivative_of(name: str) -> str:
     if name in RULES or name in REGION_RULES:
         return "has a rule"
-    if name in BODIES:
+    if name in DECOMPOSITIONS:
         return BY_DECOMPOSITION
-    if name in REASONS:
-        return f"zero: {REASONS[name]}"
+    if name in ZERO_BY_DEFINITION:
+        return f"zero: {ZERO_BY_DEFINITION[name]}"
     return f"refused: {REFUSED[name]}" if name in REFUSED else "refused: no rule yet"
 
 
 def as_text(patterns: Sequence[str] = ()) -> str:
     """Return a line per op, or per op that matches a pattern. Raises UsageError for one without a match."""
     known = dict(rules())
-    found = list(known.items()) if not patterns else _named(patterns, known | _of_other_domains())
+    found = list(known.items()) if not patterns else _matching(patterns, known | _of_other_domains())
     width = max(len(name) for name, _ in found)
     return "\n".join(f"{name:{width}}  {what}" for name, what in found)
 
 
-def _named(patterns: Sequence[str], known: Mapping[str, str]) -> list[tuple[str, str]]:
+def _matching(patterns: Sequence[str], known: Mapping[str, str]) -> list[tuple[str, str]]:
     for pattern in patterns:
         if not fnmatch.filter(known, pattern):
             text = sentence(option("list_rules"), pattern or "''", "an op, or a pattern such as *Pool")
-            hint = nearest(pattern, known)
+            hint = suggest(pattern, known)
             raise UsageError(Diagnostic("error", f"{text}; {hint}" if hint else text))
     return [
         (name, what) for name, what in known.items() if any(fnmatch.fnmatchcase(name, p) for p in patterns)

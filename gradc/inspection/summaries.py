@@ -23,7 +23,7 @@ def of_compiled(
 
     `passes` are names and seconds, in order.
     """
-    target = compiled.options.resolved()
+    target = compiled.options.resolve_target()
     return {
         "output": output,
         "target": target.name,

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dialects.support.diagnostics import GradcError
-from gradc.model.branches import observed
+from gradc.model.branches import observe_branches
 from gradc.runtime.session import Ep, Session
-from gradc.verification.sample_regimes import varied
+from gradc.verification.sample_regimes import vary_inputs
 
 SAMPLES, PATIENCE = 64, 5.0
 """Limits on the search: number of samples, seconds."""
@@ -39,7 +39,7 @@ class Branches:
 
 def branches_of(path: Any, ep: Ep | None, threads: int | None) -> Branches | None:
     """Return the branches of a model; None if it has none or the instrumented model does not run."""
-    found = observed(path)
+    found = observe_branches(path)
     if found is None:
         return None
     try:
@@ -58,7 +58,7 @@ def search(
     for number in range(SAMPLES):
         if not branches.missing or time.monotonic() > until:
             return
-        inputs = varied(given[number % len(given)], number)
+        inputs = vary_inputs(given[number % len(given)], number)
         try:
             new = branches.visit(inputs)
         except GradcError:

@@ -12,8 +12,8 @@ from dialects.onnx.node import WHY, NodeOp
 from dialects.onnx.ops import ConstantOp
 from dialects.support.diagnostics import name_of, position_of
 from dialects.support.option_names import advice
-from gradc.compiler.contributed_ops import is_lacked
-from gradc.importers.onnx.function_bodies import is_written
+from gradc.compiler.contributed_ops import is_nonstandard
+from gradc.importers.onnx.function_bodies import is_inlined
 from gradc.terminal.tables import BAD, PLAIN, POOR, Look, table
 from passes.kernel_tables import TARGETS
 from passes.legalize_onnx import remedy
@@ -34,14 +34,14 @@ class UnsupportedNode:
 
 def unsupported_nodes(module: ModuleOp, target: Target) -> list[UnsupportedNode]:
     """Return the unsupported nodes in model order. Support for ops of other domains is unknown."""
-    return [node for op in module.walk() if isinstance(op, OnnxOp | NodeOp) for node in _of(op, target)]
+    return [node for op in module.walk() if isinstance(op, OnnxOp | NodeOp) for node in _find(op, target)]
 
 
-def _of(op: OnnxOp | NodeOp, target: Target) -> Iterator[UnsupportedNode]:
+def _find(op: OnnxOp | NodeOp, target: Target) -> Iterator[UnsupportedNode]:
     name, position = name_of(op), str(position_of(op) or "")
     if isinstance(op, NodeOp):
         title = f"{op.domain.data}.{op.op_type.data}"
-        if is_lacked(op, target):
+        if is_nonstandard(op, target):
             yield UnsupportedNode(title, name, position, *_not_standard(op), False)
             return
         reason = f"gradc does not know whether {target.name} has it"
@@ -55,7 +55,7 @@ def _of(op: OnnxOp | NodeOp, target: Target) -> Iterator[UnsupportedNode]:
     if target.has_form(op) and target.leaves_to_runtime(op):
         return
     title = op.onnx_name()
-    if target.lacks_form(op) is None or is_written(op, target):
+    if target.lacks_form(op) is None or is_inlined(op, target):
         yield UnsupportedNode(title, name, position, reason, "it is written with other ops or in f32", True)
         return
     yield UnsupportedNode(title, name, position, reason, _instead(op, target), False)

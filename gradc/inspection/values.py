@@ -13,11 +13,11 @@ from dialects.onnx.types import word_of
 from dialects.support import entry, shapes
 from dialects.support.constants import constant_attribute
 from gradc.compiler.driver import load
-from gradc.compiler.gradient_module import in_onnx
+from gradc.compiler.gradient_module import convert_to_onnx
 from gradc.files.json_text import json_text
 from gradc.terminal.tables import PLAIN, Look, table
 from passes.autodiff.activity.active_values import is_float
-from passes.autodiff.named_values import named_values
+from passes.autodiff.named_values import values_by_name
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Value:
 
 def values(source: Any, auto_pad_rule: str | None = None) -> list[Value]:
     """Return the values, inputs first, then in model order. Raises GradcError for an invalid graph."""
-    module = in_onnx(load(source, auto_pad_rule))
+    module = convert_to_onnx(load(source, auto_pad_rule))
     function = entry.entry_function(module)
-    named = named_values(function)
+    named = values_by_name(function)
     inputs = entry.input_names(function)
     roles = _roles(function, named)
     own = {value: name for name, value in named.items()}
@@ -63,7 +63,7 @@ def _roles(function: FuncOp, named: Mapping[str, SSAValue]) -> dict[str, str]:
 
 
 def _value(name: str, role: str, value: SSAValue, also: list[str]) -> Value:
-    shape = list(shapes.named(shapes.shape_of(value))) if shapes.has_rank(value) else None
+    shape = list(shapes.dim_names(shapes.shape_of(value))) if shapes.has_rank(value) else None
     return Value(name, role, word_of(value.type), shape, is_float(value), also)
 
 

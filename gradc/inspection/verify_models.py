@@ -26,7 +26,7 @@ from gradc.inspection.unexercised import branches_of, search
 from gradc.model.intermediate_outputs import kinds_of_file, values_after
 from gradc.runtime.session import Session, ep_of
 from gradc.verification.exact_match import is_same, kind_of
-from gradc.verification.operand_values import is_fitted
+from gradc.verification.operand_values import has_restricted_values
 from gradc.verification.random_ops import KINDS, RandomOp, random_outputs
 from gradc.verification.samples import ANY_SIZES, Guess
 from gradc.verification.verify import RTOL, OutputError, compare
@@ -44,7 +44,7 @@ MOST_NUMBERS = 8
 FURTHER_SIZES = (Guess(4, 4), Guess(2, 2))
 """Sizes for a model that runs at none of the others."""
 
-NOTHING_WITHIN = (
+NO_COMMON_DIFFERENCE = (
     "no common value of both models differs if all of them are outputs: the runtime fuses the nodes of the "
     "models differently, or the value that differs has a name in only one of them"
 )
@@ -139,7 +139,7 @@ class Pair:
             found = self.compiled.run(inputs, self.ep, self.threads)
         except GradcError as error:
             why = error.diagnostic.message
-            return [_refused(name, want, sizes, why) for name, want in expected.items()]
+            return [_error_row(name, want, sizes, why) for name, want in expected.items()]
         rows = against(expected, self.compiled, found, self.rtol, sizes)
         return [self._unless_random(row, expected[row.name]) for row in rows]
 
@@ -150,7 +150,7 @@ class Pair:
             found = self.compiled.run(given.inputs, self.ep, self.threads)
         except GradcError as error:
             why = error.diagnostic.message
-            yield from (_refused(name, given.outputs[name], "", why) for name in names)
+            yield from (_error_row(name, given.outputs[name], "", why) for name in names)
             return
         ops, placed = depth(self.compiled.source), dict(zip(given.outputs, found.values(), strict=False))
         for name in names:
@@ -257,7 +257,7 @@ def verify_at_sizes(
     again, and wrong outputs for inputs of other ranges follow. Raises GradcError if the model runs at no
     size.
     """
-    runs, refusals = _expected(pair, draw, guesses, redraws)
+    runs, refusals = _source_runs(pair, draw, guesses, redraws)
     ranges: list[RangeRun] = []
     if runs and redraws:
         ranges = [*range_runs(pair.compiled.source, pair.original.run, runs[0].inputs)]
@@ -277,7 +277,7 @@ def verify_at_sizes(
         if found is not None:
             yield found
         elif not all(row.identical or row.random for row in rows):
-            yield NOTHING_WITHIN
+            yield NO_COMMON_DIFFERENCE
     for given in () if wrong else ranges:
         rows = [*pair.range_rows(given)]
         yield from (replace(row, sizes=runs[0].sizes, exercises=given.label) for row in rows)
@@ -289,7 +289,7 @@ def verify_at_sizes(
         yield f"skipped sizes at which the source model does not run: {refusal.diagnostic.message}"
 
 
-def _expected(
+def _source_runs(
     pair: Pair, draw: Draw, guesses: Sequence[Guess], redraws: bool
 ) -> tuple[list[Expected], list[GradcError]]:
     """Run the source model at all distinct sizes; return the runs and the errors.
@@ -297,7 +297,7 @@ def _expected(
     If it runs at none, inputs that are sizes, axes or indices are drawn again.
     """
     runs, refusals = _runs(pair, draw, guesses)
-    is_drawn = bool(_fitted(pair)) or (len(guesses) > 1 and _is_open(pair.original))
+    is_drawn = bool(_restricted_inputs(pair)) or (len(guesses) > 1 and _is_dynamic(pair.original))
     if runs or not is_drawn or not redraws:
         return runs, refusals
     if any(isinstance(error, UnsupportedError) for error in refusals):
@@ -312,8 +312,8 @@ def _expected(
                 more, refused = _runs(pair, draw, [replace(each, values=values) for each in others])
                 return [*runs, *more], refused
             if time.monotonic() > until:
-                return [], [_undecided(pair, draw, guesses[0], refusals[0])]
-    return [], [_undecided(pair, draw, guesses[0], refusals[0])]
+                return [], [_no_inputs_error(pair, draw, guesses[0], refusals[0])]
+    return [], [_no_inputs_error(pair, draw, guesses[0], refusals[0])]
 
 
 def _through_branches(pair: Pair, runs: list[Expected], search_more: bool) -> tuple[str, ...]:
@@ -354,22 +354,22 @@ def _runs(pair: Pair, draw: Draw, guesses: Sequence[Guess]) -> tuple[list[Expect
     return runs, refusals
 
 
-def _is_open(session: Session) -> bool:
+def _is_dynamic(session: Session) -> bool:
     """Return whether an input has a dynamic dim."""
     return any(not all(isinstance(dim, int) for dim in info.dims) for info in session.inputs)
 
 
-def _fitted(pair: Pair) -> list[str]:
+def _restricted_inputs(pair: Pair) -> list[str]:
     """Return the inputs whose values are restricted."""
     function = entry.entry_function(pair.compiled.source)
     named = zip(function.args, entry.input_names(function), strict=True)
-    return [name for argument, name in named if is_fitted(argument)]
+    return [name for argument, name in named if has_restricted_values(argument)]
 
 
-def _undecided(pair: Pair, draw: Draw, guess: Guess, error: GradcError) -> UnsupportedError:
+def _no_inputs_error(pair: Pair, draw: Draw, guess: Guess, error: GradcError) -> UnsupportedError:
     """Return the error that no inputs were found at which the model, which may be valid, runs."""
     inputs = draw(guess)
-    drawn = [f"{name} as {_brief(inputs[name])}" for name in _fitted(pair) if name in inputs]
+    drawn = [f"{name} as {_brief(inputs[name])}" for name in _restricted_inputs(pair) if name in inputs]
     sizes = _sizes(pair.original, inputs)
     given = [f"sizes {sizes}"] * bool(sizes) + drawn
     text = f"the model runs at none of the drawn inputs, such as {several(given, 4)}"
@@ -398,7 +398,7 @@ def _sizes(session: Session, inputs: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={size}" for name, size in found.items())
 
 
-def _refused(name: str, want: Any, sizes: str, why: str) -> ModelError:
+def _error_row(name: str, want: Any, sizes: str, why: str) -> ModelError:
     shape = want.shape if isinstance(want, np.ndarray) else ()
     return ModelError(name, kind_of(want), shape, np.inf, np.inf, 0.0, sizes=sizes, refused=why)
 

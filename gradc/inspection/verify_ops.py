@@ -17,15 +17,15 @@ from xdsl.ir import Attribute, Operation
 
 from dialects.onnx.base import OnnxOp
 from dialects.support import entry
-from dialects.support.constants import constant_attribute, constant_value, is_known
+from dialects.support.constants import constant_attribute, constant_value, is_const
 from dialects.support.diagnostics import GradcError, position_of, subject_of
 from dialects.support.documented_op import STRATEGY, DocumentedOp
 from dialects.support.dtypes import of_numpy
 from dialects.support.limits import using
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import compile_module
-from gradc.verification.isolate_op import alone, inputs_of
-from gradc.verification.verify import OutputError, compare_outputs, depth, in_order, reference
+from gradc.verification.isolate_op import inputs_of, isolated
+from gradc.verification.verify import OutputError, compare_outputs, depth, inputs_in_order, reference
 from passes.infer_types import infer_types
 from passes.strategies.choice import AUTO
 
@@ -35,7 +35,7 @@ MOST_AT_ONCE = 4
 MOST_NAMED = 10
 """Wrong ops that are reported, the worst first."""
 
-MOST_KEPT = 64
+CACHE_SIZE = 64
 """Size of the cache of compiled ops."""
 
 KEPT_BYTES = 2**20
@@ -69,7 +69,7 @@ def verify(
     ops; not if `rtol` replaces the bounds. If all ops are right, the worst one is returned, with the
     unchecked.
     """
-    fed = in_order(compiled.source, compiled.inputs, inputs)
+    fed = inputs_in_order(compiled.source, compiled.inputs, inputs)
     ops = depth(compiled.source)
     looks = rtol is None and ops > MOST_AT_ONCE
     expected, errors = _with_ops(compiled, fed, ep, threads) if looks else (None, [])
@@ -77,10 +77,10 @@ def verify(
     rows = compare_outputs(compiled.source, fed, outputs, expected, rtol)
     if rtol is None and not looks and ops > 1 and not all(row.ok for row in rows):
         _, errors = _with_ops(compiled, fed, ep, threads)
-    return [*rows, *_telling(errors)]
+    return [*rows, *_rows_to_report(errors)]
 
 
-def _telling(errors: Sequence[OpError]) -> list[OpError]:
+def _rows_to_report(errors: Sequence[OpError]) -> list[OpError]:
     """Return the wrong ops, or else the worst, and the unchecked ones."""
     unchecked = [error for error in errors if error.unchecked]
     checked = sorted(
@@ -124,11 +124,11 @@ class _Ops:
             return
         given = dict(zip(op.operands, args, strict=True))
         inputs = inputs_of(op)
-        arrays, known = [given[value] for value in inputs], [is_known(value) for value in inputs]
+        arrays, known = [given[value] for value in inputs], [is_const(value) for value in inputs]
         free = [array for array, fixed in zip(arrays, known, strict=True) if not fixed]
         found: list[OpError] = []
         reasons: list[str] = []
-        for strategy in self._strategies.get(op.location, (self._options.spelled_strategy,)):
+        for strategy in self._strategies.get(op.location, (self._options.strategy_name,)):
             try:
                 single = self._single(op, arrays, known, strategy)
                 found.append(self._error(op, single, free, results))
@@ -155,7 +155,7 @@ class _Ops:
 
         def compile_op() -> Compiled:
             options = replace(self._options, strategy=strategy, drop_unused_inputs=False, checked=False)
-            return compile_module(alone(op), options, constants)
+            return compile_module(isolated(op), options, constants)
 
         fixed = (constant_value(value) for value in op.operands)
         weights = (*constants.values(), *(array for array in fixed if array is not None))
@@ -163,7 +163,7 @@ class _Ops:
             return compile_op()
         key = (*_state(op), strategy, *((name, array.tobytes()) for name, array in constants.items()))
         if key not in self._kept:
-            if len(self._kept) >= MOST_KEPT:
+            if len(self._kept) >= CACHE_SIZE:
                 self._kept.pop(next(iter(self._kept)))
             self._kept[key] = compile_op()
         return self._kept[key]
@@ -175,7 +175,7 @@ class _Ops:
         got = single.session(self._ep, self._threads).run(dict(zip(names, free, strict=True)))
         rows = compare_outputs(single.source, free, got, results)
         worst = max(rows, key=lambda row: (not row.ok, row.worst))
-        strategy = single.options.spelled_strategy
+        strategy = single.options.strategy_name
         return _of_op(op, worst, "" if strategy == AUTO else strategy)
 
 

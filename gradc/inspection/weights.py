@@ -11,21 +11,21 @@ import numpy as np
 
 from dialects.onnx.tensor_attributes import StringTensorAttr
 from dialects.support import dense, dtypes, shapes
-from dialects.support.diagnostics import Diagnostic, GradcError, nearest, several, violation
+from dialects.support.diagnostics import Diagnostic, GradcError, several, suggest, violation
 from dialects.support.error_list import Errors
 from gradc.files import npz, safetensors
 from gradc.files.json_text import json_text
 from gradc.graph.tensors import as_dtype
-from gradc.model.external_data import TensorData, stored_model
+from gradc.model.external_data import TensorData, open_model
 from gradc.model.saving import PROTO_LIMIT, save_model
 from gradc.model.split_model import KEPT_BYTES, ModelParts
 from gradc.model.stored_weights import (
     REQUIRED,
     StoredWeight,
-    changed_weights,
-    stored_weights,
+    list_weights,
+    names_of_changed_weights,
 )
-from gradc.model.tensor_contents import StoredContents, fill, in_message, is_elsewhere
+from gradc.model.tensor_contents import StoredContents, fill, is_external, read_into_message
 from gradc.terminal.numbers import size
 from gradc.terminal.tables import PLAIN, Look, table
 
@@ -34,7 +34,7 @@ LISTED_READERS = 3
 
 
 @dataclass(frozen=True)
-class Extracted:
+class ExtractedWeights:
     """Values of weights by name, and remarks on omitted ones."""
 
     arrays: Mapping[str, np.ndarray]
@@ -43,8 +43,8 @@ class Extracted:
 
 def weights_of(path: str | os.PathLike[str]) -> list[StoredWeight]:
     """Return the weights of a model. Raises GradcError for a file that is no model."""
-    with stored_model(os.fspath(path)) as (model, _):
-        return stored_weights(model)
+    with open_model(os.fspath(path)) as (model, _):
+        return list_weights(model)
 
 
 def as_data(found: Sequence[StoredWeight]) -> list[dict[str, Any]]:
@@ -80,31 +80,31 @@ def _readers(one: StoredWeight) -> str:
     return ", ".join(one.readers[:LISTED_READERS]) + (f" and {more} more" if more > 0 else "")
 
 
-def extracted(path: str | os.PathLike[str], *, to_npz: bool) -> Extracted:
+def extract_weights(path: str | os.PathLike[str], *, to_npz: bool) -> ExtractedWeights:
     """Return the values of the weights of a model, for an .npz file or a .safetensors one.
 
     Weights that the format cannot hold are omitted with a remark. Raises GradcError, also for bf16 and .npz,
     since .safetensors can hold it.
     """
-    with stored_model(os.fspath(path)) as (model, data):
-        found = stored_weights(model)
+    with open_model(os.fspath(path)) as (model, data):
+        found = list_weights(model)
         held = [one for one in found if one.tensor is not None]
         if to_npz and (names := [one.name for one in held if one.dtype == "bf16"]):
             hint = "write a .safetensors file"
             raise violation(f"an .npz file cannot hold bf16: {several(names)}", hint=hint)
         kept = [one for one in held if _can_hold(one.dtype, to_npz)]
         arrays = {one.name: _value(one, data) for one in kept}
-    return Extracted(arrays, list(_left_out(found, {one.name for one in kept}, to_npz)))
+    return ExtractedWeights(arrays, list(_omission_remarks(found, {one.name for one in kept}, to_npz)))
 
 
 def _can_hold(dtype: str, to_npz: bool) -> bool:
     if not to_npz:
-        return dtype in safetensors.WORDS
+        return dtype in safetensors.CODES
     known = dtypes.by_name(dtype)
     return known is not None and known.numpy.kind in "biufcO"
 
 
-def _left_out(found: Sequence[StoredWeight], kept: set[str], to_npz: bool) -> Iterator[Diagnostic]:
+def _omission_remarks(found: Sequence[StoredWeight], kept: set[str], to_npz: bool) -> Iterator[Diagnostic]:
     suffix = ".npz" if to_npz else safetensors.SUFFIX
     for dtype in dict.fromkeys(one.dtype for one in found if one.role != REQUIRED and one.name not in kept):
         names = [one.name for one in found if one.dtype == dtype and one.name not in kept]
@@ -144,15 +144,15 @@ def set_weights(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], 
     External data stays external. Raises GradcError for a name that is no weight, a wrong shape or dtype, and
     a weight that gradc transposed or folded.
     """
-    with stored_model(os.fspath(path)) as (model, data):
-        found = {one.name: one for one in stored_weights(model)}
-        changed = set(changed_weights(model))
+    with open_model(os.fspath(path)) as (model, data):
+        found = {one.name: one for one in list_weights(model)}
+        changed = set(names_of_changed_weights(model))
         errors = Errors()
-        values = {name: _given(found.get(name), array) for name, array in arrays.items()}
+        values = {name: _in_dtype_of(found.get(name), array) for name, array in arrays.items()}
         for name, array in values.items():
             errors.attempt(_check, name, array, found, changed)
         errors.check()
-        outside = any(one.tensor is not None and is_elsewhere(one.tensor, data) for one in found.values())
+        outside = any(one.tensor is not None and is_external(one.tensor, data) for one in found.values())
         contents = StoredContents(data)
         for name, one in found.items():
             tensor = one.tensor
@@ -163,13 +163,13 @@ def set_weights(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], 
             if one.is_main:
                 contents.take(tensor)
             else:
-                in_message(tensor, data)
+                read_into_message(tensor, data)
         parts = ModelParts(model, contents)
         save_model(parts, output, KEPT_BYTES if outside else PROTO_LIMIT)
         return parts
 
 
-def _given(one: StoredWeight | None, array: np.ndarray) -> np.ndarray:
+def _in_dtype_of(one: StoredWeight | None, array: np.ndarray) -> np.ndarray:
     return array if one is None else as_dtype(array, one.dtype)
 
 
@@ -179,7 +179,7 @@ def _check(name: str, array: np.ndarray, found: Mapping[str, StoredWeight], chan
         raise violation(what, hint="set it in the source model and compile that")
     one = found.get(name)
     if one is None:
-        hint = nearest(name, list(found)) or "`gradc weights` lists them"
+        hint = suggest(name, list(found)) or "`gradc weights` lists them"
         raise violation("weight", given=f'"{name}"', expected="a weight of the model", hint=hint)
     if one.role == REQUIRED:
         raise violation(

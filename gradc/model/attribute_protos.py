@@ -41,7 +41,7 @@ def type_proto(type_: Attribute) -> TypeProto:
 
 
 def _shape(type_: TensorType | UnrankedTensorType) -> shapes.NamedShape | None:
-    return shapes.named(shapes.shape_of(type_)) if isinstance(type_, TensorType) else None
+    return shapes.dim_names(shapes.shape_of(type_)) if isinstance(type_, TensorType) else None
 
 
 def _element_type(type_: Attribute) -> int:

@@ -30,14 +30,14 @@ OLDEST_SCAN = 9
 
 
 @dataclass(frozen=True)
-class Observed:
+class InstrumentedModel:
     """An instrumented model, and the label of each of its bool outputs."""
 
     model: ModelProto
     labels: Mapping[str, str]
 
 
-def observed(path: str | os.PathLike[str]) -> Observed | None:
+def observe_branches(path: str | os.PathLike[str]) -> InstrumentedModel | None:
     """Return the instrumented model; None if there is nothing to report or the model is too large."""
     if os.path.getsize(path) > LARGEST or not kinds_of_file(path, WATCHED):
         return None
@@ -54,7 +54,7 @@ def observed(path: str | os.PathLike[str]) -> Observed | None:
     for tensor in model.graph.initializer:
         if tensor.data_location == TensorProto.EXTERNAL:
             load_external_data_for_tensor(tensor, str(Path(os.path.realpath(path)).parent))
-    return Observed(model, found)
+    return InstrumentedModel(model, found)
 
 
 def _prune(graph: GraphProto, needed: set[str]) -> None:

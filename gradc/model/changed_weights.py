@@ -14,27 +14,27 @@ from dialects.support.dtypes import name_of as dtype_name
 from dialects.support.names import name_of_value
 from gradc.model.attribute_protos import raw_data
 from gradc.model.split_model import ModelParts
-from gradc.model.stored_weights import stored_weights
+from gradc.model.stored_weights import list_weights
 
 NOT_WEIGHTS = ("s32", "s64", "boolean", "string")
 """Dtypes of sizes, axes and masks."""
 
 
-def changed_weights_of(source: ModuleOp, module: ModuleOp, parts: ModelParts) -> list[str]:
+def find_changed_weights(source: ModuleOp, module: ModuleOp, parts: ModelParts) -> list[str]:
     """Return the names of weights of `source` that are changed in its compiled `module`.
 
     A weight is unchanged if it is an input, or if an initializer of its name has its elements and no node
     lowered from one of its readers reads a constant that may be derived from it: one that is not in the
     source and does not consist of zeros and ones, as the lowerings' selection matrices do.
     """
-    others = {"", *_computed(source), *entry.defaults(entry.entry_function(module))}
+    others = {"", *_non_constant_names(source), *entry.defaults(entry.entry_function(module))}
     named = {name_of_value(op.results[0]): op for op in _constants(source) if _is_weight(op)}
     named = {name: op for name, op in named.items() if name not in others}
     if not named:
         return []
     stored = {
         one.name: (one.tensor.data_type, list(one.shape), parts.weights.get(one.name, one.tensor.raw_data))
-        for one in stored_weights(parts.proto)
+        for one in list_weights(parts.proto)
         if one.tensor is not None
     }
     given = {op.value for op in _constants(source)}
@@ -42,7 +42,7 @@ def changed_weights_of(source: ModuleOp, module: ModuleOp, parts: ModelParts) ->
     scalars = _readers_of(op for op in new if _is_scalar(op))
     selecting = _readers_of(op for op in new if _selects(op) and not _is_scalar(op))
     mixing = _readers_of(op for op in new if not _selects(op) and not _is_scalar(op))
-    folded = _folded(source)
+    folded = _constant_values(source)
 
     def is_changed(name: str, op: ConstantOp) -> bool:
         readers = _readers(op, folded)
@@ -60,7 +60,7 @@ def _constants(module: ModuleOp) -> Iterator[ConstantOp]:
     return (op for op in module.walk() if isinstance(op, ConstantOp))
 
 
-def _computed(module: ModuleOp) -> Iterator[str]:
+def _non_constant_names(module: ModuleOp) -> Iterator[str]:
     """Return the names of non-constant values; lowerings also give them to constants that they create."""
     ops = (op for op in module.walk() if not isinstance(op, ConstantOp))
     return (name_of_value(result) for op in ops for result in op.results)
@@ -104,7 +104,7 @@ def _readers(op: Operation, folded: set[SSAValue]) -> set[str]:
     return found - {""}
 
 
-def _folded(module: ModuleOp) -> set[SSAValue]:
+def _constant_values(module: ModuleOp) -> set[SSAValue]:
     """Return the values computed from constants alone."""
     found: set[SSAValue] = set()
     for op in module.walk():

@@ -43,7 +43,7 @@ from gradc.model.names import Names
 from gradc.model.node_forms import NodeForms
 from gradc.model.split_model import KEPT_BYTES, ModelParts
 from gradc.model.validity import InvalidModelError, check, has_long_vector
-from gradc.model.value_infos import edge_type, spelled, value_info, value_info_of
+from gradc.model.value_infos import edge_type, value_info, value_info_of, with_text_dims
 
 __all__ = ["ModelProto", "TensorProto", "ValueInfoProto", "check", "export", "identity_model", "newest_opset"]
 
@@ -77,7 +77,7 @@ def export_parts(module: ModuleOp, *, opset: int, metadata: Mapping[str, str]) -
     model.opset_import.extend(builder.domains.imports())
     for key, value in sorted(metadata.items()):
         model.metadata_props.add(key=key, value=value)
-    _say(model, module)
+    _copy_model_fields(model, module)
     parts, elements = ModelParts(model, builder.weights), not has_long_vector(module)
     with builder.domains.set_aside(model):
         try:
@@ -88,7 +88,7 @@ def export_parts(module: ModuleOp, *, opset: int, metadata: Mapping[str, str]) -
     return parts
 
 
-def _say(model: ModelProto, module: ModuleOp) -> None:
+def _copy_model_fields(model: ModelProto, module: ModuleOp) -> None:
     """Copy the source model's own fields, such as doc strings, to the model."""
     about = module.attributes.get(entry.ABOUT)
     texts = about.data if isinstance(about, DictionaryAttr) else {}
@@ -147,7 +147,7 @@ class _GraphBuilder:
         self.node_names = Names()
         self.tensor_names = Names((*self.inputs, *self.outputs))
         self.names: dict[SSAValue, str] = dict(zip(function.args, self.inputs, strict=True))
-        self.made = _made(function)
+        self.made = _non_constant_names(function)
         self.domains = Domains(opset)
         self.forms = NodeForms(opset)
         self.main = graph
@@ -182,7 +182,7 @@ class _GraphBuilder:
         )
         for infos, attrs, values in sides:
             declared = entry.declared_types(attrs, values)
-            annotated = entry.said_of(attrs, len(values))
+            annotated = entry.edge_attributes(attrs, len(values))
             for info, type_, value, own in zip(infos, declared, values, annotated, strict=True):
                 if type_ is not None:
                     info.CopyFrom(value_info_of(info.name, edge_type(value.type, type_)))
@@ -196,7 +196,7 @@ class _GraphBuilder:
             info.ClearField("type")
             info.MergeFrom(value_info(info.name, value))
         for info, own in zip(
-            self.main.output, entry.said_of(self.function.res_attrs, len(returned)), strict=True
+            self.main.output, entry.edge_attributes(self.function.res_attrs, len(returned)), strict=True
         ):
             annotate_value(info, own)
 
@@ -217,7 +217,7 @@ class _GraphBuilder:
         for name, value in zip(outputs, returned.operands, strict=True):
             self._add_output(name, value, copied)
         for name, value in zip(inputs, block.args, strict=True):
-            graph.input.append(value_info_of(name, spelled(value.type)))
+            graph.input.append(value_info_of(name, with_text_dims(value.type)))
         if graph is self.main:
             for name, value in entry.defaults(self.function).items():
                 self._put(name, value)
@@ -257,7 +257,7 @@ class _GraphBuilder:
         )
         for key, kind, value in self.forms.attributes(op):
             fill_attribute(node.attribute.add(name=key), kind, value)
-        for key, region in sorted(op.named_regions().items()):
+        for key, region in sorted(op.regions_by_name().items()):
             graph = node.attribute.add(name=key, type=AttributeProto.GRAPH).g
             graph.name = f"{name}_{key}"
             self.waiting.append((graph, region.block))
@@ -304,7 +304,7 @@ class _GraphBuilder:
             raise error_at(self.function, what, given=opset, expected=expected, kind=UnsupportedError)
 
 
-def _made(function: FuncOp) -> set[str]:
+def _non_constant_names(function: FuncOp) -> set[str]:
     """Return the names of non-constant values; a constant that a pass creates may repeat its op's name."""
     nodes = (op for op in function.walk() if not isinstance(op, ConstantOp))
     return {name_of_value(result) for op in nodes for result in op.results}

@@ -18,15 +18,15 @@ from google.protobuf.message import DecodeError, Message
 from onnx import ModelProto, TensorProto
 
 from dialects.support.diagnostics import GradcError, violation
-from gradc.files.reading import opened, unreadable
-from gradc.model.lazy_tensors import Cut
+from gradc.files.reading import open_file, read_error
+from gradc.model.lazy_tensors import TensorCutter
 from gradc.model.protobuf_wire import MalformedError
 
 LARGEST = 2**31 - 1
 """Largest protobuf message in bytes."""
 
 
-def checked_path(path: str | os.PathLike[str]) -> Path:
+def resolve_model_path(path: str | os.PathLike[str]) -> Path:
     """Check a model's external data; return the model's path in the folder of the data.
 
     A model may be a link, as in the cache of Hugging Face: its data is then in the folder of the target or of
@@ -36,7 +36,7 @@ def checked_path(path: str | os.PathLike[str]) -> Path:
     external data that is missing, out of the folder, or too short.
     """
     name = os.fspath(path)
-    with stored_model(name) as (model, data):
+    with open_model(name) as (model, data):
         for tensor in _external_tensors(model):
             if data.is_own(tensor):
                 continue
@@ -101,20 +101,20 @@ def _read(file: BinaryIO, offset: int, length: int) -> bytes:
 
 
 @contextlib.contextmanager
-def stored_model(name: str) -> Iterator[tuple[ModelProto, TensorData]]:
+def open_model(name: str) -> Iterator[tuple[ModelProto, TensorData]]:
     """Open a model; the contents of its large tensors are read on demand. Raises GradcError."""
     with contextlib.ExitStack() as stack:
         try:
-            file = stack.enter_context(opened(name, regular=True))
+            file = stack.enter_context(open_file(name, regular=True))
             size = os.fstat(file.fileno()).st_size
             if size > LARGEST:
                 raise violation(f"cannot load {name}: it is larger than the 2 GiB that a model can have")
             if size == 0:
                 raise violation(f"cannot load {name}: the file is empty")
-            cut = Cut(file)
+            cut = TensorCutter(file)
             model = cut.model(size)
         except OSError as error:
-            raise unreadable(name, error) from error
+            raise read_error(name, error) from error
         except (DecodeError, MalformedError):
             raise violation(f"cannot load {name}: it is not an ONNX model") from None
         yield model, TensorData(_folders_of(name, _locations(model, cut.token)), file, cut.token)

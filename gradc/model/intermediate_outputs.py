@@ -9,8 +9,8 @@ from pathlib import Path
 
 from onnx import GraphProto, ModelProto, NodeProto
 
-from gradc.model.external_data import stored_model
-from gradc.model.order import names_read, ordered
+from gradc.model.external_data import open_model
+from gradc.model.order import names_read, topological_order
 from gradc.model.split_model import ModelParts
 
 
@@ -32,12 +32,12 @@ class Step:
 
 def steps_of_file(path: str | os.PathLike[str]) -> list[Step]:
     """Return the nodes of a model in topological order."""
-    with stored_model(os.fspath(path)) as (model, _):
+    with open_model(os.fspath(path)) as (model, _):
         return list(_steps(model.graph))
 
 
 def _steps(graph: GraphProto) -> Iterator[Step]:
-    for place, node in ordered(graph.node):
+    for place, node in topological_order(graph.node):
         reads = tuple(name for name in names_read(node) if name)
         nodes = tuple(map(_name, _all([node])))
         yield Step(place, node.name, node.op_type, reads, tuple(filter(None, node.output)), nodes)
@@ -56,7 +56,7 @@ def values_after(path: str | os.PathLike[str], nodes: Collection[str]) -> set[st
 
 def kinds_of_file(path: str | os.PathLike[str], kinds: Container[str]) -> dict[str, str]:
     """Return node name -> op for all nodes of some ops; an unnamed node has the name of its first output."""
-    with stored_model(os.fspath(path)) as (model, _):
+    with open_model(os.fspath(path)) as (model, _):
         nodes = [*model.graph.node, *(node for function in model.functions for node in function.node)]
         return {_name(node): node.op_type for node in _all(nodes) if node.op_type in kinds}
 

@@ -44,7 +44,7 @@ _CONTENTS = frozenset((_RAW_DATA, *range(4, 8), 10, 11))
 
 
 @dataclass
-class Cut:
+class TensorCutter:
     """Replaces the large tensors of a model in a file.
 
     `token` is the location of their data: a secret that distinguishes them from the model's own external

@@ -44,14 +44,14 @@ class NodeForms:
             return
         kinds = _attribute_kinds(op.onnx_name(), self.opset)
         older = self._older(op)
-        given = _written_out(op) | op.onnx_properties() | older
+        given = _explicit_defaults(op) | op.onnx_properties() | older
         if older:
             given.pop("noop_with_empty_axes", None)
         for name, value in sorted(given.items()):
             if is_default(op, name, value) and not self._has(op, kinds, name, value):
                 continue
             assert name in kinds, f"{op.name} has no attribute {name} at {self.opset}"
-            yield name, kinds[name], self._spelt(op, name, value)
+            yield name, kinds[name], self._with_older_word(op, name, value)
 
     def check(self, op: OnnxOp) -> None:
         """Raise UnsupportedError for an op whose form the opset does not have."""
@@ -72,7 +72,7 @@ class NodeForms:
             return {}
         return older_attributes(op)
 
-    def _spelt(self, op: OnnxOp, name: str, value: Attribute) -> Attribute:
+    def _with_older_word(self, op: OnnxOp, name: str, value: Attribute) -> Attribute:
         """Return the attribute with the opset's spelling of its value."""
         word = value.data if isinstance(value, StringAttr) else ""
         older, since = WORDS_BEFORE.get((op.onnx_name(), name, word), (word, 0))
@@ -84,12 +84,12 @@ class NodeForms:
         return name in kinds and WORDS.get((op.onnx_name(), name, word), 0) <= self.opset
 
 
-WRITTEN_OUT = {"MeanVarianceNormalization": "axes"}
+EXPLICIT_DEFAULTS = {"MeanVarianceNormalization": "axes"}
 """Attributes that are written even with their default, because onnx's inference requires them."""
 
 
-def _written_out(op: OnnxOp) -> dict[str, Attribute]:
-    name = WRITTEN_OUT.get(op.onnx_name())
+def _explicit_defaults(op: OnnxOp) -> dict[str, Attribute]:
+    name = EXPLICIT_DEFAULTS.get(op.onnx_name())
     found = (attribute for attribute in op.SIGNATURE.attributes if attribute.name == name)
     return {attribute.name: to_attribute(attribute.default, attribute.kind) for attribute in found}
 

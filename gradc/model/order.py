@@ -10,7 +10,7 @@ from onnx import GraphProto, NodeProto
 from dialects.support.diagnostics import Diagnostic, GradcError, several
 
 
-def ordered(nodes: Sequence[NodeProto]) -> list[tuple[int, NodeProto]]:
+def topological_order(nodes: Sequence[NodeProto]) -> list[tuple[int, NodeProto]]:
     """Return (index in the model, node) in topological order; the model's order if it is topological.
 
     Raises GradcError for a cycle.
@@ -46,7 +46,7 @@ def names_read(node: NodeProto) -> Iterator[str]:
     while waiting:
         part, inner = waiting.pop()
         if isinstance(part, GraphProto):
-            inner |= _given(part)
+            inner |= _defined_names(part)
             waiting += ((each, inner) for each in part.node)
             yield from (value.name for value in part.output if value.name not in inner)
             continue
@@ -56,7 +56,7 @@ def names_read(node: NodeProto) -> Iterator[str]:
             waiting += ((graph, inner) for graph in graphs)
 
 
-def _given(graph: GraphProto) -> frozenset[str]:
+def _defined_names(graph: GraphProto) -> frozenset[str]:
     """Return the names that a graph defines."""
     tensors = (t.name for t in graph.initializer), (t.values.name for t in graph.sparse_initializer)
     made = (name for node in graph.node for name in node.output)

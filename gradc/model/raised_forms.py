@@ -43,7 +43,7 @@ def means_the_same(node: NodeOp, opset: int) -> bool:
     if not newer.min_input <= inputs <= newer.max_input or outputs > newer.max_output:
         return False
     given = {name: kind_of_attribute(value) for name, value in node.given.data.items()}
-    given |= dict.fromkeys(node.named_regions(), "GRAPH")
+    given |= dict.fromkeys(node.regions_by_name(), "GRAPH")
     return _has_attributes(newer, given) and _has_defaults(older, newer, given)
 
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from dialects.support.diagnostics import violation
-from gradc.files.atomic import draft, restoring, sweep
+from gradc.files.atomic import draft, restore_on_error, sweep
 from gradc.files.safetensors import pieces
-from gradc.files.writing import StrPath, is_special, refusals_of, whole_file
-from gradc.model.split_model import ModelParts, parts_of
+from gradc.files.writing import StrPath, atomic_file, is_special, write_errors
+from gradc.model.split_model import ModelParts, split_model
 
 if TYPE_CHECKING:
     from onnx import ModelProto, TensorProto
@@ -68,10 +68,10 @@ def save_model(
         raise violation(f"cannot write {os.fspath(path)}: external data needs a second file next to it")
     if initial and is_special(path):
         raise violation(f"cannot write {os.fspath(path)}: required weights need a second file next to it")
-    with refusals_of(path) as target, _values_beside(target, initial or {}) as publish:
+    with write_errors(path) as target, _initial_weights_file(target, initial or {}) as publish:
         kept = ""
         if weights > limit:
-            kept = _save_pair(model if isinstance(model, ModelParts) else parts_of(model), target, publish)
+            kept = _save_pair(model if isinstance(model, ModelParts) else split_model(model), target, publish)
         else:
             _save_whole(model, path, publish)
         sweep(target.parent, _data_names(target), kept)
@@ -79,13 +79,13 @@ def save_model(
 
 
 @contextlib.contextmanager
-def _values_beside(target: Path, initial: Mapping[str, np.ndarray]) -> Iterator[Callable[[], None]]:
+def _initial_weights_file(target: Path, initial: Mapping[str, np.ndarray]) -> Iterator[Callable[[], None]]:
     """Write the initial values for `target`; yield the function that publishes their file."""
     if not initial:
         yield lambda: None
         return
     path = weights_path(target)
-    with draft(target.parent) as found, restoring(path):
+    with draft(target.parent) as found, restore_on_error(path):
         for piece in pieces(initial):
             found.file.write(piece)
         yield lambda: found.publish(path)
@@ -97,7 +97,7 @@ def _save_whole(model: ModelProto | ModelParts, path: StrPath, before: Callable[
         contents = model.pieces()
     else:
         contents = [model.SerializeToString(deterministic=True)]
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         for piece in contents:
             file.write(piece)
         before()
@@ -111,7 +111,7 @@ def _save_pair(model: ModelParts, target: Path, before: Callable[[], None]) -> s
     """Write a model and its data; return the data file's name. `before` is called before the model is
     published."""
     with draft(target.parent) as data, draft(target.parent) as file:
-        slim, location = _externalised(model, data.file, target.name)
+        slim, location = _externalize(model, data.file, target.name)
         file.file.write(slim.SerializeToString(deterministic=True))
         data_path = target.with_name(location)
         existed = data_path.exists()
@@ -126,7 +126,7 @@ def _save_pair(model: ModelParts, target: Path, before: Callable[[], None]) -> s
     return location
 
 
-def _externalised(model: ModelParts, data: BinaryIO, name: str) -> tuple[ModelProto, str]:
+def _externalize(model: ModelParts, data: BinaryIO, name: str) -> tuple[ModelProto, str]:
     """Write the larger initializers to `data`; return the model that refers to them, and the name of the data
     file for a model called `name`."""
     slim, large = with_pointers(model)

@@ -85,7 +85,7 @@ def without_initializers(parts: ModelParts, names: Collection[str]) -> ModelPart
     return ModelParts(slim, weights)
 
 
-def parts_of(model: ModelProto) -> ModelParts:
+def split_model(model: ModelProto) -> ModelParts:
     """Split a model; its weights are read from it one by one."""
     slim = without_weights(model)
     large: dict[str, TensorProto] = {}

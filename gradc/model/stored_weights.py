@@ -35,7 +35,7 @@ class StoredWeight:
     is_main: bool = False
 
 
-def stored_weights(model: ModelProto) -> list[StoredWeight]:
+def list_weights(model: ModelProto) -> list[StoredWeight]:
     """Return the weights in the order of the model; those of nested graphs follow those of the main graph.
 
     A nested weight whose name is not unique in the model is named `<node>.<attribute>/<name>`.
@@ -44,24 +44,24 @@ def stored_weights(model: ModelProto) -> list[StoredWeight]:
     inputs = {value.name for value in model.graph.input}
     names = Counter(weight.name for _, weight in found)
     named = [
-        _renamed(
+        _with_name(
             weight, f"{path}/{weight.name}" if path and names[weight.name] > 1 else weight.name, inputs, path
         )
         for path, weight in found
     ]
-    required = set(_listed(model, REQUIRED_KEY))
+    required = set(_names_in_metadata(model, REQUIRED_KEY))
     readers = _Graph(model.graph, "").readers()
     return named + [
-        _required(value, readers.get(value.name, ())) for value in model.graph.input if value.name in required
+        _of_input(value, readers.get(value.name, ())) for value in model.graph.input if value.name in required
     ]
 
 
-def changed_weights(model: ModelProto) -> list[str]:
+def names_of_changed_weights(model: ModelProto) -> list[str]:
     """Return the names of weights of the source that gradc transposed or folded in a compiled model."""
-    return _listed(model, CHANGED_KEY)
+    return _names_in_metadata(model, CHANGED_KEY)
 
 
-def _listed(model: ModelProto, key: str) -> list[str]:
+def _names_in_metadata(model: ModelProto, key: str) -> list[str]:
     """Return the names in a metadata entry; none if it is malformed."""
     texts = [entry.value for entry in model.metadata_props if entry.key == key]
     try:
@@ -71,14 +71,14 @@ def _listed(model: ModelProto, key: str) -> list[str]:
     return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 
 
-def _renamed(weight: StoredWeight, name: str, inputs: set[str], path: str) -> StoredWeight:
+def _with_name(weight: StoredWeight, name: str, inputs: set[str], path: str) -> StoredWeight:
     role = DEFAULT if not path and weight.name in inputs else CONSTANT
     return StoredWeight(
         name, weight.dtype, weight.shape, weight.bytes, weight.readers, role, weight.tensor, weight.is_main
     )
 
 
-def _required(value: ValueInfoProto, readers: Sequence[str]) -> StoredWeight:
+def _of_input(value: ValueInfoProto, readers: Sequence[str]) -> StoredWeight:
     type_ = value.type.tensor_type
     sizes = [dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None for dim in type_.shape.dim]
     known = [size for size in sizes if isinstance(size, int)]
@@ -137,7 +137,7 @@ class _Graph:
             for name in dict.fromkeys(filter(None, node.input)):
                 found[name].append(_label(node))
         for inner in self._inner():
-            own = inner.defined()
+            own = inner.own_names()
             for name, labels in inner.readers().items():
                 if name not in own:
                     found[name] += labels
@@ -146,7 +146,7 @@ class _Graph:
                 found[value.name].append("(output)")
         return found
 
-    def defined(self) -> set[str]:
+    def own_names(self) -> set[str]:
         """Return the names of the graph's values."""
         graph = self.graph
         outputs = (name for node in graph.node for name in node.output)

@@ -26,7 +26,7 @@ CONTENTS = (
 """Fields of a tensor with its elements or their location."""
 
 
-def is_elsewhere(tensor: TensorProto, data: TensorData) -> bool:
+def is_external(tensor: TensorProto, data: TensorData) -> bool:
     """Return whether the model stores the elements in another file."""
     return tensor.data_location == TensorProto.EXTERNAL and not data.is_own(tensor)
 
@@ -45,7 +45,7 @@ def clear(tensor: TensorProto) -> None:
         tensor.ClearField(name)
 
 
-def in_message(tensor: TensorProto, data: TensorData) -> None:
+def read_into_message(tensor: TensorProto, data: TensorData) -> None:
     """Read the elements of a tensor into the message."""
     if tensor.data_location == TensorProto.EXTERNAL:
         content = data.read(tensor, bytes_of(tensor.dims, tensor.data_type))

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute
 
 from gradc.model.saving import weight_bytes
-from gradc.model.split_model import ModelParts, parts_of
+from gradc.model.split_model import ModelParts, split_model
 
 CHECKED_BYTES = 2**26
 """Models with more bytes of weights are checked without them, since the checker serializes the model."""
@@ -37,7 +37,7 @@ def check(model: ModelProto | ModelParts, limit: int = CHECKED_BYTES, *, element
     type.
     """
     if isinstance(model, ModelProto) and weight_bytes(model) > limit:
-        model = parts_of(model)
+        model = split_model(model)
     checked = _with_weights_as_inputs(model) if isinstance(model, ModelParts) else model
     try:
         if all(map(_has_rank, (*checked.graph.input, *checked.graph.output))):

@@ -16,11 +16,11 @@ def value_info(name: str, value: SSAValue) -> ValueInfoProto:
     return value_info_of(name, value.type)
 
 
-def spelled(type_: Attribute) -> Attribute:
+def with_text_dims(type_: Attribute) -> Attribute:
     """Return an input's type with dims as text, for users and visualizers."""
     if not isinstance(type_, TensorType):
         return type_
-    return shapes.tensor_type(type_.element_type, shapes.spelled(shapes.shape_of(type_)))
+    return shapes.tensor_type(type_.element_type, shapes.dim_texts(shapes.shape_of(type_)))
 
 
 def value_info_of(name: str, type_: Attribute) -> ValueInfoProto:

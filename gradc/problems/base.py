@@ -95,7 +95,7 @@ class Problem(ABC):
         inputs = self._inputs()
         block = Block(arg_types=[shapes.tensor_type(*given) for given in inputs.values()])
         op = build(self.OP, list(block.args), self._attributes())
-        return ordered(shapes.shape_of(op.results[0]), self.layout, "NCX")
+        return reorder(shapes.shape_of(op.results[0]), self.layout, "NCX")
 
     def _of_dtype(self, array: np.ndarray) -> np.ndarray:
         known = by_name(self.dtype)
@@ -106,7 +106,7 @@ class Problem(ABC):
         known = [sample_size(dim, axis) for axis, dim in enumerate(self.diff_dst)]
         limits.check_tensor(known, "input-elements", "elements of diff_dst")
         rng = np.random.default_rng([seed, 0])
-        return self._of_dtype(rng.standard_normal(ordered(known, "NCX", self.layout)))
+        return self._of_dtype(rng.standard_normal(reorder(known, "NCX", self.layout)))
 
     @property
     def _element_type(self):
@@ -116,10 +116,10 @@ class Problem(ABC):
 
     @property
     def _data(self) -> dict[str, tuple[Attribute, Shape]]:
-        return {"diff_dst": (self._element_type, ordered(self.diff_dst, "NCX", self.layout))}
+        return {"diff_dst": (self._element_type, reorder(self.diff_dst, "NCX", self.layout))}
 
 
-def ordered(values: Sequence[Any], source: str, target: str) -> tuple[Any, ...]:
+def reorder(values: Sequence[Any], source: str, target: str) -> tuple[Any, ...]:
     """Call `layouts.reorder`, except for tensors with fewer than three axes, whose order is fixed."""
     return layouts.reorder(values, source, target) if len(values) > 2 else tuple(values)
 
@@ -133,4 +133,4 @@ def sample_size(dim: Dim, axis: int) -> int:
 def data_of(diff_dst: SSAValue, layout: str) -> dict[str, Any]:
     shape = [dim if isinstance(dim, int) else None for dim in shapes.shape_of(diff_dst)]
     dtype = name_of(shapes.element_type_of(diff_dst))
-    return {"dtype": dtype, "layout": layout, "diff_dst": ordered(shape, layout, "NCX")}
+    return {"dtype": dtype, "layout": layout, "diff_dst": reorder(shape, layout, "NCX")}

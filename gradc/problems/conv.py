@@ -12,7 +12,7 @@ from xdsl.ir import Attribute
 
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.support import limits
-from dialects.support.constants import is_known
+from dialects.support.constants import is_const
 from dialects.support.shapes import Shape
 from gradc.problems.base import Problem, data_of
 from gradc.problems.text import Fields, show_ints, unless
@@ -63,7 +63,7 @@ class ConvProblem(Problem):
     @classmethod
     def _of(cls, op: Any) -> dict[str, Any]:
         layout = op.layout
-        known = is_known(op.weights)
+        known = is_const(op.weights)
         lists = ("strides", "pads_begin", "pads_end", "dilations")
         return data_of(op.diff_dst, layout) | {
             "weights": op.weights_shape,

@@ -22,7 +22,7 @@ from dialects.support.attributes import AttributeSpec, documented_attributes
 from dialects.support.documented_op import DocumentedOp, build
 from dialects.support.dtypes import name_of
 from dialects.support.shapes import Shape
-from gradc.problems.base import Problem, ordered
+from gradc.problems.base import Problem, reorder
 from gradc.problems.text import Fields, show_ints, show_shape
 
 NEUTRAL: Mapping[str, int] = MappingProxyType(
@@ -57,7 +57,7 @@ class DerivedProblem(Problem):
     def of_op(cls, op: Any) -> Self:
         layout = op.layout if _has_layout(cls.OP) else "NCX"
         ports = {
-            port: _known(op, index, layout if port in cls.OP.LAYOUT_PORTS else "NCX")
+            port: _known_sizes(op, index, layout if port in cls.OP.LAYOUT_PORTS else "NCX")
             for index, port in enumerate(op.PORTS)
         }
         values = tuple((name, op.value(name)) for name in _attributes(cls.OP))
@@ -70,10 +70,10 @@ class DerivedProblem(Problem):
 
     def _inputs(self) -> dict[str, tuple[Attribute, Shape]]:
         given = {"diff_dst": self.diff_dst, **dict(self.others)}
-        return {port: (self._element_type, self._laid_out(port, given[port])) for port in self.OP.PORTS}
+        return {port: (self._element_type, self._to_layout(port, given[port])) for port in self.OP.PORTS}
 
-    def _laid_out(self, name: str, shape: Shape) -> Shape:
-        return ordered(shape, "NCX", self.layout) if name in self.OP.LAYOUT_PORTS else shape
+    def _to_layout(self, name: str, shape: Shape) -> Shape:
+        return reorder(shape, "NCX", self.layout) if name in self.OP.LAYOUT_PORTS else shape
 
     def _attributes(self) -> dict[str, Any]:
         return dict(self.values) | ({LAYOUT: self.layout} if _has_layout(self.OP) else {})
@@ -81,15 +81,15 @@ class DerivedProblem(Problem):
     @cached_property
     def diff_src(self) -> Shape:
         """The shape of the result."""
-        return self._laid_out_first(self.OP.RESULTS[0], shapes.shape_of(self._op().results[0]))
+        return self._to_channels_first(self.OP.RESULTS[0], shapes.shape_of(self._op().results[0]))
 
     def _op(self) -> Any:
         inputs = self._inputs()
         block = Block(arg_types=[shapes.tensor_type(*given) for given in inputs.values()])
         return build(self.OP, list(block.args), self._attributes())
 
-    def _laid_out_first(self, name: str, shape: Shape) -> Shape:
-        return ordered(shape, self.layout, "NCX") if name in self.OP.LAYOUT_PORTS else shape
+    def _to_channels_first(self, name: str, shape: Shape) -> Shape:
+        return reorder(shape, self.layout, "NCX") if name in self.OP.LAYOUT_PORTS else shape
 
     def feeds(self, seed: int = 0) -> dict[str, np.ndarray]:
         found: dict[str, np.ndarray] = {}
@@ -104,9 +104,9 @@ class DerivedProblem(Problem):
         return self._op().flops()
 
 
-def _known(op: Any, index: int, layout: str) -> Shape:
+def _known_sizes(op: Any, index: int, layout: str) -> Shape:
     shape = [dim if isinstance(dim, int) else None for dim in shapes.shape_of(op.operands[index])]
-    return ordered(shape, layout, "NCX")
+    return reorder(shape, layout, "NCX")
 
 
 def _has_layout(op: type[DocumentedOp]) -> bool:
@@ -134,7 +134,7 @@ def _is_neutral(name: str, value: Any) -> bool:
     return name in NEUTRAL and set(entries) <= {NEUTRAL[name]}
 
 
-def derived(op: type[TunableOp]) -> type[DerivedProblem]:
+def problem_class(op: type[TunableOp]) -> type[DerivedProblem]:
     """Create the problem class of an op class."""
     kind = op.name.partition(".")[2]
     fields = (*(port for port in op.PORTS if port != "diff_dst"), *_attributes(op))

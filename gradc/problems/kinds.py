@@ -13,7 +13,7 @@ from dialects.support.diagnostics import GradcError, Position
 from dialects.support.dtypes import FLOATS
 from gradc.problems.base import Problem
 from gradc.problems.conv import ConvBackwardDataProblem, ConvTransposeBackwardDataProblem
-from gradc.problems.derived import derived
+from gradc.problems.derived import problem_class
 from gradc.problems.resize import ResizeBackwardDynamicProblem, ResizeBackwardProblem
 from gradc.problems.text import Fields
 
@@ -24,7 +24,7 @@ KINDS: Mapping[str, type[Problem]] = {
         ConvTransposeBackwardDataProblem,
         ResizeBackwardProblem,
         ResizeBackwardDynamicProblem,
-        *(derived(op) for op in GRAD.operations if issubclass(op, TunableOp)),
+        *(problem_class(op) for op in GRAD.operations if issubclass(op, TunableOp)),
     )
 }
 OPS: Mapping[type[Operation], type[Problem]] = {cls.OP: cls for cls in KINDS.values()}

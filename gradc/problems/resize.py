@@ -14,7 +14,7 @@ from dialects.grad.resize import ResizeBackwardDynamicOp, ResizeBackwardOp
 from dialects.grad.sampling import COORDINATES, INTERPOLATIONS, size_step
 from dialects.support import shapes
 from dialects.support.shapes import Dim, Shape
-from gradc.problems.base import Problem, data_of, ordered, sample_size
+from gradc.problems.base import Problem, data_of, reorder, sample_size
 from gradc.problems.text import Fields, show_ints, show_shape, unless
 
 ALIGN_CORNERS = "align_corners"
@@ -43,7 +43,7 @@ class _AxesProblem(Problem):
         return found
 
     def _attributes(self) -> dict[str, Any]:
-        positions = ordered(tuple(range(len(self.diff_dst))), self.layout, "NCX")
+        positions = reorder(tuple(range(len(self.diff_dst))), self.layout, "NCX")
         return {
             "axes": [positions[axis] for axis in self.axes],
             "interpolation": self.interpolation,
@@ -172,6 +172,6 @@ def _axes_of(op: Any) -> tuple[dict[str, Any], list[int]]:
     rank = len(shapes.shape_of(op.diff_dst))
     last = positions[:1] == [1] and positions[-1] < rank - 1
     layout = "NXC" if last else "NCX"
-    channels_first = ordered(tuple(range(rank)), "NCX", layout)
+    channels_first = reorder(tuple(range(rank)), "NCX", layout)
     found = data_of(op.diff_dst, layout) | {"axes": tuple(channels_first[p] for p in positions)}
     return found | {name: op.value(name) for name in ("interpolation", "coordinates")}, order

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from dialects.support.diagnostics import Diagnostic, GradcError, Position, nearest, sentence
+from dialects.support.diagnostics import Diagnostic, GradcError, Position, sentence, suggest
 from dialects.support.shapes import Dim, Shape
 
-LARGEST = 2**40
+MAX_NUMBER = 2**40
 """Upper limit of any size, step or count."""
 
 
@@ -78,7 +78,7 @@ class Fields:
         word, column = self._words[index]
         if word not in words:
             raise self.error(
-                what, word or "nothing", f"one of {', '.join(words)}", nearest(word, words), column=column
+                what, word or "nothing", f"one of {', '.join(words)}", suggest(word, words), column=column
             )
         return word
 
@@ -89,7 +89,7 @@ class Fields:
         for name in self._given:
             if name not in names:
                 expected = f"one of {', '.join(names)}"
-                raise self.error(f"unknown field {name}", None, expected, nearest(name, names), field=name)
+                raise self.error(f"unknown field {name}", None, expected, suggest(name, names), field=name)
 
     def shape(self, name: str) -> Shape:
         return tuple(None if d == "?" else self._integer(name, d) for d in self._list(name, "2x64x?x56"))
@@ -119,7 +119,7 @@ class Fields:
             return words[0]
         word = self._given[name][0]
         if word not in words:
-            raise self.error(name, word, f"one of {', '.join(words)}", nearest(word, words), field=name)
+            raise self.error(name, word, f"one of {', '.join(words)}", suggest(word, words), field=name)
         return word
 
     def axes(self, name: str, rank: int) -> tuple[int, ...]:
@@ -146,7 +146,7 @@ class Fields:
         return _parts(self._given[name][0])
 
     def _integer(self, name: str, text: str) -> int:
-        if not re.fullmatch(r"[0-9]{1,14}", text) or int(text) > LARGEST:
+        if not re.fullmatch(r"[0-9]{1,14}", text) or int(text) > MAX_NUMBER:
             raise self.error(name, text or "nothing", "a number", field=name)
         return int(text)
 

@@ -16,8 +16,8 @@ from gradc.compiler.compiled import Compiled
 from gradc.compiler.options import Options
 from gradc.crash_reports.crash import heading, one_line
 from gradc.crash_reports.recipes import PASSES, Recipe
-from gradc.files.writing import write_whole
-from gradc.graph.printing import whole
+from gradc.files.writing import write_atomically
+from gradc.graph.printing import module_text
 from gradc.inspection.verify_ops import verify
 from gradc.model.exporter import export_parts
 from gradc.reduction.replay import fault_of
@@ -82,7 +82,7 @@ class Mismatch:
         fault = fault_of(module, Recipe(PASSES, "", pipeline=self.options.pipeline))
         if fault is not None:
             raise fault.error
-        parts = export_parts(module, opset=self.options.resolved().opset, metadata={})
+        parts = export_parts(module, opset=self.options.resolve_target().opset, metadata={})
         compiled = Compiled(parts, (), source, module, self.options)
         inputs = random_inputs(source, self.seed)
         return verify(compiled, inputs, compiled.session(self.ep).run(inputs), ep=self.ep)
@@ -109,7 +109,7 @@ class Command:
     def holds(self, module: ModuleOp) -> bool:
         with tempfile.TemporaryDirectory(prefix="gradc-reduce-") as folder:
             path = Path(folder) / "graph.mlir"
-            write_whole(path, whole(module).encode())
+            write_atomically(path, module_text(module).encode())
             try:
                 done = subprocess.run(
                     self._words(str(path)),

@@ -16,9 +16,9 @@ from gradc.compiler.driver import choose
 from gradc.compiler.options import Options
 from gradc.compiler.pipeline_text import parse_passes
 from gradc.crash_reports import recipes
-from gradc.crash_reports.crash import NOT_OURS, one_line
+from gradc.crash_reports.crash import PASS_THROUGH, one_line
 from gradc.crash_reports.recipes import CHOICE, IMPORT, MODEL, SESSION, Recipe
-from gradc.files.reading import read_bytes, shown, unreadable
+from gradc.files.reading import display_name, read_bytes, read_error
 from gradc.files.writing import StrPath
 from gradc.importers.text import decode
 from gradc.tuning.records import Tuning
@@ -66,9 +66,9 @@ def replay(path: StrPath, say: Callable[[str], None]) -> int:
 def read_text(path: StrPath) -> str:
     """Return the text of a file. Raises GradcError that names it."""
     try:
-        return decode(read_bytes(path), shown(path))
+        return decode(read_bytes(path), display_name(path))
     except OSError as error:
-        raise unreadable(path, error) from None
+        raise read_error(path, error) from None
 
 
 def fault_of_text(recipe: Recipe, body: str, file: str) -> Fault | None:
@@ -79,10 +79,10 @@ def fault_of_text(recipe: Recipe, body: str, file: str) -> Fault | None:
 
 
 def _import(recipe: Recipe, body: str, file: str) -> None:
-    from gradc.importers import FORMS, importer
+    from gradc.importers import IMPORTERS, importer
 
-    if recipe.form not in FORMS:
-        raise violation("form of the recipe", given=recipe.form, expected=f"one of {', '.join(FORMS)}")
+    if recipe.form not in IMPORTERS:
+        raise violation("form of the recipe", given=recipe.form, expected=f"one of {', '.join(IMPORTERS)}")
     importer(recipe.form)(body, file, options_of(recipe).auto_pad_rule)
 
 
@@ -128,10 +128,10 @@ def _repeat(module: ModuleOp, recipe: Recipe) -> None:
 
     options = options_of(recipe)
     if recipe.stage == CHOICE:
-        tuner = TuningRequest(tune=recipe.tune).tuner(options.resolved(), store=Forgetful())
+        tuner = TuningRequest(tune=recipe.tune).tuner(options.resolve_target(), store=NullStore())
         choose(module, options, tuner)
         return
-    model = export_parts(module, opset=options.resolved().opset, metadata={})
+    model = export_parts(module, opset=options.resolve_target().opset, metadata={})
     if recipe.stage == SESSION:
         Session(model, ep=recipe.ep, threads=options.threads)  # pyright: ignore[reportArgumentType]
 
@@ -155,14 +155,14 @@ def _limits_of(recipe: Recipe) -> Limits | None:
 def _fault(step: str, action: Callable[[], None]) -> Fault | None:
     try:
         action()
-    except NOT_OURS:
+    except PASS_THROUGH:
         raise
     except Exception as error:
         return Fault(step, error)
     return None
 
 
-class Forgetful(Store):
+class NullStore(Store):
     """A store without storage: each replay measures, and leaves nothing behind."""
 
     def read(self, problem: str) -> Tuning | None:

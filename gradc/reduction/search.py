@@ -14,7 +14,7 @@ from dialects.support.attributes import documented_attributes
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.dtypes import HALVES, name_of
 from gradc.graph.checks import check_graph
-from gradc.graph.printing import whole
+from gradc.graph.printing import module_text
 from gradc.reduction import graphs, sizes
 from gradc.reduction.ddmin import minimal
 
@@ -23,7 +23,15 @@ Interesting = Callable[[ModuleOp], bool]
 
 Make = Callable[[], ModuleOp]
 
-NOT_FREE = ("data_format", "weights_format", "format", "dst_shape", "sizes", "inputSize", "outputSize")
+DEPENDENT_ATTRIBUTES = (
+    "data_format",
+    "weights_format",
+    "format",
+    "dst_shape",
+    "sizes",
+    "inputSize",
+    "outputSize",
+)
 """Attributes that determine sizes or follow from them."""
 
 
@@ -41,7 +49,7 @@ class Search:
     def run(self) -> ModuleOp:
         """Return the smallest module found; deterministic."""
         before = ""
-        while before != (before := whole(self.best)):
+        while before != (before := module_text(self.best)):
             self._drop_operations()
             self._drop_outputs()
             for moves in (_free_constants, _plain_attributes, _small_sizes, _plain_dtypes):
@@ -68,7 +76,7 @@ class Search:
         candidate = _legal(make)
         if candidate is None or self.tests >= self.limit:
             return False
-        text = whole(candidate)
+        text = module_text(candidate)
         if text not in self.known:
             self.tests += 1
             self.known[text] = self.interesting(candidate.clone())
@@ -111,7 +119,7 @@ def _plain_attributes(module: ModuleOp) -> Iterator[Make]:
 def _plainer(op: DocumentedOp) -> Iterator[tuple[str, Attribute | None]]:
     """Yield attributes removed, else a list or one element of it at its minimum."""
     for name, documented in documented_attributes(type(op)).items():
-        if not op.is_given(name) or name in NOT_FREE:
+        if not op.is_given(name) or name in DEPENDENT_ATTRIBUTES:
             continue
         if not documented.required:
             yield name, None
@@ -143,11 +151,11 @@ def _small_sizes(module: ModuleOp) -> Iterator[Make]:
         groups = [group for group in (equal, *by_input, *single, *pairs) if group]
         for smaller in sorted({1, 2, 3, size // 2, size - 1} & set(range(1, size))):
             for group in groups:
-                changed = [_resized(t, n, group, smaller) for n, t in enumerate(types)]
+                changed = [_resize(t, n, group, smaller) for n, t in enumerate(types)]
                 yield lambda changed=changed: sizes.with_types(module, changed)
 
 
-def _resized(type_: TensorType, number: int, places: set[tuple[int, int]], size: int) -> TensorType:
+def _resize(type_: TensorType, number: int, places: set[tuple[int, int]], size: int) -> TensorType:
     dims = enumerate(shapes.shape_of(type_))
     shape = [size if (number, axis) in places else dim for axis, dim in dims]
     return shapes.tensor_type(type_.element_type, shape)

@@ -95,12 +95,12 @@ def _refit_convolution(old: ConvolutionBackwardDataOp, new: ConvolutionBackwardD
     problem = old.problem()
     batch, _, *dst = layouts.reorder(shapes.shape_of(new.diff_dst), new.value("data_format"), "NCX")
     weights = layouts.reorder(shapes.shape_of(new.weights), new.value("weights_format"), "OIX")
-    _, per_group, *kernel = _known(weights)
+    _, per_group, *kernel = _with_dynamic_index(weights)
     src = [_fitting(new, problem, *axis) for axis in enumerate(zip(new.windows(kernel), dst, strict=True))]
     sizes = (batch, per_group * new.value("groups"), *src)
     shape = layouts.reorder(sizes, "NCX", new.value("data_format"))
     if new.is_given("dst_shape") or new.dst_shape_input is not None:
-        new.properties["dst_shape"] = ints_attribute(_known(shape))
+        new.properties["dst_shape"] = ints_attribute(_with_dynamic_index(shape))
     new.operands = new.operands[:2]
     set_type(new.diff_src, shapes.tensor_type(_element_type(new), shape))
 
@@ -119,15 +119,15 @@ def _fitting(
     if op.is_same:
         return y * window.stride
     residue = before.windows[axis].residue(x, *pads) if isinstance(x, int) and pads is not None else 0
-    return max(window.input_size(y, *op.given_pads()[axis], min(residue, window.stride - 1)), 1)
+    return max(window.input_size(y, *op.explicit_pads()[axis], min(residue, window.stride - 1)), 1)
 
 
 def _refit_interpolation(old: Operation, new: InterpolateBackwardOp) -> None:
     src, dst = (new.spatial(shapes.shape_of(value)) for value in (new.src, new.diff_dst))
     if new.is_given("sizes") and shapes.is_static(dst):
-        new.properties["sizes"] = ints_attribute(_known(dst))
+        new.properties["sizes"] = ints_attribute(_with_dynamic_index(dst))
     if new.is_given("scales") and shapes.is_static((*src, *dst)):
-        ratios = [y / x for x, y in zip(_known(src), _known(dst), strict=True)]
+        ratios = [y / x for x, y in zip(_with_dynamic_index(src), _with_dynamic_index(dst), strict=True)]
         new.properties["scales"] = FLOATS.encode(ratios)
 
 
@@ -136,13 +136,13 @@ def _refit_upsampling(old: UpsampleBilinear2dBackwardOp, new: UpsampleBilinear2d
     form = new.value("format")
     batch, channels, *grad = layouts.reorder(shapes.shape_of(new.grad_out), form, "NCHW")
     _, _, *image = layouts.reorder(old.input_shape(), form, "NCHW")
-    rows = zip(_known(image), old.value("outputSize"), _known(grad), strict=True)
+    rows = zip(_with_dynamic_index(image), old.value("outputSize"), _with_dynamic_index(grad), strict=True)
     sizes = (batch, channels, *(max(round(x * y / was), 1) for x, was, y in rows))
-    new.properties["outputSize"] = ints_attribute(_known(grad))
-    new.properties["inputSize"] = ints_attribute(_known(layouts.reorder(sizes, "NCHW", form)))
+    new.properties["outputSize"] = ints_attribute(_with_dynamic_index(grad))
+    new.properties["inputSize"] = ints_attribute(_with_dynamic_index(layouts.reorder(sizes, "NCHW", form)))
 
 
-def _known(shape: Sequence[Dim]) -> tuple[int, ...]:
+def _with_dynamic_index(shape: Sequence[Dim]) -> tuple[int, ...]:
     return tuple(dim if isinstance(dim, int) else DYNAMIC_INDEX for dim in shape)
 
 

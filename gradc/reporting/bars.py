@@ -9,9 +9,9 @@ from typing import Any
 from dialects.support.diagnostics import printable
 from gradc.inspection.explain import WHY, Explanation, GradientReport, Source, StrategyReport
 from gradc.reporting.data import Missing
-from gradc.terminal.numbers import amount, time
+from gradc.terminal.numbers import time, with_prefix
 
-LONGEST = 8.0
+MAX_BAR = 8.0
 """Maximum length of a bar relative to the best (measured, if any) one: a single slow strategy would hide the
 differences among the others."""
 
@@ -30,8 +30,8 @@ def _gradient(gradient: GradientReport) -> dict[str, Any]:
     scale = _scale(applicable)
     part = gradient.peak_fraction
     return {
-        "ops": [{"name": _called(op), "source": printable(op.name or op.position)} for op in gradient.ops],
-        "label": ", ".join(map(_called, gradient.ops)),
+        "ops": [{"name": _name(op), "source": printable(op.name or op.position)} for op in gradient.ops],
+        "label": ", ".join(map(_name, gradient.ops)),
         "problem": gradient.problem,
         "choice": gradient.choice,
         "why": WHY[gradient.why] if gradient.choice else gradient.why,
@@ -43,7 +43,7 @@ def _gradient(gradient: GradientReport) -> dict[str, Any]:
     }
 
 
-def _called(op: Source) -> str:
+def _name(op: Source) -> str:
     """Return the op's name, else its position without folders."""
     return op.name or re.split(r"[\\/]", op.position)[-1] or "unnamed"
 
@@ -52,7 +52,7 @@ def _facts(gradient: GradientReport) -> Iterator[str]:
     if gradient.constant_elements:
         yield f"{gradient.constant_elements:,} elements of constants"
     if gradient.flops:
-        yield f"{amount(gradient.flops)}flop"
+        yield f"{with_prefix(gradient.flops)}flop"
 
 
 def _scale(rows: list[StrategyReport]) -> float:
@@ -60,7 +60,7 @@ def _scale(rows: list[StrategyReport]) -> float:
     measured = [row.measured for row in rows if row.measured]
     predicted = [row.predicted for row in rows if row.predicted]
     times = measured + predicted
-    return min(max(times), LONGEST * min(measured or predicted)) if times else 1.0
+    return min(max(times), MAX_BAR * min(measured or predicted)) if times else 1.0
 
 
 def _row(row: StrategyReport, chosen: bool, scale: float) -> dict[str, Any]:

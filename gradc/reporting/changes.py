@@ -16,15 +16,15 @@ from typing import Literal
 
 from xdsl.dialects.builtin import ModuleOp
 
-from gradc.graph.printing import elided
+from gradc.graph.printing import elided_text
 
 Mark = Literal["same", "added", "removed"]
 Pair = tuple[int, int]
 
-MOST_COMPARED = 250_000
+MAX_COMPARISONS = 250_000
 """Maximum product of line (or word) counts for a full comparison."""
 
-ALIKE = 0.5
+MIN_SIMILARITY = 0.5
 """Fraction of words that two lines must share to have their differences marked."""
 
 LEAST_FOLDED = 4
@@ -53,7 +53,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Consecutive lines; `folded` if they are far from any change."""
+    """Consecutive lines; `fold` if they are far from any change."""
 
     lines: tuple[Line, ...]
     folded: bool
@@ -61,21 +61,21 @@ class Stretch:
 
 def changes(before: ModuleOp | None, after: ModuleOp) -> tuple[Line, ...]:
     """Return the lines of both modules, without large constants; all unchanged without a `before`."""
-    return text_changes(None if before is None else elided(before), elided(after))
+    return text_changes(None if before is None else elided_text(before), elided_text(after))
 
 
 def text_changes(before: str | None, after: str) -> tuple[Line, ...]:
-    """Compare the texts of modules that `gradc.graph.printing.elided` returns, as `changes` does."""
+    """Compare the texts of modules that `gradc.graph.printing.elided_text` returns, as `changes` does."""
     new = after.strip().splitlines()
     if before is None:
         return tuple(_plain("same", line) for line in new)
     old = before.strip().splitlines()
-    kept = _kept(old, new)
+    kept = _unchanged_lines(old, new)
     renamed, _ = _renamings(old, new, kept)
     return tuple(_lines(old, new, kept, renamed))
 
 
-def folded(lines: Sequence[Line], context: int = 3) -> tuple[Stretch, ...]:
+def fold(lines: Sequence[Line], context: int = 3) -> tuple[Stretch, ...]:
     """Group the lines; those more than `context` lines from a change are folded."""
     near = [False] * len(lines)
     for index, line in enumerate(lines):
@@ -105,14 +105,14 @@ def _plain(mark: Mark, text: str) -> Line:
     return Line(mark, (Part(text, False),))
 
 
-def _kept(old: Sequence[str], new: Sequence[str]) -> list[Pair]:
+def _unchanged_lines(old: Sequence[str], new: Sequence[str]) -> list[Pair]:
     """Return the unchanged lines of both texts, in order."""
     bare_old, bare_new = ([VALUE.sub("%", line) for line in lines] for lines in (old, new))
-    pairs = _aligned(bare_old, bare_new)
-    return [pair for pair, moved in zip(pairs, _rewired(old, new, pairs), strict=True) if not moved]
+    pairs = _align(bare_old, bare_new)
+    return [pair for pair, moved in zip(pairs, _reads_differ(old, new, pairs), strict=True) if not moved]
 
 
-def _aligned(a: Sequence[str], b: Sequence[str]) -> list[Pair]:
+def _align(a: Sequence[str], b: Sequence[str]) -> list[Pair]:
     """Align equal lines in order (patience diff): those at both ends of each stretch, then those that occur
     once, recursively between them."""
     found: list[Pair] = []
@@ -128,16 +128,16 @@ def _aligned(a: Sequence[str], b: Sequence[str]) -> list[Pair]:
         if i == i_end or j == j_end:
             continue
         anchors = _anchors(a, b, i, i_end, j, j_end)
-        found += anchors or _matched(a, b, i, i_end, j, j_end)
+        found += anchors or _match(a, b, i, i_end, j, j_end)
         for next_i, next_j in (*anchors, (i_end, j_end)) if anchors else ():
             stretches.append((i, next_i, j, next_j))
             i, j = next_i + 1, next_j + 1
     return sorted(found)
 
 
-def _matched(a: Sequence[str], b: Sequence[str], i: int, i_end: int, j: int, j_end: int) -> Iterator[Pair]:
+def _match(a: Sequence[str], b: Sequence[str], i: int, i_end: int, j: int, j_end: int) -> Iterator[Pair]:
     """Yield equal lines of a stretch without unique lines, unless it is too long."""
-    if (i_end - i) * (j_end - j) > MOST_COMPARED:
+    if (i_end - i) * (j_end - j) > MAX_COMPARISONS:
         return
     for block in SequenceMatcher(None, a[i:i_end], b[j:j_end], autojunk=False).get_matching_blocks():
         yield from ((i + block.a + k, j + block.b + k) for k in range(block.size))
@@ -171,7 +171,7 @@ def _increasing(pairs: Sequence[Pair]) -> list[Pair]:
     return found[::-1]
 
 
-def _rewired(old: Sequence[str], new: Sequence[str], pairs: Sequence[Pair]) -> Iterator[bool]:
+def _reads_differ(old: Sequence[str], new: Sequence[str], pairs: Sequence[Pair]) -> Iterator[bool]:
     """Yield for each pair of lines whether they read different values.
 
     A value that no line of the other module defines does not count; the line that defines it does.
@@ -190,12 +190,12 @@ def _renamings(
     """Return the new names of the values that aligned lines define, and the inverse map."""
     forth: dict[str, str] = {}
     for i, j in pairs:
-        count = _made(old[i])
+        count = _definition_count(old[i])
         forth |= dict(zip(VALUE.findall(old[i])[:count], VALUE.findall(new[j])[:count], strict=True))
     return forth, {other: one for one, other in forth.items()}
 
 
-def _made(line: str) -> int:
+def _definition_count(line: str) -> int:
     """Return how many of the leading values of a line it defines."""
     if line.lstrip().startswith("func.func"):
         return len(VALUE.findall(line))
@@ -208,17 +208,19 @@ def _lines(
 ) -> Iterator[Line]:
     i = j = 0
     for next_i, next_j in (*kept, (len(old), len(new))):
-        yield from _replaced(old[i:next_i], new[j:next_j], renamed)
+        yield from _replacement_lines(old[i:next_i], new[j:next_j], renamed)
         if next_j < len(new):
             yield _plain("same", new[next_j])
         i, j = next_i + 1, next_j + 1
 
 
-def _replaced(removed: Sequence[str], added: Sequence[str], renamed: Mapping[str, str]) -> Iterator[Line]:
+def _replacement_lines(
+    removed: Sequence[str], added: Sequence[str], renamed: Mapping[str, str]
+) -> Iterator[Line]:
     marked_old: dict[int, Line] = {}
     marked_new: dict[int, Line] = {}
     for i, j in _same_ops(removed, added):
-        marked_old[i], marked_new[j] = _marked(removed[i], added[j], renamed)
+        marked_old[i], marked_new[j] = _mark_words(removed[i], added[j], renamed)
     yield from (marked_old.get(i) or _plain("removed", line) for i, line in enumerate(removed))
     yield from (marked_new.get(j) or _plain("added", line) for j, line in enumerate(added))
 
@@ -230,15 +232,15 @@ def _same_ops(removed: Sequence[str], added: Sequence[str]) -> Iterator[Pair]:
         by_op.setdefault(_op(line), []).append(j)
     for i, line in enumerate(removed):
         candidates = by_op.get(_op(line), [])
-        if candidates and _alike(line, added[candidates[0]]):
+        if candidates and _is_similar(line, added[candidates[0]]):
             yield i, candidates.pop(0)
 
 
-def _alike(old: str, new: str) -> bool:
+def _is_similar(old: str, new: str) -> bool:
     one, other = WORD.findall(old), WORD.findall(new)
-    if len(one) * len(other) > MOST_COMPARED:
+    if len(one) * len(other) > MAX_COMPARISONS:
         return False
-    return SequenceMatcher(None, one, other, autojunk=False).ratio() >= ALIKE
+    return SequenceMatcher(None, one, other, autojunk=False).ratio() >= MIN_SIMILARITY
 
 
 def _op(line: str) -> str:
@@ -246,11 +248,11 @@ def _op(line: str) -> str:
     return next((word for word in words if "." in word), "")
 
 
-def _marked(old: str, new: str, renamed: Mapping[str, str]) -> tuple[Line, Line]:
+def _mark_words(old: str, new: str, renamed: Mapping[str, str]) -> tuple[Line, Line]:
     """Return both lines with differing words marked; a renamed value is not a difference."""
     one, other = WORD.findall(old), WORD.findall(new)
     names = dict(renamed)
-    if (count := _made(old)) == _made(new):
+    if (count := _definition_count(old)) == _definition_count(new):
         names |= dict(zip(VALUE.findall(old)[:count], VALUE.findall(new)[:count], strict=True))
     removed: list[Part] = []
     added: list[Part] = []

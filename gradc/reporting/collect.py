@@ -16,17 +16,17 @@ from dialects.onnx.ops import ConstantOp
 from dialects.support.diagnostics import GradcError, UsageError, kind_of
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.limits import Limits, using
-from dialects.support.option_names import offers_its_arguments
+from dialects.support.option_names import offer_parameters
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import AUTO, compile_module, constants_of, load_gradient
-from gradc.compiler.gradient_request import Names, looked_at
+from gradc.compiler.gradient_request import Names, gradient_if_requested
 from gradc.compiler.options import Options
 from gradc.graph.constants import bind_constants
 from gradc.inspection.explain import Explanation, explain
 from gradc.model import saving
 from gradc.reporting.data import NOT_COMPILED, Missing, Model, Settings
 from gradc.reporting.gradient_check import gradient_check
-from gradc.reporting.pointing import pointed
+from gradc.reporting.pointing import with_source_line
 from gradc.reporting.report import Report
 from gradc.reporting.request import Request
 from gradc.reporting.running import run
@@ -35,7 +35,7 @@ from gradc.terminal.notes import quoting_errors
 from gradc.tuning.request import BUDGET, TuningRequest
 from gradc.tuning.tuner import Progress, Tuner, no_progress
 from gradc.util import arguments
-from gradc.util.installed import installed_version
+from gradc.util.installed import package_version
 from gradc.util.machine import this_machine
 from gradc.util.version import __version__
 
@@ -44,7 +44,7 @@ CHECK_FAILED = 1
 
 
 @quoting_errors()
-@offers_its_arguments
+@offer_parameters
 def report(
     source: Any,
     target: str = "cpu",
@@ -88,7 +88,7 @@ def report(
     tuning = TuningRequest(tune, tuning_file, tune_budget, {} if shapes is None else shapes)
     threads = tuning.threads(threads)
     options = Options(target, opset, strategy, auto_pad_rule, strict, threads, limits, strict_ieee)
-    gradient = looked_at(wrt, of, straight_through)
+    gradient = gradient_if_requested(wrt, of, straight_through)
     asked = Request(source, options, tuning, constants, inputs, seed, ep, rtol, run, measure_peak, gradient)
     with using(limits):
         return collect(asked)
@@ -96,15 +96,15 @@ def report(
 
 def collect(request: Request, progress: Progress = no_progress) -> Report:
     """Return the report of a request; unavailable parts are `Missing` with the reason."""
-    tuner = request.tuning.tuner(request.options.resolved(), progress)
+    tuner = request.tuning.tuner(request.options.resolve_target(), progress)
     try:
-        module = _loaded(request)
+        module = _load(request)
     except UsageError:
         raise
     except GradcError as error:
         if error.diagnostic.position is None and error.graph is None:
             raise
-        found = _failed(request, error)
+        found = _failure_report(request, error)
         return found if error.graph is None else replace(found, ops=_kinds(error.graph), source=error.graph)
     watch = Watch()
     try:
@@ -112,14 +112,14 @@ def collect(request: Request, progress: Progress = no_progress) -> Report:
     except UsageError:
         raise
     except GradcError as error:
-        explanation = _explained(request, module, _without_measuring(tuner))
-        found = _failed(request, error)
+        explanation = _explain(request, module, _without_measuring(tuner))
+        found = _failure_report(request, error)
         records = tuple(watch.records) or NOT_COMPILED
         return replace(found, ops=_kinds(module), passes=records, explanation=explanation, source=module)
-    return _whole(request, compiled, watch, _explained(request, module, _without_measuring(tuner)))
+    return _full_report(request, compiled, watch, _explain(request, module, _without_measuring(tuner)))
 
 
-def _loaded(request: Request) -> ModuleOp:
+def _load(request: Request) -> ModuleOp:
     """Return the source with its constants. Unreadable files of inputs raise first."""
     _ = request.arrays
     options = request.options
@@ -134,22 +134,22 @@ def _without_measuring(tuner: Tuner | None) -> Tuner | None:
     return None if tuner is None else replace(tuner, measure=None)
 
 
-def _explained(request: Request, module: ModuleOp, tuner: Tuner | None) -> Explanation | Missing:
+def _explain(request: Request, module: ModuleOp, tuner: Tuner | None) -> Explanation | Missing:
     try:
         return explain(module.clone(), request.options, request.shapes, tuner, request.measure_peak)
     except GradcError as error:
-        return Missing.because_of(error)
+        return Missing.of_error(error)
 
 
-def _failed(request: Request, error: GradcError) -> Report:
+def _failure_report(request: Request, error: GradcError) -> Report:
     return Report(
         title=request.title,
         repeat=request.commands(),
         settings=_settings(request),
         ops={},
         remarks=(),
-        failure=pointed(request, error.diagnostic),
-        also=tuple(pointed(request, diagnostic) for diagnostic in error.others),
+        failure=with_source_line(request, error.diagnostic),
+        also=tuple(with_source_line(request, diagnostic) for diagnostic in error.others),
         model=NOT_COMPILED,
         passes=NOT_COMPILED,
         explanation=NOT_COMPILED,
@@ -158,14 +158,16 @@ def _failed(request: Request, error: GradcError) -> Report:
     )
 
 
-def _whole(request: Request, compiled: Compiled, watch: Watch, explanation: Explanation | Missing) -> Report:
+def _full_report(
+    request: Request, compiled: Compiled, watch: Watch, explanation: Explanation | Missing
+) -> Report:
     done = run(compiled, request, _work(explanation))
     found = Report(
         title=request.title,
         repeat=request.commands(),
         settings=_settings(request),
         ops=_kinds(compiled.source),
-        remarks=tuple(pointed(request, remark) for remark in compiled.remarks),
+        remarks=tuple(with_source_line(request, remark) for remark in compiled.remarks),
         failure=None,
         model=_model(compiled),
         passes=tuple(watch.records),
@@ -187,8 +189,8 @@ def _work(explanation: Explanation | Missing) -> int:
 
 
 def _settings(request: Request) -> Settings:
-    target = request.options.resolved()
-    found = {name: version for name in PACKAGES if (version := installed_version(name))}
+    target = request.options.resolve_target()
+    found = {name: version for name in PACKAGES if (version := package_version(name))}
     return Settings(
         target.name,
         target.opset,

@@ -29,7 +29,7 @@ class Missing:
     why: str
 
     @classmethod
-    def because_of(cls, error: GradcError) -> Missing:
+    def of_error(cls, error: GradcError) -> Missing:
         found = error.diagnostic
         return cls(f"[{found.subject}] {found.message}" if found.subject else found.message)
 
@@ -184,13 +184,13 @@ class Contents:
         """`<Report of graph.json: target cpu, 5 source ops, 15 ONNX nodes, verified>`."""
         parts = [f"target {self.settings.target}"]
         if self.ops:
-            parts.append(_counted(sum(self.ops.values()), "source op"))
+            parts.append(_count_text(sum(self.ops.values()), "source op"))
         if not isinstance(self.model, Missing):
-            parts.append(_counted(sum(self.model.nodes.values()), "ONNX node"))
+            parts.append(_count_text(sum(self.model.nodes.values()), "ONNX node"))
         return f"<Report of {printable(self.title)}: {', '.join([*parts, self.verdict])}>"
 
 
-def _counted(count: int, word: str) -> str:
+def _count_text(count: int, word: str) -> str:
     return f"{count:,} {word}{'s' * (count != 1)}"
 
 

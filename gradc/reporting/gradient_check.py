@@ -28,6 +28,6 @@ def gradient_check(request: Request) -> GradientCheck | Missing | None:
     except CheckError as error:
         return GradientCheck(error=error.diagnostic)
     except GradcError as error:
-        return Missing.because_of(error)
+        return Missing.of_error(error)
     except MemoryError:
         return Missing("the memory of this machine does not suffice to check the gradient")

@@ -96,11 +96,11 @@ class _Plane:
 
 
 def _map(array: np.ndarray, layout: str, colours: str | None) -> HeatMap | NoMap:
-    reason = _refusal(array, layout)
+    reason = _why_no_map(array, layout)
     if reason:
         return NoMap(reason)
     whole = _plane(array, layout)
-    plane = _pooled(whole)
+    plane = _pool(whole)
     if len(whole.values) == 1:
         plane = replace(plane, values=plane.values.repeat(_height(whole.values.shape[1]), axis=0))
     signed = plane.signed and colours is None
@@ -121,7 +121,7 @@ def _map(array: np.ndarray, layout: str, colours: str | None) -> HeatMap | NoMap
     )
 
 
-def _refusal(array: np.ndarray, layout: str) -> str:
+def _why_no_map(array: np.ndarray, layout: str) -> str:
     if not 3 <= array.ndim <= 5:
         return f"not an image: {array.ndim} axes, expected a batch, channels and 1 to 3 spatial axes"
     if array.size == 0:
@@ -159,7 +159,7 @@ def _height(length: int) -> int:
     return max(1, min(length, LARGEST) // 16)
 
 
-def _pooled(plane: _Plane) -> _Plane:
+def _pool(plane: _Plane) -> _Plane:
     """Reduce to at most LARGEST rows and columns: the value of largest magnitude per block."""
     rows, columns = plane.values.shape
     down, across = -(-rows // LARGEST), -(-columns // LARGEST)

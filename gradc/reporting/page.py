@@ -17,7 +17,7 @@ from dialects.support.option_names import option
 from gradc.inspection.accuracy import Row
 from gradc.reporting import drawings
 from gradc.reporting.bars import gradients
-from gradc.reporting.changes import Line, Stretch, folded
+from gradc.reporting.changes import Line, Stretch, fold
 from gradc.reporting.data import NOT_COMPILED, Contents, GradientCheck, Missing, Model, PassRecord, Run
 from gradc.terminal.numbers import number, size, time
 from gradc.util.extras import install
@@ -52,7 +52,7 @@ def page(report: Contents) -> str:
         style=safe(style),
         script=safe(script),
         lede=_lede(report),
-        sections=[{"id": id, "title": title} for id, title in SECTIONS if _says_something(report, id)],
+        sections=[{"id": id, "title": title} for id, title in SECTIONS if _has_content(report, id)],
         tiles=list(_tiles(report)),
         model=None if isinstance(report.model, Missing) else report.model,
         drawings=pictures,
@@ -66,7 +66,7 @@ def page(report: Contents) -> str:
     )
 
 
-def _says_something(report: Contents, section: str) -> bool:
+def _has_content(report: Contents, section: str) -> bool:
     """Return whether a section has content, and no other section has the same reason for missing it."""
     match section:
         case "remarks":
@@ -164,7 +164,7 @@ def _tiles(report: Contents) -> Iterator[Tile]:
     if isinstance(report.run, Run):
         yield _verdict(report.run)
     if isinstance(report.check, GradientCheck):
-        yield _checked(report.check)
+        yield _gradient_tile(report.check)
 
 
 def _time(report: Contents) -> Iterator[Tile]:
@@ -202,7 +202,7 @@ def _verdict(run: Run) -> Tile:
     return Tile("worst error", number(worst.worst), note=note, mood="good" if run.ok else "bad")
 
 
-def _checked(check: GradientCheck) -> Tile:
+def _gradient_tile(check: GradientCheck) -> Tile:
     mood = {"proved": "good", "wrong": "bad"}.get(check.status, "")
     note = "" if check.proof is None else f"{check.proof.proved} of {check.proof.ops} ops"
     return Tile("gradient", check.status, note=note, mood=mood)
@@ -231,7 +231,7 @@ def _stretches(lines: Sequence[Line]) -> Sequence[Stretch]:
     """Fold the lines of a pass; the source is shown in full, as nothing precedes it."""
     if all(line.mark == "same" for line in lines):
         return [Stretch(tuple(lines), folded=False)] if lines else []
-    return folded(lines)
+    return fold(lines)
 
 
 def _spreads(run: Run | None) -> list[dict[str, Any]] | None:

@@ -12,7 +12,7 @@ from gradc.terminal.quoting import quote
 STDIN = "<stdin>"
 
 
-def pointed(request: Request, diagnostic: Diagnostic) -> Remark:
+def with_source_line(request: Request, diagnostic: Diagnostic) -> Remark:
     """Return the diagnostic with its source line.
 
     Only files that the request names, or code that built the graph, are quoted: a text may claim to come from

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gradc.files.writing import StrPath, write_whole
+from gradc.files.writing import StrPath, write_atomically
 from gradc.reporting.data import Contents
 from gradc.util import arguments
 
@@ -19,7 +19,7 @@ class Report(Contents):
 
     def save(self, path: StrPath) -> None:
         """Write the page atomically. Raises UnsupportedError without the `report` extra."""
-        write_whole(arguments.path("path", path), self.html().encode())
+        write_atomically(arguments.path("path", path), self.html().encode())
 
     def html(self) -> str:
         """Return the page, one self-contained HTML file."""
@@ -28,6 +28,6 @@ class Report(Contents):
         return page(self)
 
     def _repr_html_(self) -> str:
-        from gradc.drawing.frames import framed
+        from gradc.drawing.frames import in_frame
 
-        return framed(self.html, f"report of {self.title}")
+        return in_frame(self.html, f"report of {self.title}")

@@ -15,14 +15,14 @@ from gradc.compiler.gradient_request import GradientRequest
 from gradc.compiler.options import Options
 from gradc.compiler.source import Source
 from gradc.files.arrays import read_files
-from gradc.runtime.session import checked_ep
+from gradc.runtime.session import ep_argument
 from gradc.tuning.request import BUDGET, TuningRequest
 from gradc.util import arguments
 
 FLAGS = ("target", "opset", "strategy", "auto_pad_rule", "strict", "threads", "strict_ieee")
 """Compile options that every command takes."""
 
-NOT_OF_GRADIENTS = ("strategy", "auto_pad_rule", "strict")
+NOT_IN_VJP = ("strategy", "auto_pad_rule", "strict")
 """Compile options that `gradc.vjp` does not take."""
 
 
@@ -50,8 +50,8 @@ class Request:
     def __post_init__(self) -> None:
         """Raise UsageError for invalid values."""
         checked = {
-            "seed": arguments.whole("seed", self.seed),
-            "ep": None if self.ep is None else checked_ep(self.ep),
+            "seed": arguments.whole_number("seed", self.seed),
+            "ep": None if self.ep is None else ep_argument(self.ep),
             "run": arguments.flag("run", self.run),
             "measure_peak": arguments.flag("measure_peak", self.measure_peak),
             "inputs": _file_or_arrays(self.inputs),
@@ -92,14 +92,14 @@ class Request:
 
     def _shell(self, files: Sequence[str]) -> tuple[str, ...]:
         renaming = [word for pair in self._names.items() for word in ("--rename", "=".join(pair))]
-        read = [*files, *renaming, *_flags(self._differentiated)]
+        read = [*files, *renaming, *_flags(self._gradient_arguments)]
         compiling, running, tuning = map(_flags, (self._compiling, self._running, self._tuning))
         shapes = [word for name, shape in self.shapes.items() for word in _shape(name, shape)]
         measured = [*shapes, *tuning] if tuning else []
         stem, kind = os.path.splitext(os.path.basename(files[0]))
         model = f"{stem}_compiled.onnx" if kind == ".onnx" else f"{stem}.onnx"
         writing = ["compile", *read, "-o", model, *compiling, *measured]
-        if self._differentiated:
+        if self._gradient_arguments:
             writing = ["grad", *read, "--cotangents", "-o", f"{stem}_gradient.onnx", *compiling]
         commands = (
             ["report", *read, "-o", "report.html", *compiling, *shapes, *tuning, *running],
@@ -116,9 +116,9 @@ class Request:
     def _python(self) -> tuple[str, ...]:
         shapes = {"shapes": dict(self.shapes)} if self.shapes else {}
         tuning = self._tuning | shapes if self._tuning else {}
-        asked, writing = self._differentiated, f"compile({_call(self._compiling | tuning)})"
+        asked, writing = self._gradient_arguments, f"compile({_call(self._compiling | tuning)})"
         if asked:
-            taken = {name: value for name, value in self._compiling.items() if name not in NOT_OF_GRADIENTS}
+            taken = {name: value for name, value in self._compiling.items() if name not in NOT_IN_VJP}
             writing = f"vjp({_call(asked | taken)})"
         reported = asked | self._compiling | tuning | shapes | self._running
         return (
@@ -127,7 +127,7 @@ class Request:
         )
 
     @property
-    def _differentiated(self) -> dict[str, Any]:
+    def _gradient_arguments(self) -> dict[str, Any]:
         asked = self.source.gradient if isinstance(self.source, Source) else self.gradient
         if asked is None:
             return {}

@@ -17,10 +17,10 @@ from gradc.inspection import accuracy as accuracy
 from gradc.inspection.verify_ops import verify
 from gradc.reporting.data import Array, Missing, Run
 from gradc.reporting.request import Request
-from gradc.terminal.numbers import amount, size
-from gradc.verification.exact_match import why_not_measured
+from gradc.terminal.numbers import size, with_prefix
+from gradc.verification.exact_match import unmeasured_reason
 from gradc.verification.samples import random_inputs
-from gradc.verification.verify import check_reference, in_order, reference
+from gradc.verification.verify import check_reference, inputs_in_order, reference
 
 MOST_OPS = 60
 MOST_FLOPS = 5 * 10**9
@@ -44,7 +44,7 @@ def run(compiled: Compiled, request: Request, work: int) -> Run | Missing:
     try:
         return _run(compiled, request, work)
     except GradcError as error:
-        return Missing.because_of(error)
+        return Missing.of_error(error)
     except MemoryError:
         return Missing("the memory of this machine does not suffice to run and verify the graph")
 
@@ -56,13 +56,18 @@ def _run(compiled: Compiled, request: Request, work: int) -> Run:
     outputs = compiled.run(fed, request.ep, threads)
     rows = verify(compiled, fed, outputs, request.rtol, request.ep, threads)
     said = "given" if request.inputs is not None else f"random, seed {request.seed}"
-    why = why_not_measured([*fed.values(), *outputs.values()]) or _too_much(compiled, work)
+    why = unmeasured_reason([*fed.values(), *outputs.values()]) or _why_skip_ops(compiled, work)
     errors = Missing(why) if why else accuracy.report(compiled, fed, outputs, request.ep, threads)
-    expected = {} if why else _expected(compiled, fed)
-    return Run(said, tuple(rows), errors, (*_given(compiled, fed), *_made(compiled, outputs, expected)))
+    expected = {} if why else _reference_outputs(compiled, fed)
+    return Run(
+        said,
+        tuple(rows),
+        errors,
+        (*_gradient_inputs(compiled, fed), *_gradient_outputs(compiled, outputs, expected)),
+    )
 
 
-def _too_much(compiled: Compiled, work: int) -> str:
+def _why_skip_ops(compiled: Compiled, work: int) -> str:
     """Return the reason not to compare each op with float64; '' to compare."""
     count = sum(isinstance(op, DocumentedOp) for op in compiled.source.walk())
     if count > MOST_OPS:
@@ -72,16 +77,16 @@ def _too_much(compiled: Compiled, work: int) -> str:
         known = f"weights of {given}, more than the {most} up to which all is compared with float64"
         return f"{known}; gradc verify --report does that"
     if work > MOST_FLOPS:
-        flops = f"{amount(work)}flop, more than the {amount(MOST_FLOPS)}flop"
+        flops = f"{with_prefix(work)}flop, more than the {with_prefix(MOST_FLOPS)}flop"
         return (
             f"gradients of {flops} up to which each is compared with float64; gradc verify --report does that"
         )
     return ""
 
 
-def _expected(compiled: Compiled, fed: Mapping[str, Any]) -> dict[str, np.ndarray]:
+def _reference_outputs(compiled: Compiled, fed: Mapping[str, Any]) -> dict[str, np.ndarray]:
     function = entry.entry_function(compiled.source)
-    given = in_order(compiled.source, compiled.inputs, fed)
+    given = inputs_in_order(compiled.source, compiled.inputs, fed)
     return dict(zip(entry.output_names(function), reference(compiled.source, given), strict=True))
 
 
@@ -91,10 +96,10 @@ def _inputs(compiled: Compiled, request: Request) -> Mapping[str, np.ndarray]:
     return random_inputs(compiled.source, request.seed, request.shapes)
 
 
-def _given(compiled: Compiled, fed: Mapping[str, Any]) -> Iterator[Array]:
+def _gradient_inputs(compiled: Compiled, fed: Mapping[str, Any]) -> Iterator[Array]:
     """Yield the inputs that are gradients; weights are not images, and forward inputs matter only by size."""
     function = entry.entry_function(compiled.source)
-    arrays = in_order(compiled.source, compiled.inputs, fed)
+    arrays = inputs_in_order(compiled.source, compiled.inputs, fed)
     for name, argument, array in zip(entry.input_names(function), function.args, arrays, strict=True):
         readers = [use.operation for use in argument.uses if isinstance(use.operation, DocumentedOp)]
         layouts = [_layout(op) for op in readers if _is_gradient_of(op, argument)]
@@ -106,7 +111,7 @@ def _is_gradient_of(op: DocumentedOp, value: SSAValue) -> bool:
     return any(getattr(op, name, None) is value for name in GRADIENTS)
 
 
-def _made(
+def _gradient_outputs(
     compiled: Compiled, outputs: Mapping[str, np.ndarray], expected: Mapping[str, np.ndarray]
 ) -> Iterator[Array]:
     function = entry.entry_function(compiled.source)

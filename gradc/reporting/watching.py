@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import ModuleOp
 
 from gradc.compiler.driver import Stage
-from gradc.graph.printing import elided
+from gradc.graph.printing import elided_text
 from gradc.reporting.changes import changes
 from gradc.reporting.data import Missing, PassRecord
 
@@ -28,7 +28,7 @@ class Watch:
         if not _is_small(stage.module):
             self._count(name, stage)
             return
-        text = elided(stage.module)
+        text = elided_text(stage.module)
         changed = text != self.text
         lines = changes(self.before, stage.module) if changed else ()
         self.records.append(PassRecord(name, stage.seconds, changed, lines))

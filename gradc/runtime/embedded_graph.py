@@ -18,8 +18,8 @@ from dialects.support import entry
 from dialects.support.constants import constant_attribute
 from dialects.support.diagnostics import GradcError, location, name_of, position_of, violation
 from dialects.support.op_cache_key import MOST_SIZES
-from gradc.graph.printing import placed
-from gradc.graph.run_time_sizes import RunTimeSizes
+from gradc.graph.printing import located_text
+from gradc.graph.run_time_sizes import DynamicSizes
 from gradc.importers.mlir.parser import import_mlir
 
 KEY = "gradc.graph"
@@ -27,15 +27,15 @@ KEY = "gradc.graph"
 
 def metadata(source: ModuleOp) -> dict[str, str]:
     """Return the metadata entry of a source; empty if all sizes are static."""
-    return {KEY: placed(_slim(source))} if RunTimeSizes(source).are_open else {}
+    return {KEY: located_text(_slim(source))} if DynamicSizes(source).are_dynamic else {}
 
 
-def sizes_of(carried: Mapping[str, str]) -> RunTimeSizes | None:
+def sizes_of(carried: Mapping[str, str]) -> DynamicSizes | None:
     """Return the size checks that a model's metadata describes; None without an entry."""
     if KEY not in carried:
         return None
     try:
-        return RunTimeSizes(import_mlir(carried[KEY], KEY))
+        return DynamicSizes(import_mlir(carried[KEY], KEY))
     except GradcError as error:
         hint = f"compile it with this gradc, or take {KEY} out of its metadata to run it unchecked"
         raise violation(f"the model's metadata {KEY} cannot be read: {error}", hint=hint) from None

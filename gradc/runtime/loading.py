@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from dialects.support.diagnostics import Diagnostic, GradcError, UnsupportedError
 from gradc.files import writing
 from gradc.model import saving
-from gradc.model.split_model import ModelParts, parts_of
-from gradc.runtime.refusals import refusals
+from gradc.model.split_model import ModelParts, split_model
+from gradc.runtime.refusals import convert_errors
 from gradc.runtime.values import ort_value_of
 
 if TYPE_CHECKING:
@@ -40,11 +40,11 @@ def load(
     """Return an InferenceSession of a model, with the values `within` as further outputs."""
     make = functools.partial(_make_session, runtime, options=options, provider=provider)
     if isinstance(model, str | os.PathLike):
-        from gradc.model.external_data import checked_path  # imports onnx
+        from gradc.model.external_data import resolve_model_path  # imports onnx
         from gradc.model.intermediate_outputs import content_with
 
-        path = checked_path(model)
-        with refusals(f"onnxruntime cannot load {os.fspath(model)}", GradcError):
+        path = resolve_model_path(model)
+        with convert_errors(f"onnxruntime cannot load {os.fspath(model)}", GradcError):
             if not within:
                 return make(_source_of(path))
             options.add_session_config_entry(_DATA_FOLDER, str(path.parent))
@@ -52,9 +52,9 @@ def load(
     if within:
         from gradc.model.intermediate_outputs import parts_with
 
-        model = parts_with(model if isinstance(model, ModelParts) else parts_of(model), within)
-    with refusals("onnxruntime cannot load the model", None):
-        return make(_serialised(runtime, model, options, kept))
+        model = parts_with(model if isinstance(model, ModelParts) else split_model(model), within)
+    with convert_errors("onnxruntime cannot load the model", None):
+        return make(_serialize(runtime, model, options, kept))
 
 
 def _source_of(path: Path) -> str | bytes:
@@ -66,14 +66,14 @@ def _source_of(path: Path) -> str | bytes:
     return str(path)
 
 
-def _serialised(runtime: Any, model: ModelProto | ModelParts, options: Any, kept: dict[str, Any]) -> bytes:
+def _serialize(runtime: Any, model: ModelProto | ModelParts, options: Any, kept: dict[str, Any]) -> bytes:
     """Return the bytes of a model. Weights that are too large for a message are passed in memory: `kept`
     holds them and must live as long as the session."""
     most = min(MESSAGE_BYTES, saving.PROTO_LIMIT)
     if not isinstance(model, ModelParts):
         if saving.weight_bytes(model) <= most:
             return model.SerializeToString()
-        model = parts_of(model)
+        model = split_model(model)
     if model.weight_bytes <= most:
         return b"".join(model.pieces())
     slim, large = saving.with_pointers(model)

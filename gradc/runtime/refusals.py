@@ -10,7 +10,7 @@ from dialects.support.diagnostics import Diagnostic, GradcError, UnsupportedErro
 
 
 @contextlib.contextmanager
-def refusals(what: str, kind: type[GradcError] | None) -> Iterator[None]:
+def convert_errors(what: str, kind: type[GradcError] | None) -> Iterator[None]:
     """Convert onnxruntime's errors: a missing kernel to UnsupportedError, others to `kind`.
 
     With kind None, errors pass: a model built by gradc that does not load is an internal error.

@@ -21,7 +21,7 @@ from dialects.support.diagnostics import (
 )
 from dialects.support.option_names import option
 from gradc.files import writing
-from gradc.graph.tensors import TensorInfo, checked_inputs
+from gradc.graph.tensors import TensorInfo, validate_inputs
 from gradc.model.split_model import ModelParts
 from gradc.model.tensors import input_infos, output_infos
 from gradc.runtime.loading import PROVIDERS, check_started, load
@@ -35,7 +35,7 @@ from passes.targets.target import DEFAULT_OPSET, check_threads
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from gradc.graph.run_time_sizes import RunTimeSizes
+    from gradc.graph.run_time_sizes import DynamicSizes
     from gradc.model.exporter import ModelProto
 
 __all__ = [
@@ -46,8 +46,8 @@ __all__ = [
     "check_opset",
     "input_infos",
     "newest_opset",
+    "newest_released_opset",
     "output_infos",
-    "released_opset",
 ]
 
 Ep = Literal["cpu", "cuda"]
@@ -64,34 +64,34 @@ def check_opset(opset: int) -> None:
         raise UsageError(Diagnostic("error", sentence(option("opset"), opset, expected)))
 
 
-def checked_opset(given: Any) -> int | None:
+def opset_argument(given: Any) -> int | None:
     """Check the argument `opset`; None passes."""
     if given is None:
         return None
-    check_opset(opset := arguments.whole("opset", given))
+    check_opset(opset := arguments.whole_number("opset", given))
     return opset
 
 
-def checked_threads(given: Any) -> int | None:
+def threads_argument(given: Any) -> int | None:
     """Check the argument `threads`; None passes."""
     if given is None:
         return None
-    check_threads(option("threads"), count := arguments.whole("threads", given, 1))
+    check_threads(option("threads"), count := arguments.whole_number("threads", given, 1))
     return count
 
 
-def checked_ep(given: Any) -> Ep:
+def ep_argument(given: Any) -> Ep:
     """Check the argument `ep`, an execution provider."""
-    return cast("Ep", arguments.word("ep", given, tuple(PROVIDERS)))
+    return cast("Ep", arguments.one_of("ep", given, tuple(PROVIDERS)))
 
 
 def newest_opset() -> int:
     """Return the newest opset of gradc's kernel tables and the installed packages."""
-    return min(kernel_tables.newest_opset(), released_opset())
+    return min(kernel_tables.newest_opset(), newest_released_opset())
 
 
 @functools.cache
-def released_opset() -> int:
+def newest_released_opset() -> int:
     """Return the newest opset of the installed onnx that the installed onnxruntime has released.
 
     onnxruntime also contains unreleased opsets, and rejects their models unless
@@ -132,12 +132,12 @@ class Session:
         *,
         ep: Ep | None = None,
         threads: int | None = None,
-        sizes: RunTimeSizes | None = None,
+        sizes: DynamicSizes | None = None,
         within: Sequence[str] = (),
     ):
         runtime = _onnxruntime()
         provider = _provider(runtime, "cpu" if ep is None else ep)
-        threads = checked_threads(threads)
+        threads = threads_argument(threads)
         self._runtime = runtime
         self._weights: dict[str, Any] = {}
         self._session = load(runtime, model, _options(runtime, threads), provider, self._weights, within)
@@ -145,7 +145,7 @@ class Session:
         self.inputs = tuple(map(info_of, self._session.get_inputs()))
         self.outputs = tuple({o.name: info_of(o) for o in self._session.get_outputs()}.values())
         self.optional = tuple(map(info_of, self._session.get_overridable_initializers()))
-        self._sizes = sizes or _carried_sizes(self._session)
+        self._sizes = sizes or _embedded_sizes(self._session)
 
     @property
     def providers(self) -> tuple[str, ...]:
@@ -176,7 +176,7 @@ class Session:
         edge = (*self.inputs, *wanted)
         if not all(info.is_tensor and info.dtype != "string" for info in edge):
             return self._run_containers(arrays, names)
-        feeds = {i.name: ort_value(self._runtime, i, arrays[i.name]) for i in self._fed(inputs)}
+        feeds = {i.name: ort_value(self._runtime, i, arrays[i.name]) for i in self._input_infos(inputs)}
         try:
             values = self._session.run_with_ort_values(names, feeds)
         except Exception as error:
@@ -193,14 +193,14 @@ class Session:
         return dict(zip(names, values, strict=True))
 
     def _checked(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        infos = self._fed(inputs)
+        infos = self._input_infos(inputs)
         return (
-            checked_inputs(infos, inputs)
+            validate_inputs(infos, inputs)
             if self._sizes is None
-            else self._sizes.checked_inputs(infos, inputs)
+            else self._sizes.inputs_in_model_order(infos, inputs)
         )
 
-    def _fed(self, inputs: Mapping[str, np.ndarray]) -> tuple[TensorInfo, ...]:
+    def _input_infos(self, inputs: Mapping[str, np.ndarray]) -> tuple[TensorInfo, ...]:
         """Return the inputs, with those that have a default if they are given."""
         return (*self.inputs, *(info for info in self.optional if info.name in inputs))
 
@@ -209,7 +209,7 @@ class Session:
         arrays = self._checked(arguments.arrays("inputs", inputs))
         device = "cuda" if self.providers[0] == PROVIDERS["cuda"] else "cpu"
         binding = self._session.io_binding()
-        for info in self._fed(inputs):
+        for info in self._input_infos(inputs):
             binding.bind_ortvalue_input(info.name, ort_value(self._runtime, info, arrays[info.name], device))
         for info in self.outputs:
             binding.bind_output(info.name, device)
@@ -240,7 +240,7 @@ class Session:
         placed: dict[str, str] = {}
         for part in self._session.get_provider_graph_assignment_info():
             for node in part.get_nodes():
-                placed[_unused(node.name or node.op_type, placed)] = part.ep_name
+                placed[_unique_name(node.name or node.op_type, placed)] = part.ep_name
         return placed
 
 
@@ -285,14 +285,14 @@ def available_providers() -> list[str]:
     return list(_onnxruntime().get_available_providers())
 
 
-def registered_kernels(provider: str) -> list[Any]:
+def kernels_in_registry(provider: str) -> list[Any]:
     """Return onnxruntime's kernel definitions of the standard domain, from its registry."""
     _onnxruntime()
     state: Any = import_module("onnxruntime.capi.onnxruntime_pybind11_state")
     return [k for k in state.get_all_opkernel_def() if k.provider == provider and k.domain in ("", "ai.onnx")]
 
 
-def registered_ops() -> dict[str, list[str]]:
+def ops_in_registry() -> dict[str, list[str]]:
     """Return the ops of each domain, of any version, from onnxruntime's registry."""
     _onnxruntime()
     state: Any = import_module("onnxruntime.capi.onnxruntime_pybind11_state")
@@ -318,7 +318,7 @@ def _cuda_hint() -> str:
 
 
 def _provider(runtime: Any, ep: str) -> str:
-    provider = PROVIDERS[checked_ep(ep)]
+    provider = PROVIDERS[ep_argument(ep)]
     if provider not in runtime.get_available_providers():
         raise UnsupportedError(
             Diagnostic("error", f"the installed onnxruntime has no {provider}; {_cuda_hint()}")
@@ -335,7 +335,7 @@ def _options(runtime: Any, threads: int | None) -> Any:
     return options
 
 
-def _carried_sizes(session: Any) -> RunTimeSizes | None:
+def _embedded_sizes(session: Any) -> DynamicSizes | None:
     carried = session.get_modelmeta().custom_metadata_map
     if not carried:
         return None
@@ -344,7 +344,7 @@ def _carried_sizes(session: Any) -> RunTimeSizes | None:
     return sizes_of(carried)
 
 
-def _unused(name: str, taken: Mapping[str, str]) -> str:
+def _unique_name(name: str, taken: Mapping[str, str]) -> str:
     count, candidate = 0, name
     while candidate in taken:
         count += 1

@@ -21,7 +21,7 @@ def ort_value(runtime: Any, info: TensorInfo, array: np.ndarray, device: str = "
     """Return an OrtValue over the array's buffer, which it keeps alive; a copy on another device."""
     data = np.asarray(array, order="C")
     if info.dtype in _HALF_BYTES:
-        return _packed(runtime, info, data)
+        return _pack(runtime, info, data)
     if info.dtype not in _AS_INTEGERS:
         try:
             return runtime.OrtValue.ortvalue_from_numpy(data, device)
@@ -36,7 +36,7 @@ def ort_value_of(runtime: Any, name: str, number: int, shape: tuple[int, ...], c
     """Return an OrtValue over the content of an initializer, which it keeps alive; None if onnxruntime has no
     values of its type (ONNX number)."""
     dtype = dtypes.by_number(number)
-    if dtype is None or dtype.name not in _HANDED_OVER:
+    if dtype is None or dtype.name not in _EXTERNAL_DTYPES:
         return None
     array = np.frombuffer(content, dtype.numpy).reshape(shape)
     return ort_value(runtime, TensorInfo(name, dtype.name, shape), array)
@@ -48,11 +48,11 @@ _AS_INTEGERS = {"bf16": np.uint16, "f8_e4m3": np.uint8, "f8_e5m2": np.uint8}
 _HALF_BYTES = ("s4", "u4")
 _QUARTER_BYTES = ("s2", "u2")
 
-_HANDED_OVER = {*(dtype.name for dtype in dtypes.DTYPES), "s16", "u16", "u32", "u64"} - {*_HALF_BYTES}
+_EXTERNAL_DTYPES = {*(dtype.name for dtype in dtypes.DTYPES), "s16", "u16", "u32", "u64"} - {*_HALF_BYTES}
 """Dtypes of external initializers that onnxruntime accepts in memory."""
 
 
-def _packed(runtime: Any, info: TensorInfo, data: np.ndarray) -> Any:
+def _pack(runtime: Any, info: TensorInfo, data: np.ndarray) -> Any:
     """Pack two elements per byte, the first in the low bits."""
     value = runtime.OrtValue.ortvalue_from_shape_and_type(data.shape, onnx_number(info.dtype))
     bits = data.astype(np.int8).view(np.uint8).ravel() & 15
@@ -62,7 +62,7 @@ def _packed(runtime: Any, info: TensorInfo, data: np.ndarray) -> Any:
     return value
 
 
-def _unpacked(value: Any, dtype: np.dtype, is_signed: bool) -> np.ndarray:
+def _unpack(value: Any, dtype: np.dtype, is_signed: bool) -> np.ndarray:
     count = int(np.prod(value.shape()))
     if count == 0:
         return np.empty(0, dtype)
@@ -97,7 +97,7 @@ def to_numpy(info: TensorInfo, value: Any) -> np.ndarray:
     assert value.device_name().lower() == "cpu", value.device_name()
     shape = value.shape()
     if info.dtype in _HALF_BYTES:
-        return _unpacked(value, dtype.numpy, info.dtype == "s4").reshape(shape)
+        return _unpack(value, dtype.numpy, info.dtype == "s4").reshape(shape)
     nbytes = int(np.prod(shape)) * dtype.numpy.itemsize
     if nbytes == 0:
         return np.empty(shape, dtype.numpy)

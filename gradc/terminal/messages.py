@@ -16,9 +16,9 @@ from contextvars import ContextVar
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from dialects.support.scoped_contextvar import during
+from dialects.support.scoped_contextvar import override_context
 from gradc.terminal.console import console, has_style, is_terminal, width_of
-from gradc.terminal.streams import heard_or_not
+from gradc.terminal.streams import ignore_write_errors
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dialects.support.diagnostics import Diagnostic
 
 OPTION = "--diagnostics"
-TEXT, JSON = FORMS = ("text", "json")
+TEXT, JSON = FORMATS = ("text", "json")
 
 STYLES = {"error": "bold red", "internal error": "bold red", "warning": "bold magenta", "remark": "bold cyan"}
 
@@ -40,21 +40,21 @@ _form: ContextVar[str] = ContextVar("form", default=TEXT)
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 
 
-def form_of(arguments: Sequence[str]) -> str:
+def requested_format(arguments: Sequence[str]) -> str:
     """Return the format that a command line requests, before other options are parsed or rejected."""
     asked = f"{OPTION}={JSON}" in arguments or (OPTION, JSON) in pairwise(arguments)
     return JSON if asked else TEXT
 
 
 @contextmanager
-def speaking(form: str) -> Iterator[None]:
+def using_format(form: str) -> Iterator[None]:
     """Use a format for the messages of this context."""
-    with during(_form, form):
+    with override_context(_form, form):
         yield
 
 
 @contextmanager
-def keeping_quiet() -> Iterator[None]:
+def quiet_mode() -> Iterator[None]:
     """Print only errors and requested results in this context."""
     token = _quiet.set(True)
     try:
@@ -85,7 +85,7 @@ def mention(text: str) -> None:
         note(text)
 
 
-def wrote(path: str | os.PathLike[str], about: str) -> None:
+def report_file(path: str | os.PathLike[str], about: str) -> None:
     """Report a file that a command has written, in one line."""
     from dialects.support.diagnostics import printable
 
@@ -103,7 +103,7 @@ def report(text: str) -> None:
         _write(text)
 
 
-def tell(*diagnostics: Diagnostic) -> None:
+def show_remarks(*diagnostics: Diagnostic) -> None:
     """Print remarks and warnings. Consecutive ones with one position share the quoted line."""
     if is_quiet():
         return
@@ -113,7 +113,7 @@ def tell(*diagnostics: Diagnostic) -> None:
             _write(_of_diagnostic(said, None))
         else:
             shared = following is not None and following.position == said.position
-            _show(str(said), "" if shared else _quoted(said))
+            _show(str(said), "" if shared else _quote_of(said))
 
 
 def fail(error: BaseException, exit_code: int) -> None:
@@ -125,7 +125,7 @@ def fail(error: BaseException, exit_code: int) -> None:
         if is_json():
             _write(_of_diagnostic(diagnostic, exit_code))
         else:
-            _show(str(diagnostic), _quoted(diagnostic))
+            _show(str(diagnostic), _quote_of(diagnostic))
 
 
 def fail_with(text: str, exit_code: int) -> None:
@@ -136,7 +136,7 @@ def fail_with(text: str, exit_code: int) -> None:
         _show(text, "")
 
 
-def _quoted(diagnostic: Diagnostic) -> str:
+def _quote_of(diagnostic: Diagnostic) -> str:
     if diagnostic.position is None:
         return ""
     from gradc.terminal.quoting import quote
@@ -160,13 +160,13 @@ def _show(line: str, quoted: str) -> None:
         return
     _before_writing()
     out = console(sys.stderr)
-    with heard_or_not(sys.stderr):
-        out.print(_coloured_line(line), soft_wrap=True)
+    with ignore_write_errors(sys.stderr):
+        out.print(_color_line(line), soft_wrap=True)
         if quoted:
-            out.print(_coloured_quote(quoted), soft_wrap=True)
+            out.print(_color_quote(quoted), soft_wrap=True)
 
 
-def _coloured_line(line: str) -> Text:
+def _color_line(line: str) -> Text:
     from rich.text import Text
 
     text = Text(line)
@@ -177,7 +177,7 @@ def _coloured_line(line: str) -> Text:
     return text
 
 
-def _coloured_quote(quoted: str) -> Text:
+def _color_quote(quoted: str) -> Text:
     from rich.text import Text
 
     text = Text(quoted)
@@ -190,7 +190,7 @@ def _coloured_quote(quoted: str) -> Text:
 def _write(text: str) -> None:
     _before_writing()
     if sys.stderr is not None:
-        with heard_or_not(sys.stderr):
+        with ignore_write_errors(sys.stderr):
             print(text, file=sys.stderr, flush=True)
 
 

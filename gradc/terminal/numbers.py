@@ -33,12 +33,12 @@ def size(count: int) -> tuple[str, str]:
     return str(count), "bytes"
 
 
-def in_words(count: int) -> str:
+def format_bytes(count: int) -> str:
     """Format a number of bytes with its unit: `13.4 MB`."""
     return " ".join(size(count))
 
 
-def amount(count: float) -> str:
+def with_prefix(count: float) -> str:
     """Format a number with a prefix: `1.23 G`."""
     for prefix, unit in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if count >= unit:

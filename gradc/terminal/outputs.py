@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gradc.files.writing import write_whole
+from gradc.files.writing import write_atomically
 from gradc.terminal import messages
-from gradc.terminal.numbers import in_words
+from gradc.terminal.numbers import format_bytes
 from gradc.terminal.streams import write_stdout
 
 STDOUT = "-"
@@ -15,5 +15,5 @@ def write_output(path: str, content: bytes, kind: str) -> None:
     if path == STDOUT:
         write_stdout(content)
         return
-    write_whole(path, content)
-    messages.wrote(path, f"{kind}, {in_words(len(content))}")
+    write_atomically(path, content)
+    messages.report_file(path, f"{kind}, {format_bytes(len(content))}")

@@ -18,7 +18,7 @@ from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, TextIO
 
-from dialects.support.scoped_contextvar import during
+from dialects.support.scoped_contextvar import override_context
 from gradc.terminal.console import console, is_terminal
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def bar(patience: float = PATIENCE) -> Iterator[Show]:
     if _bar.get() is not None or sys.stderr is None or not is_terminal(sys.stderr):
         yield show
         return
-    with closing(Bar(sys.stderr, patience)) as shown, during(_bar, shown):
+    with closing(Bar(sys.stderr, patience)) as shown, override_context(_bar, shown):
         yield show
 
 

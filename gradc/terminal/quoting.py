@@ -15,7 +15,7 @@ import stat
 from rich.cells import cell_len
 
 from dialects.support.diagnostics import Diagnostic, Position, printable
-from gradc.files.reading import KEPT, PATHS, QUOTABLE
+from gradc.files.reading import DISPLAYED_PATHS, QUOTABLE, STREAM_CONTENTS
 
 FOLLOWING = 3
 """Lines shown after one that ends with the marked bracket, whose content is meant as well."""
@@ -41,10 +41,10 @@ def quote(diagnostic: Diagnostic, width: int) -> str:
         return ""
     line = lines[place.line - 1]
     room = max(width - GUTTER, 20)
-    rows = _marked(line, place, room)
+    rows = _mark(line, place, room)
     opens = _BRACKET.fullmatch(line, place.column - 1) is not None
     following = lines[place.line : place.line + FOLLOWING] if opens else ()
-    rest = (_row(place.line + 1 + i, _shown(text, room)) for i, text in enumerate(following))
+    rest = (_row(place.line + 1 + i, _cut_line(text, room)) for i, text in enumerate(following))
     return "\n".join([_row(place.line, rows[0]), _row(None, rows[1]), *rest])
 
 
@@ -52,13 +52,13 @@ def _row(number: int | None, text: str) -> str:
     return f"{'' if number is None else number:>5} | {text}".rstrip()
 
 
-def _marked(line: str, place: Position, room: int) -> tuple[str, str]:
+def _mark(line: str, place: Position, room: int) -> tuple[str, str]:
     """Return the part of a line around a position that fits, and the caret below it."""
     start, end = _extent(line, place)
     first, last = _window(line, start, room)
-    before = (CUT if first else "") + _escaped(line[first:start])
-    text = before + _escaped(line[start:last]) + (CUT if last < len(line) else "")
-    long = cell_len(_escaped(line[start : min(end, last)]))
+    before = (CUT if first else "") + _escape(line[first:start])
+    text = before + _escape(line[start:last]) + (CUT if last < len(line) else "")
+    long = cell_len(_escape(line[start : min(end, last)]))
     return text, " " * cell_len(before) + "^" + "~" * (long - 1)
 
 
@@ -73,32 +73,32 @@ def _extent(line: str, place: Position) -> tuple[int, int]:
 
 def _window(line: str, start: int, room: int) -> tuple[int, int]:
     """Return the range of characters to show: all if they fit, else some on both sides of `start`."""
-    if len(line) <= room and cell_len(_escaped(line)) <= room:
+    if len(line) <= room and cell_len(_escape(line)) <= room:
         return 0, len(line)
     room -= 2 * len(CUT)
-    first = _reach(line, start, -1, room // 2)
-    last = _reach(line, start, 1, room - cell_len(_escaped(line[first:start])))
-    return _reach(line, start, -1, room - cell_len(_escaped(line[start:last]))), last
+    first = _advance(line, start, -1, room // 2)
+    last = _advance(line, start, 1, room - cell_len(_escape(line[first:start])))
+    return _advance(line, start, -1, room - cell_len(_escape(line[start:last]))), last
 
 
-def _reach(line: str, start: int, step: int, room: int) -> int:
+def _advance(line: str, start: int, step: int, room: int) -> int:
     """Return the index that `room` columns reach from a character in one direction."""
     place, least = start, max(0, start - room)
     most = min(len(line), start + room)
     while least < place if step < 0 else place < most:
-        room -= cell_len(_escaped(line[place if step > 0 else place - 1]))
+        room -= cell_len(_escape(line[place if step > 0 else place - 1]))
         if room < 0:
             break
         place += step
     return place
 
 
-def _shown(line: str, room: int) -> str:
+def _cut_line(line: str, room: int) -> str:
     _, last = _window(line, 0, room)
-    return _escaped(line[:last]) + (CUT if last < len(line) else "")
+    return _escape(line[:last]) + (CUT if last < len(line) else "")
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return printable(text.replace("\t", TAB))
 
 
@@ -108,11 +108,11 @@ def _is_python(file: str) -> bool:
 
 def _lines(place: Position) -> tuple[str, ...]:
     """Return the lines of a source, none if it is gone, a device or too large."""
-    if place.file in KEPT:
-        return _split(KEPT[place.file])
+    if place.file in STREAM_CONTENTS:
+        return _split(STREAM_CONTENTS[place.file])
     if place.file in linecache.cache or place.file.endswith(".py"):
         return tuple(line.rstrip("\n") for line in linecache.getlines(place.file))
-    path = PATHS.get(place.file, place.file)
+    path = DISPLAYED_PATHS.get(place.file, place.file)
     try:
         found = os.stat(path)
     except (OSError, ValueError):

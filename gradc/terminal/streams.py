@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import BinaryIO, TextIO
 
-from dialects.support.scoped_contextvar import during
+from dialects.support.scoped_contextvar import override_context
 
 STDIN_NAME = "<stdin>"
 
@@ -47,9 +47,9 @@ def read_stdin() -> bytes:
 _before: ContextVar[bytes] = ContextVar("before", default=b"")
 
 
-def read_before(head: bytes) -> AbstractContextManager[None]:
+def prepend_stdin(head: bytes) -> AbstractContextManager[None]:
     """Prepend bytes that were already read from stdin, within this context."""
-    return during(_before, head)
+    return override_context(_before, head)
 
 
 class _Joined(io.BytesIO):
@@ -80,7 +80,7 @@ def write_stdout(data: bytes) -> None:
 
 
 @contextlib.contextmanager
-def heard_or_not(stream: TextIO) -> Iterator[None]:
+def ignore_write_errors(stream: TextIO) -> Iterator[None]:
     """Ignore errors of writing messages to a broken stream, which cannot be reported."""
     try:
         yield

@@ -17,7 +17,7 @@ GOOD, POOR, BAD = "green", "yellow", "red"
 
 REMARK = "cyan"
 
-LEAST = 16
+MIN_COLUMN = 16
 """Columns to which a column of long cells may shrink on a terminal."""
 
 GAP = 2
@@ -47,7 +47,7 @@ class Look:
             emoji=False,
         )
 
-    def styled(self, text: str, style: str) -> str:
+    def with_style(self, text: str, style: str) -> str:
         """Return the text in a style, if there are colors."""
         if self.colours is None:
             return text
@@ -97,8 +97,8 @@ def table(
         is_number = index in numbers
         title = name.replace(" ", "\n") if styled and is_number else name
         width = _width([*title.split("\n"), *(row[index] for row in rows)])
-        wraps = styled and not is_number and width > LEAST
-        least += GAP + (LEAST if wraps else width)
+        wraps = styled and not is_number and width > MIN_COLUMN
+        least += GAP + (MIN_COLUMN if wraps else width)
         justify = "right" if is_number else "left"
         grid.add_column(title, justify=justify, no_wrap=not wraps, overflow="fold" if wraps else "ellipsis")
     for index, row in enumerate(rows):

@@ -71,8 +71,8 @@ def alternate(
 
     The minimum number of runs is always made, whatever the budget.
     """
-    settle = settle or settled
-    lengths = {c.name: _warmed_up(c, clock) for c in contestants}
+    settle = settle or wait_until_idle
+    lengths = {c.name: _warm_up(c, clock) for c in contestants}
     found: dict[str, list[tuple[float, ...]]] = {c.name: [] for c in contestants}
     for round_ in range(ROUNDS):
         first = round_ % len(contestants)
@@ -82,23 +82,23 @@ def alternate(
             if length < LONG:
                 contestant.run()
             count = min(max(int(budget / ROUNDS / max(length, 1e-9)), LEAST), MOST)
-            found[contestant.name].append(tuple(_timed(contestant, clock) for _ in range(count)))
+            found[contestant.name].append(tuple(_time(contestant, clock) for _ in range(count)))
     return {name: Samples(tuple(bursts)) for name, bursts in found.items()}
 
 
-def _warmed_up(contestant: Runnable, clock: Callable[[], float]) -> float:
+def _warm_up(contestant: Runnable, clock: Callable[[], float]) -> float:
     """Return the seconds of a run, after warm-up runs."""
-    first = _timed(contestant, clock)
-    return min(_timed(contestant, clock) for _ in range(1 if first > LONG else 3))
+    first = _time(contestant, clock)
+    return min(_time(contestant, clock) for _ in range(1 if first > LONG else 3))
 
 
-def _timed(contestant: Runnable, clock: Callable[[], float]) -> float:
+def _time(contestant: Runnable, clock: Callable[[], float]) -> float:
     begin = clock()
     contestant.run()
     return clock() - begin
 
 
-def settled() -> None:
+def wait_until_idle() -> None:
     """Wait until the threads of this process have stopped spinning, at most IDLE_LIMIT seconds."""
     end = time.perf_counter() + IDLE_LIMIT
     while time.perf_counter() < end:

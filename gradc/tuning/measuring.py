@@ -28,7 +28,7 @@ from passes.registry import all_passes
 from passes.targets.target import Target
 
 
-def lowered(problem: Problem, strategy: str, target: Target) -> ModuleOp:
+def lower_problem(problem: Problem, strategy: str, target: Target) -> ModuleOp:
     """Lower the problem to ONNX with an applicable strategy."""
     module = problem.module()
     ctx = dialects.context()
@@ -57,7 +57,7 @@ def measure(
 
 
 def _bound(problem: Problem, strategy: str, feeds: Mapping[str, np.ndarray], target: Target) -> Bound:
-    module = lowered(problem, strategy, target)
+    module = lower_problem(problem, strategy, target)
     check_runnable(module)
     model = export(module, opset=target.opset, metadata={})
     session = Session(model, ep=ep_of(target.name), threads=target.threads)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 
-from gradc.tuning.measure import settled
+from gradc.tuning.measure import wait_until_idle
 
 Clock = Callable[[], float]
 
@@ -29,7 +29,7 @@ LONG = 0.02
 TRIALS = 2
 """Rounds before a run can be dropped."""
 
-OUT = 1.5
+DROP_FACTOR = 1.5
 """A run is dropped when its best time is this many times the leader's median. On a busy machine the best of
 four is within a few per cent of the optimum, the median within about 20 %."""
 
@@ -39,13 +39,13 @@ def race(
     deadline: float | None = None,
     *,
     clock: Clock = time.perf_counter,
-    settle: Callable[[], None] = settled,
+    settle: Callable[[], None] = wait_until_idle,
 ) -> dict[str, float]:
     """Return the median seconds of each run, by name; clearly slower ones are dropped, with fewer samples.
     After the `deadline`, a time of the clock, FEWEST rounds suffice. `settle` returns when no thread of this
     process is busy.
     """
-    samples: dict[str, list[float]] = {name: [_timed(run, clock)] for name, run in runs.items()}
+    samples: dict[str, list[float]] = {name: [_time(run, clock)] for name, run in runs.items()}
     running, rounds, began = list(runs), 0, clock()
     while running and not _is_over(rounds, clock(), began, deadline):
         for name in running:
@@ -63,10 +63,10 @@ def _burst(run: Callable[[], None], length: float, clock: Clock) -> list[float]:
     if length < LONG:
         run()
     count = min(max(int(BURST_SECONDS / max(length, 1e-9)), LEAST), MOST)
-    return [_timed(run, clock) for _ in range(count)]
+    return [_time(run, clock) for _ in range(count)]
 
 
-def _timed(run: Callable[[], None], clock: Clock) -> float:
+def _time(run: Callable[[], None], clock: Clock) -> float:
     begin = clock()
     run()
     return clock() - begin
@@ -81,4 +81,4 @@ def _contenders(running: Sequence[str], samples: Mapping[str, list[float]], roun
     if rounds < TRIALS:
         return list(running)
     leader = min(median(samples[name]) for name in running)
-    return [name for name in running if min(samples[name]) <= OUT * leader]
+    return [name for name in running if min(samples[name]) <= DROP_FACTOR * leader]

@@ -91,12 +91,12 @@ def _sizes_of(given: Any) -> dict[str, tuple[int, ...]]:
     shapes = arguments.mapping("shapes", given, expected)
     for name, shape in shapes.items():
         if not isinstance(shape, list | tuple):
-            raise arguments.refused("shapes", {name: shape}, expected)
+            raise arguments.invalid("shapes", {name: shape}, expected)
     return {name: tuple(_size_of(name, size) for size in shape) for name, shape in shapes.items()}
 
 
 def _size_of(name: str, given: object) -> int:
-    return arguments.whole("shapes", given, 1, f"of {name}")
+    return arguments.whole_number("shapes", given, 1, f"of {name}")
 
 
 def _measure(case: Case, target: Target, deadline: float) -> Mapping[str, float]:

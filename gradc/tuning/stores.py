@@ -19,8 +19,8 @@ from platformdirs import user_cache_dir
 
 from dialects.support.diagnostics import Diagnostic, GradcError, violation
 from dialects.support.option_names import option
-from gradc.files.reading import read_bytes, unreadable
-from gradc.files.writing import StrPath, write_whole
+from gradc.files.reading import read_bytes, read_error
+from gradc.files.writing import StrPath, write_atomically
 from gradc.tuning.records import Setting, Tuning
 from passes.targets.target import MOST_THREADS, Target
 
@@ -29,7 +29,7 @@ FORMAT = 1
 AT = " at "
 """Separator between a problem with dynamic sizes and the sizes that were measured."""
 
-LONGEST_SHOWN = 300
+MAX_SHOWN = 300
 """Maximum characters of a problem in an error."""
 
 ValueT = TypeVar("ValueT")
@@ -100,7 +100,7 @@ class Cache(Store):
         content = {"format": FORMAT, "key": self.setting.key(what), "value": value}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            write_whole(self._path(what), json.dumps(content, indent=1).encode())
+            write_atomically(self._path(what), json.dumps(content, indent=1).encode())
         except OSError as error:
             self._note(f"{self.folder}: {error.strerror}")
         except GradcError as error:
@@ -148,7 +148,7 @@ class TuningFile(Store):
         if os.path.exists(self.path):
             self.tunings = load_file(self.path).tunings | self.tunings
         self.tunings[problem] = tuning
-        write_whole(self.path, self._content())
+        write_atomically(self.path, self._content())
 
     def check(self, target: Target) -> None:
         """Raise GradcError unless the tunings are for this target."""
@@ -169,17 +169,17 @@ def load_file(path: StrPath) -> TuningFile:
     try:
         content = json.loads(read_bytes(path))
     except OSError as error:
-        raise unreadable(
+        raise read_error(
             path, error, f"{option('tune', True)} makes it" if isinstance(error, FileNotFoundError) else ""
         ) from None
     except GradcError:
         raise
     except (ValueError, RecursionError) as error:
         raise violation(f"{os.fspath(path)} is not a tuning file: {error}") from None
-    return _checked(path, content)
+    return _parse(path, content)
 
 
-def _checked(path: StrPath, content: Any) -> TuningFile:
+def _parse(path: StrPath, content: Any) -> TuningFile:
     name = os.fspath(path)
     if not isinstance(content, dict) or set(content) != {"format", "target", "threads", "tunings"}:
         expected = "an object with format, target, threads and tunings"
@@ -198,9 +198,9 @@ def _tuning(path: str, problem: str, value: Any) -> Tuning:
     try:
         return Tuning.of_json(value)
     except ValueError as error:
-        raise violation(f"{path}: tuning of {_shortened(problem)}: {error}") from None
+        raise violation(f"{path}: tuning of {_shorten(problem)}: {error}") from None
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     """Shorten an invalid problem for an error message."""
-    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}.."
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}.."

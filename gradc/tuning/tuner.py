@@ -66,9 +66,9 @@ class Tuner:
         tunings, remarks = self._stored(found)
         missing = [case for case in found if case.key not in tunings]
         if self.measure is None:
-            remarks += _unmeasured(missing, "no measurement of {} is stored")
+            remarks += _unmeasured_remark(missing, "no measurement of {} is stored")
         else:
-            remarks += self._measured(self.measure, missing, target, tunings)
+            remarks += self._measure_missing(self.measure, missing, target, tunings)
         for case in found:
             if case.key in tunings:
                 _choose(case, tunings[case.key].choice)
@@ -89,7 +89,7 @@ class Tuner:
             remarks.append(diagnostic_at(case.ops[0], "remark", text))
         return tunings, remarks
 
-    def _measured(
+    def _measure_missing(
         self, measure: Measure, missing: Sequence[Case], target: Target, tunings: dict[str, Tuning]
     ) -> Iterator[Diagnostic]:
         """Measure missing cases, the slowest predicted first, until the budget is spent."""
@@ -100,7 +100,7 @@ class Tuner:
         for done, case in enumerate(sized):
             if self.clock() >= deadline:
                 what = f"{{}} could not be measured within {self.budget:g} seconds ({option('tune_budget')})"
-                yield from _unmeasured(sized[done:], what)
+                yield from _unmeasured_remark(sized[done:], what)
                 break
             self.progress(done, len(sized), str(case.problem))
             try:
@@ -114,7 +114,7 @@ class Tuner:
             self.store.write(case.key, tuning)
         self.progress(len(sized), len(sized), "")
         unknown = f"{{}} cannot be measured without sizes, which {option('shapes')} states"
-        yield from _unmeasured(unsized, unknown)
+        yield from _unmeasured_remark(unsized, unknown)
 
 
 def _has_a_choice(case: Case, forced: Strategy | None) -> bool:
@@ -134,7 +134,7 @@ def fastest(seconds: Mapping[str, float], preferred: Sequence[str]) -> str:
     return next(name for name in preferred if seconds.get(name, float("inf")) <= TIE * least)
 
 
-def _unmeasured(left: Sequence[Case], what: str) -> Iterator[Diagnostic]:
+def _unmeasured_remark(left: Sequence[Case], what: str) -> Iterator[Diagnostic]:
     """Yield one remark for all unmeasured cases, at the first of them."""
     if not left:
         return

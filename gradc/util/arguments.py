@@ -10,7 +10,7 @@ from typing import Any, TypeGuard, cast
 
 import numpy as np
 
-from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence
+from dialects.support.diagnostics import Diagnostic, UsageError, sentence, suggest
 from dialects.support.option_names import option
 
 Path = str | os.PathLike[str]
@@ -19,23 +19,23 @@ LONGEST = 200
 """Characters of a value that an error shows."""
 
 
-def refused(name: str, given: object, expected: str, hint: str = "", part: str = "") -> UsageError:
+def invalid(name: str, given: object, expected: str, hint: str = "", part: str = "") -> UsageError:
     """Return the UsageError for an argument (`name` as in Python) or for a `part` of it."""
     what = f"{option(name)} {part}".rstrip()
-    return UsageError(Diagnostic("error", sentence(what, _shown(given), expected, hint)))
+    return UsageError(Diagnostic("error", sentence(what, _abbreviate(given), expected, hint)))
 
 
-def whole(name: str, given: Any, least: int = 0, part: str = "") -> int:
+def whole_number(name: str, given: Any, least: int = 0, part: str = "") -> int:
     """Return an int of at least `least`; bools and floats are errors. `part` names an element of `given`."""
     if isinstance(given, int | np.integer) and not isinstance(given, bool) and index(given) >= least:
         return index(given)
-    raise refused(name, given, f"a whole number, {least} or more", part=part)
+    raise invalid(name, given, f"a whole number, {least} or more", part=part)
 
 
 def flag(name: str, given: Any) -> bool:
     if isinstance(given, bool | np.bool_):
         return bool(given)
-    raise refused(name, given, "True or False")
+    raise invalid(name, given, "True or False")
 
 
 def number(name: str, given: Any, expected: str) -> float:
@@ -43,21 +43,21 @@ def number(name: str, given: Any, expected: str) -> float:
     is_number = isinstance(given, int | float | np.integer | np.floating) and not isinstance(given, bool)
     if is_number and not math.isnan(given) and given >= 0:
         return float(given)
-    raise refused(name, given, expected)
+    raise invalid(name, given, expected)
 
 
-def word(name: str, given: Any, known: tuple[str, ...]) -> str:
+def one_of(name: str, given: Any, known: tuple[str, ...]) -> str:
     if isinstance(given, str) and given in known:
         return given
-    hint = nearest(given, known) if isinstance(given, str) else ""
-    raise refused(name, given, f"one of {', '.join(known)}", hint)
+    hint = suggest(given, known) if isinstance(given, str) else ""
+    raise invalid(name, given, f"one of {', '.join(known)}", hint)
 
 
 def path(name: str, given: Any) -> Path:
     """Return a str or text PathLike that the file system can encode and that has no NUL."""
-    spelled = _spelled(given) if is_path(given) else None
-    if not isinstance(spelled, str) or "\0" in spelled or not _has_bytes(spelled):
-        raise refused(name, given, "a path")
+    spelled = _fspath_or_none(given) if is_path(given) else None
+    if not isinstance(spelled, str) or "\0" in spelled or not _is_encodable(spelled):
+        raise invalid(name, given, "a path")
     return given
 
 
@@ -76,7 +76,7 @@ def is_path(given: Any) -> TypeGuard[Path]:
     return isinstance(given, str | os.PathLike)
 
 
-def _spelled(given: Path) -> object:
+def _fspath_or_none(given: Path) -> object:
     """Return `os.fspath(given)`, which may be bytes, or None if that fails."""
     try:
         return os.fspath(given)
@@ -84,7 +84,7 @@ def _spelled(given: Path) -> object:
         return None
 
 
-def _has_bytes(text: str) -> bool:
+def _is_encodable(text: str) -> bool:
     try:
         os.fsencode(text)
     except UnicodeEncodeError:
@@ -111,7 +111,7 @@ def names(name: str, given: Any) -> Collection[str]:
         and all(isinstance(n, str) for n in given)
     ):
         return cast(Collection[str], given)
-    raise refused(name, given, "a collection of names")
+    raise invalid(name, given, "a collection of names")
 
 
 def array(given: Any) -> np.ndarray:
@@ -133,7 +133,7 @@ def array(given: Any) -> np.ndarray:
         raise ValueError(" ".join(str(error).split()) or type(error).__name__) from None
 
 
-def _shown(given: object) -> str:
+def _abbreviate(given: object) -> str:
     try:
         text = repr(given)
     except Exception:

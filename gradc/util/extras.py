@@ -12,7 +12,7 @@ def install(extra: str) -> str:
     found = packages(extra)
     if not found:
         return f"pip install '.[{extra}]' in the checkout of gradc"
-    return f"pip install {' '.join(map(_quoted, found))}"
+    return f"pip install {' '.join(map(_quote, found))}"
 
 
 def packages(extra: str) -> list[str]:
@@ -22,14 +22,14 @@ def packages(extra: str) -> list[str]:
     except PackageNotFoundError:
         return []
     parts = [entry.partition(";") for entry in declared]
-    return [name.strip() for name, _, marker in parts if _asks_for(marker, extra)]
+    return [name.strip() for name, _, marker in parts if _is_required(marker, extra)]
 
 
-def _asks_for(marker: str, extra: str) -> bool:
+def _is_required(marker: str, extra: str) -> bool:
     system = re.search(r"""platform_system == ['"](\w+)['"]""", marker)
     here = system is None or system[1] == platform.system()
     return here and re.search(rf"""extra == ['"]{extra}['"]""", marker) is not None
 
 
-def _quoted(requirement: str) -> str:
+def _quote(requirement: str) -> str:
     return f'"{requirement}"'

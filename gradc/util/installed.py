@@ -8,7 +8,7 @@ PACKAGES = ("onnx", "xdsl", "numpy", "ml_dtypes", "click", "platformdirs", "rich
 RUNTIMES = ("onnxruntime", "onnxruntime-gpu")
 
 
-def installed_version(name: str) -> str | None:
+def package_version(name: str) -> str | None:
     """Return the version of a package, or None if it is not installed."""
     try:
         return version(name)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CPU_FEATURES = ("avx2", "avx512f", "avx512_bf16", "avx512_fp16", "amx_tile", "asimd", "bf16", "sve")
-_LISTING = Path("/proc/cpuinfo")
+_CPUINFO = Path("/proc/cpuinfo")
 
 
 @dataclass(frozen=True)
@@ -30,24 +30,24 @@ def this_machine() -> Machine:
 
 def cpu_features() -> tuple[str, ...] | None:
     """Return the CPU_FEATURES that the system lists, or None if it has no list."""
-    if not _LISTING.exists():
+    if not _CPUINFO.exists():
         return None
-    words = set(_listing().split())
+    words = set(_read_cpuinfo().split())
     return tuple(name for name in CPU_FEATURES if name in words)
 
 
-def _listing() -> str:
-    return _LISTING.read_text(encoding="utf-8", errors="replace")
+def _read_cpuinfo() -> str:
+    return _CPUINFO.read_text(encoding="utf-8", errors="replace")
 
 
 def _cpu_name() -> str:
-    return next(_named(), "") or platform.processor() or platform.machine()
+    return next(_model_names(), "") or platform.processor() or platform.machine()
 
 
-def _named() -> Iterator[str]:
-    if not _LISTING.exists():
+def _model_names() -> Iterator[str]:
+    if not _CPUINFO.exists():
         return
-    for line in _listing().splitlines():
+    for line in _read_cpuinfo().splitlines():
         key, _, value = line.partition(":")
         if key.strip() == "model name":
             yield " ".join(value.split())

@@ -18,7 +18,7 @@ from dialects.support.diagnostics import Diagnostic
 from dialects.support.dtypes import by_name
 from dialects.support.shapes import has_rank, shape_of
 from gradc.graph.tensors import TensorInfo
-from gradc.verification.evaluation import evaluated
+from gradc.verification.evaluation import run_in_float64
 from gradc.verification.gradient_spec import CheckError, Written
 from gradc.verification.kernels import Kernels
 from gradc.verification.point import Outcome
@@ -43,7 +43,7 @@ PER_OP = 4
 EXPLAINED = 16.0
 """Largest error of a result relative to its change when the inputs change by a few rounding errors."""
 
-NUDGES = 4
+PERTURBATIONS = 4
 
 
 @dataclass
@@ -68,20 +68,20 @@ class Model:
     _failed: dict[str, str] = field(default_factory=dict[str, str])
 
     @cached_property
-    def _widened(self) -> ModuleOp:
+    def _widen_operand(self) -> ModuleOp:
         module = self.module.clone()
         widen(module)
         return module
 
     def values(self, inputs: Arrays) -> dict[str, np.ndarray]:
         """Return the results in float64 by name."""
-        function = entry.entry_function(self._widened)
+        function = entry.entry_function(self._widen_operand)
         names = entry.input_names(function)
         defaults = {name: dense.to_numpy(value) for name, value in entry.defaults(function).items()}
         given = {**self.weights, **defaults, **inputs}
         pairs = zip(names, function.args, strict=True)
         arguments: dict[SSAValue, Any] = {argument: wide(given[name]) for name, argument in pairs}
-        results = evaluated(self._widened, arguments, self.kernel)
+        results = run_in_float64(self._widen_operand, arguments, self.kernel)
         return dict(zip(entry.output_names(function), results, strict=True))
 
     def judge(self, inputs: Arrays, outcome: Outcome) -> None:
@@ -98,7 +98,7 @@ class Model:
             if (
                 off > READ_BACK
                 and not self._is_below(name, got, known[result], 2.0**-24, outcome)
-                and not explained(off, result, known, given, self.values, wide_)
+                and not is_rounding_effect(off, result, known, given, self.values, wide_)
             ):
                 raise _wrong(result, off, "the gradient that was proved")
         self._judge_run(given, wide_, outcome)
@@ -161,7 +161,7 @@ class Model:
         def ran(inputs: Arrays) -> dict[str, np.ndarray]:
             return {name: wide(array) for name, array in run(dict(inputs)).items()}
 
-        if explained(off, result, expected, given, ran, ran(given), narrow=True):
+        if is_rounding_effect(off, result, expected, given, ran, ran(given), narrow=True):
             return True
         if self.rounds_more:
             return False
@@ -195,7 +195,7 @@ def narrow_values(module: ModuleOp, arguments: Mapping[Any, Any]) -> tuple[Any, 
     return evaluate(module, list(arguments.values()))
 
 
-def explained(
+def is_rounding_effect(
     off: float,
     name: str,
     expected: Mapping[str, np.ndarray],
@@ -210,8 +210,8 @@ def explained(
         return False
     start = values(inputs) if base is None else base
     size = float(np.linalg.norm(np.nan_to_num(expected[name]))) or 1.0
-    for seed in range(NUDGES):
-        moved = values(_nudged(inputs, np.random.default_rng(seed), narrow))[name]
+    for seed in range(PERTURBATIONS):
+        moved = values(_perturb_inputs(inputs, np.random.default_rng(seed), narrow))[name]
         if np.shape(moved) != np.shape(start[name]):
             continue
         change = float(np.linalg.norm(np.nan_to_num(moved - start[name]))) / size
@@ -220,11 +220,11 @@ def explained(
     return False
 
 
-def _nudged(inputs: Arrays, rng: np.random.Generator, narrow: bool) -> dict[str, Any]:
-    return {name: _nudge(array, rng, narrow) for name, array in inputs.items()}
+def _perturb_inputs(inputs: Arrays, rng: np.random.Generator, narrow: bool) -> dict[str, Any]:
+    return {name: _perturb_array(array, rng, narrow) for name, array in inputs.items()}
 
 
-def _nudge(array: Any, rng: np.random.Generator, narrow: bool) -> Any:
+def _perturb_array(array: Any, rng: np.random.Generator, narrow: bool) -> Any:
     if not isinstance(array, np.ndarray) or not _is_floats(array):
         return array
     eps = EPS.get(_name(array), F32)

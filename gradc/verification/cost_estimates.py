@@ -22,12 +22,12 @@ UNKNOWN = 8
 """The value assumed for a dynamic size."""
 
 
-def seconds_of(plan: Plan) -> float:
+def estimate_seconds(plan: Plan) -> float:
     """Return the estimated seconds of a check at one point."""
     return sum(map(_seconds, plan.forward)) * PASSES
 
 
-def bytes_of(plan: Plan) -> int:
+def estimate_bytes(plan: Plan) -> int:
     """Return an upper bound on the bytes of the forward ops' values and tangents."""
     return 16 * sum(_elements(value) for op in plan.forward for value in op.results)
 

@@ -16,7 +16,7 @@ from gradc.verification.compiled_model import Model
 from gradc.verification.gradient_spec import CheckError, Claim
 from gradc.verification.kernels import Kernels
 from gradc.verification.primal import values_of
-from gradc.verification.sample_points import drawn_inputs
+from gradc.verification.sample_points import sample_inputs
 from gradc.verification.samples import Guess
 
 Arrays = Mapping[str, Any]
@@ -48,7 +48,7 @@ def at_empty_batch(claim: Claim, model: Model, guess: Guess, kernel: Kernels | N
     if not has_batch(claim):
         return ""
     try:
-        inputs = drawn_inputs(claim.primal, 0, replace(guess, batch=0))
+        inputs = sample_inputs(claim.primal, 0, replace(guess, batch=0))
     except GradcError:
         return ""
     of = _values(claim, inputs, kernel)

@@ -12,12 +12,12 @@ from xdsl.interpreter import Interpreter
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from dialects.evaluate import interpreter_of
-from dialects.lifetimes import ends_of
+from dialects.lifetimes import last_uses
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.control import YieldOp
 from dialects.onnx.interpreter import containers, control
 from dialects.onnx.interpreter import evaluate as evaluate_op
-from dialects.onnx.interpreter.pairs import paired, tangent_of, value_of
+from dialects.onnx.interpreter.pairs import pair_with, tangent_of, value_of
 from dialects.onnx.node import NodeOp
 from dialects.onnx.numpy import NUMPY_ERRORS
 from dialects.support import dense, entry, shapes
@@ -128,7 +128,7 @@ class Evaluation:
             return results
         found = self.push(op, values, tangents, results)
         self._note(op, found)
-        return tuple(paired(r, _found(t)) for r, t in zip(results, found, strict=True))
+        return tuple(pair_with(r, _directional_derivative(t)) for r, t in zip(results, found, strict=True))
 
     def push(
         self,
@@ -161,7 +161,7 @@ class Evaluation:
             return tuple(map(wide, self._kernel(op, values)))
         with np.errstate(all="ignore"):
             if not isinstance(op, OnnxOp):
-                return self._interpreted(op, tuple(values))
+                return self._interpret(op, tuple(values))
             name = op.onnx_name()
             if name in containers.MEANINGS:
                 return (containers.MEANINGS[name](op, tuple(values)),)
@@ -169,7 +169,7 @@ class Evaluation:
                 return (op.call().attribute("value"),)
             return evaluate_op(op, tuple(values))
 
-    def _interpreted(self, op: Operation, values: Values) -> Values:
+    def _interpret(self, op: Operation, values: Values) -> Values:
         if self._interpreter is None:
             self._interpreter = interpreter_of(self._module)
         return self._interpreter.run_op(op, values)
@@ -194,13 +194,13 @@ class Evaluation:
         return ()
 
 
-def evaluated(module: ModuleOp, inputs: Mapping[SSAValue, Any], kernel: Kernels | None = None) -> Values:
+def run_in_float64(module: ModuleOp, inputs: Mapping[SSAValue, Any], kernel: Kernels | None = None) -> Values:
     """Return the results of a module whose floats are f64. Raises NotComputed."""
     evaluation = Evaluation(module, kernel=kernel)
     function = entry.entry_function(module)
     for argument, array in inputs.items():
         evaluation[argument] = array
-    ends = ends_of(function.body.block)
+    ends = last_uses(function.body.block)
     for op in function.body.block.ops:
         if isinstance(op, func.ReturnOp):
             return tuple(wide_of(evaluation[value]) for value in op.operands)
@@ -210,12 +210,12 @@ def evaluated(module: ModuleOp, inputs: Mapping[SSAValue, Any], kernel: Kernels 
     raise AssertionError("a function that does not return")
 
 
-def evaluated_at(module: ModuleOp, inputs: Sequence[Any]) -> Values:
+def evaluate_in_float64(module: ModuleOp, inputs: Sequence[Any]) -> Values:
     """Return the results of a module, which is not modified, in float64."""
     module = module.clone()
     widen(module)
     arguments = entry.entry_function(module).args
-    return evaluated(module, dict(zip(arguments, map(wide, inputs), strict=True)))
+    return run_in_float64(module, dict(zip(arguments, map(wide, inputs), strict=True)))
 
 
 def wide_of(given: Any) -> Any:
@@ -227,9 +227,9 @@ def _is_plain(given: Any) -> bool:
     return isinstance(given, np.ndarray) or all(map(_is_plain, given))
 
 
-def _found(tangent: Any) -> Any:
+def _directional_derivative(tangent: Any) -> Any:
     if isinstance(tangent, list):
-        return [_found(each) for each in tangent]
+        return [_directional_derivative(each) for each in tangent]
     return tangent.found if isinstance(tangent, Tangent) else None
 
 

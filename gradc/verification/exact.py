@@ -18,15 +18,15 @@ Arrays = tuple[np.ndarray, ...]
 
 def exact(module: ModuleOp, inputs: Sequence[np.ndarray]) -> Arrays:
     """Return the outputs, computed in float64 without rounding to other types between ops."""
-    return _evaluated(module, inputs, np.asarray)
+    return _evaluate_with(module, inputs, np.asarray)
 
 
-def magnitudes(module: ModuleOp, inputs: Sequence[np.ndarray]) -> Arrays:
+def term_magnitudes(module: ModuleOp, inputs: Sequence[np.ndarray]) -> Arrays:
     """Return, for each output element, the sum of the magnitudes of its terms: `exact` of all magnitudes."""
-    return _evaluated(module, inputs, np.abs)
+    return _evaluate_with(module, inputs, np.abs)
 
 
-def _evaluated(
+def _evaluate_with(
     module: ModuleOp, inputs: Sequence[np.ndarray], change: Callable[[np.ndarray], np.ndarray]
 ) -> Arrays:
     """Evaluate a module with `change` applied to all float inputs and constants in float64.

@@ -19,7 +19,7 @@ def is_measured(value: Any) -> bool:
     return dtype is not None and (dtype.numpy.kind in "fiub" or dtype.name == HALF)
 
 
-def why_not_measured(values: Iterable[Any]) -> str:
+def unmeasured_reason(values: Iterable[Any]) -> str:
     """Return the reason why errors of values cannot be measured, or ''."""
     found = next((kind_of(value) for value in values if not is_measured(value)), "")
     return f"errors are measured for tensors of numbers, not for {found}" if found else ""

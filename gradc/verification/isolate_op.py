@@ -15,7 +15,7 @@ def inputs_of(op: Operation) -> list[SSAValue]:
     return [value for value in dict.fromkeys(op.operands) if constant_attribute(value) is None]
 
 
-def alone(op: Operation, *, verify: bool = True) -> ModuleOp:
+def isolated(op: Operation, *, verify: bool = True) -> ModuleOp:
     """Return a module of one op with its constants, and an input `operand<i>` for each of `inputs_of`.
 
     Ops widened to f64 may fail verification: LayerNormalization's Mean is f32 in ONNX.

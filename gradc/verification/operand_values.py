@@ -20,10 +20,10 @@ from dialects.onnx.types import word_of
 from dialects.onnx.values import constant_of
 from dialects.support import entry, shapes
 
-PASSED_ON = ("onnx.Cast", "onnx.CastLike", "onnx.Identity", "onnx.Squeeze", "onnx.Unsqueeze", "onnx.Reshape")
+FORWARDING = ("onnx.Cast", "onnx.CastLike", "onnx.Identity", "onnx.Squeeze", "onnx.Unsqueeze", "onnx.Reshape")
 """Ops that pass the values of a size through."""
 
-NOWHERE = 99
+NO_OPERAND = 99
 """Index of an operand that no op has."""
 
 Numbers = Sequence[float] | np.ndarray | float | None
@@ -75,7 +75,7 @@ class Reader:
         shape, axis = self.shape(), int(self.attribute("axis", default))
         return shape[axis] if shape and -len(shape) <= axis < len(shape) else None
 
-    def axes(self, index: int = NOWHERE) -> list[int] | None:
+    def axes(self, index: int = NO_OPERAND) -> list[int] | None:
         """Return the axes listed by an operand or the attribute; all if neither is given."""
         rank, given = self.rank(), self.operand(index)
         if given is None:
@@ -152,7 +152,7 @@ def _upsample(r: Reader) -> Numbers:
     return None if rank is None else [2.0 if axis in images else 1.0 for axis in range(rank)]
 
 
-def _resized(r: Reader) -> Numbers:
+def _resize_sizes(r: Reader) -> Numbers:
     axes, shape = r.axes(), r.shape()
     if axes is None or shape is None:
         return None if r.length is None else [3] * r.length
@@ -167,22 +167,22 @@ def _region(r: Reader) -> Numbers:
 
 
 def _starts(r: Reader) -> Numbers:
-    return [r.other % 2] * _sliced(r)
+    return [r.other % 2] * _slice_rank(r)
 
 
 def _ends(r: Reader) -> Numbers:
-    return [(2**31 - 1, -1, 2, 1)[r.other % 4]] * _sliced(r)
+    return [(2**31 - 1, -1, 2, 1)[r.other % 4]] * _slice_rank(r)
 
 
 def _steps(r: Reader) -> Numbers:
-    return [1 + (r.other == 1)] * _sliced(r)
+    return [1 + (r.other == 1)] * _slice_rank(r)
 
 
 def _all_axes(r: Reader) -> Numbers:
-    return list(range(_sliced(r)))
+    return list(range(_slice_rank(r)))
 
 
-def _sliced(r: Reader) -> int:
+def _slice_rank(r: Reader) -> int:
     """Return the number of axes of a Slice, the common length of its vectors."""
     lengths = [r.length]
     for index in (1, 2, 3, 4):
@@ -193,7 +193,7 @@ def _sliced(r: Reader) -> int:
     return known[0] if known else 1
 
 
-def _padded(r: Reader) -> Numbers:
+def _pads(r: Reader) -> Numbers:
     axes = r.axes(3)
     count = 2 * len(axes) if axes is not None else r.length
     return None if count is None else [(place + r.other) % 2 for place in range(count)]
@@ -206,7 +206,7 @@ def _axes(r: Reader) -> Numbers:
     return [(rank - 1 - place if r.other % 2 else place) for place in range(min(count, rank) or count)]
 
 
-def _squeezed(r: Reader) -> Numbers:
+def _squeeze_axes(r: Reader) -> Numbers:
     shape = r.shape()
     if shape is None:
         return _axes(r)
@@ -246,7 +246,7 @@ def _indices(r: Reader) -> Numbers:
     return np.zeros_like(drawn)
 
 
-def _repeated(r: Reader) -> Numbers:
+def _repeats(r: Reader) -> Numbers:
     rank = r.rank() if r.length is None else r.length
     return None if rank is None else [1 + (place + r.other) % 2 for place in range(rank)]
 
@@ -256,7 +256,7 @@ def _sizes(r: Reader) -> Numbers:
     return [2 + (place + r.other) % 3 for place in range(length)]
 
 
-def _cropped(r: Reader) -> Numbers:
+def _crop_sizes(r: Reader) -> Numbers:
     shape, axes = r.shape(), r.attribute("axes")
     if shape is None:
         return None
@@ -283,19 +283,19 @@ VALUES: dict[tuple[str, int], Callable[[Reader], Numbers]] = {
     ("Expand", 1): _expand,
     ("Resize", 1): _region,
     ("Resize", 2): _factors,
-    ("Resize", 3): _resized,
+    ("Resize", 3): _resize_sizes,
     ("Upsample", 1): _upsample,
     ("Slice", 1): _starts,
     ("Slice", 2): _ends,
     ("Slice", 3): _all_axes,
     ("Slice", 4): _steps,
-    ("Tile", 1): _repeated,
+    ("Tile", 1): _repeats,
     ("Range", 0): _just(0, 1),
     ("Range", 1): _just(5, 2, 8, 1),
     ("Range", 2): _just(1, 2),
     ("TopK", 1): lambda r: [_up_to(r.axis_size(-1), r.other)],
     ("OneHot", 1): _just(3, 5),
-    ("Pad", 1): _padded,
+    ("Pad", 1): _pads,
     ("Pad", 3): _axes,
     ("Gather", 1): _indices,
     ("GatherElements", 1): _indices,
@@ -305,9 +305,9 @@ VALUES: dict[tuple[str, int], Callable[[Reader], Numbers]] = {
     ("Split", 1): _parts,
     ("SplitToSequence", 1): _parts,
     ("Unsqueeze", 1): _axes,
-    ("Squeeze", 1): _squeezed,
+    ("Squeeze", 1): _squeeze_axes,
     ("ConstantOfShape", 0): _sizes,
-    ("CenterCropPad", 1): _cropped,
+    ("CenterCropPad", 1): _crop_sizes,
     ("Clip", 1): _just(-0.5, 0.0),
     ("Clip", 2): _just(0.5, 6.0),
     ("CumSum", 1): _just(0),
@@ -357,7 +357,7 @@ def operand_values(function: FuncOp, arrays: Mapping[str, np.ndarray], other: in
     given: dict[SSAValue, np.ndarray] = {
         argument: arrays[name] for argument, name in names.items() if isinstance(arrays[name], np.ndarray)
     }
-    sizes = _named_sizes(given)
+    sizes = _sizes_by_name(given)
     found, filled = {}, 0
     for argument, name in names.items():
         if argument not in given or name in defaults:
@@ -374,16 +374,16 @@ def operand_values(function: FuncOp, arrays: Mapping[str, np.ndarray], other: in
     return found
 
 
-def is_fitted(argument: BlockArgument) -> bool:
+def has_restricted_values(argument: BlockArgument) -> bool:
     """Return whether the values of an input are restricted: integers, and operands in `VALUES`."""
     kind = word_of(argument.type)
     return kind[:1] in "su" or any((op.onnx_name(), index) in VALUES for op, index in _readers(argument))
 
 
-def _named_sizes(arrays: Mapping[SSAValue, np.ndarray]) -> dict[str, int]:
+def _sizes_by_name(arrays: Mapping[SSAValue, np.ndarray]) -> dict[str, int]:
     found: dict[str, int] = {}
     for argument, array in arrays.items():
-        dims = shapes.named(shapes.shape_of(argument)) if shapes.has_rank(argument) else ()
+        dims = shapes.dim_names(shapes.shape_of(argument)) if shapes.has_rank(argument) else ()
         found |= {d: n for d, n in zip(dims, array.shape, strict=False) if isinstance(d, str)}
     return found
 
@@ -417,14 +417,14 @@ def _readers(value: SSAValue) -> Iterator[tuple[OnnxOp, int]]:
         op = use.operation
         if not isinstance(op, OnnxOp):
             continue
-        place = next(i for i, each in enumerate(_places(op)) if each == use.index)
-        if op.name in PASSED_ON and place == 0:
+        place = next(i for i, each in enumerate(_given_indices(op)) if each == use.index)
+        if op.name in FORWARDING and place == 0:
             waiting[:0] = op.results[0].uses
         else:
             yield op, place
 
 
-def _places(op: OnnxOp) -> list[int | None]:
+def _given_indices(op: OnnxOp) -> list[int | None]:
     """Return, for each ONNX operand, its index among the given ones, None if it is omitted."""
     count, found = 0, list[int | None]()
     for value in op.onnx_inputs():

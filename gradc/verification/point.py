@@ -14,7 +14,7 @@ import numpy as np
 from xdsl.dialects import func
 from xdsl.ir import Block, Operation, SSAValue
 
-from dialects.lifetimes import captured_by
+from dialects.lifetimes import region_operands
 from dialects.onnx import traits
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.interpreter.pairs import Pair, tangent_of, value_of
@@ -23,7 +23,7 @@ from dialects.support.constants import constant_attribute
 from gradc.verification.adjoint_identities import Balance, Side, add_open, product
 from gradc.verification.evaluation import Evaluation, open_elements, wide_of
 from gradc.verification.kernels import Kernels
-from gradc.verification.straight_through import read_straight, straight_through
+from gradc.verification.straight_through import estimate_operands, straight_through
 from gradc.verification.widening import wide
 from passes.autodiff.record import Differentiated, Step
 
@@ -46,12 +46,12 @@ class Plan:
     @cached_property
     def forward(self) -> list[Operation]:
         """Forward ops that `of` or the gradient depends on."""
-        return [op for op in self._ops[: self.differentiated.forward] if op in self._needed]
+        return [op for op in self._ops[: self.differentiated.forward] if op in self._live_ops]
 
     @cached_property
     def emitted(self) -> list[Operation]:
         """Used ops that the reverse-mode walk emitted."""
-        return [op for op in self._ops[self.differentiated.forward :] if op in self._needed]
+        return [op for op in self._ops[self.differentiated.forward :] if op in self._live_ops]
 
     @cached_property
     def carries(self) -> Collection[Operation]:
@@ -67,9 +67,9 @@ class Plan:
         """For each step its op, and the ops before it without a step, which the walk differentiated
         together."""
         stepped = {step.op for step in self.steps}
-        return [self._covered(step, stepped) for step in self.steps]
+        return [self._ops_of_step(step, stepped) for step in self.steps]
 
-    def _covered(self, step: Step, stepped: Collection[Operation]) -> list[Operation]:
+    def _ops_of_step(self, step: Step, stepped: Collection[Operation]) -> list[Operation]:
         reached = {value for value, _ in step.contributions}
         found, waiting = {step.op: None}, [step.op] if reached else []
         while waiting:
@@ -116,7 +116,7 @@ class Plan:
         return found
 
     @property
-    def observed(self) -> set[SSAValue]:
+    def observed_values(self) -> set[SSAValue]:
         """Values in inner products."""
         return {*self.contributions, *self.cotangents, *self.totals, *self.seeds}
 
@@ -125,7 +125,7 @@ class Plan:
         """Op -> the values that no later op reads."""
         last: dict[SSAValue, Operation] = {}
         for op in (*self.forward, *self.emitted):
-            for value in (*op.operands, *captured_by(op), *read_straight(op), *op.results):
+            for value in (*op.operands, *region_operands(op), *estimate_operands(op), *op.results):
                 last[value] = op
         found: dict[Operation, list[SSAValue]] = defaultdict(list)
         for value, op in last.items():
@@ -137,18 +137,18 @@ class Plan:
         return [op for op in self.block.ops if not isinstance(op, func.ReturnOp)]
 
     @cached_property
-    def _needed(self) -> set[Operation]:
+    def _live_ops(self) -> set[Operation]:
         record = self.differentiated.record
         moved = {value for step in self.steps for value, _ in step.contributions}
         roots = (*self.differentiated.of.values(), *self.differentiated.wrt.values(), *moved)
-        return self._leading_to((*roots, *self.observed, *record.totals))
+        return self._leading_to((*roots, *self.observed_values, *record.totals))
 
     def _leading_to(self, values: Collection[SSAValue]) -> set[Operation]:
         wanted, found = set(values), set[Operation]()
         for op in reversed(self._ops):
             if not wanted.isdisjoint(op.results):
                 found.add(op)
-                wanted.update(op.operands, captured_by(op))
+                wanted.update(op.operands, region_operands(op))
         return found
 
 
@@ -227,7 +227,7 @@ class Point:
         of = {name: wide_of(self.values[value]) for name, value in differentiated.of.items()}
         tangents_of = {name: self._tangent(value) for name, value in differentiated.of.items()}
         cotangents = self._set_cotangents(of)
-        observed = self.plan.observed
+        observed = self.plan.observed_values
         for value in observed:
             if value in self.values:
                 self._observe(value)
@@ -265,7 +265,7 @@ class Point:
         for value, array in (constants | given).items():
             if value in wrt:
                 self._directions[value] = self._direction(wide(array))
-                array = _moved(wide(array), self._directions[value])
+                array = _with_tangent(wide(array), self._directions[value])
             self.values[value] = array
             self._tangents[value] = tangent_of(array)
 
@@ -280,7 +280,7 @@ class Point:
 
     def _forward(self, op: Operation, wrt: Collection[SSAValue]) -> None:
         if self.focus is not None and self.plan.steps[self.focus].op is op:
-            self._look_closely(op)
+            self._push_operands_alone(op)
         self.values.run(op)
         for value in op.results:
             if value not in self.values:
@@ -297,7 +297,7 @@ class Point:
         direction = self._directions[value] = self._direction(array)
         own, before = direction, self._tangents[value]
         total = own if before is None else _sum(before, own)
-        self.values[value] = _moved(array, total)
+        self.values[value] = _with_tangent(array, total)
         self._tangents[value] = total
 
     def _forget(self, op: Operation) -> None:
@@ -400,7 +400,7 @@ class Point:
             if by is value:
                 self._gradients[name] = array
 
-    def _look_closely(self, op: Operation) -> None:
+    def _push_operands_alone(self, op: Operation) -> None:
         """Compute the tangents of an op for each operand's tangent alone."""
         args = [wide_of(self.values[operand]) for operand in op.operands]
         values, tangents = [value_of(arg) for arg in args], [tangent_of(arg) for arg in args]
@@ -412,7 +412,7 @@ class Point:
             if all(tangent is None for tangent in own):
                 continue
             found = self.values.push(op, values, own)
-            self._alone[operand] = [_found(tangent) for tangent in found]
+            self._alone[operand] = [_directional_derivative(tangent) for tangent in found]
             self.by_operand[operand] = Balance()
 
     def _open_within(self) -> dict[int, tuple[Operation, int]]:
@@ -431,15 +431,15 @@ class Point:
         return [*within, *((op, count) for op, count in counts if count)]
 
 
-def _found(tangent: Any) -> Any:
+def _directional_derivative(tangent: Any) -> Any:
     if isinstance(tangent, list):
-        return [_found(each) for each in tangent]
+        return [_directional_derivative(each) for each in tangent]
     return None if tangent is None else tangent.found
 
 
-def _moved(value: Any, tangent: Any) -> Any:
+def _with_tangent(value: Any, tangent: Any) -> Any:
     if isinstance(value, list):
-        return [_moved(v, t) for v, t in zip(value, tangent, strict=True)]
+        return [_with_tangent(v, t) for v, t in zip(value, tangent, strict=True)]
     return value if tangent is None else Pair(value, tangent)
 
 

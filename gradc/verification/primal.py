@@ -13,10 +13,10 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from dialects.onnx import ops as onnx
 from dialects.support import entry
-from gradc.verification.evaluation import evaluated
+from gradc.verification.evaluation import run_in_float64
 from gradc.verification.kernels import Kernels
 from gradc.verification.widening import wide, widen
-from passes.autodiff.named_values import add_parts, named_values
+from passes.autodiff.named_values import add_elements, values_by_name
 from passes.builder.operands import replace_uses
 from passes.builder.rewriting import drop_unread_nodes, fold
 from passes.decompositions.contrib.qdq_to_float import compute_with_floats
@@ -38,12 +38,12 @@ def values_of(
     _fold_constants(module, [*names, *wrt])
     function = entry.entry_function(module)
     given = dict(zip(function.args, entry.input_names(function), strict=True))
-    values = named_values(function)
-    values |= add_parts(function, names, values)
+    values = values_by_name(function)
+    values |= add_elements(function, names, values)
     _return(function, [values[name] for name in names])
     widen(module)
     arguments: dict[SSAValue, Any] = {a: wide(inputs[name]) for a, name in given.items()}
-    return dict(zip(names, evaluated(module, arguments, kernel), strict=True))
+    return dict(zip(names, run_in_float64(module, arguments, kernel), strict=True))
 
 
 def _return(function: FuncOp, values: Sequence[Any]) -> None:
@@ -57,7 +57,7 @@ def _return(function: FuncOp, values: Sequence[Any]) -> None:
 def _fold_constants(module: ModuleOp, names: Sequence[str]) -> None:
     """Fold values that depend only on constants, except the named ones."""
     function = entry.entry_function(module)
-    values = named_values(function)
+    values = values_by_name(function)
     requested = [values[name] for name in dict.fromkeys(names) if name in values]
     block = function.body.block
     moved = [value for value in requested if isinstance(value.owner, onnx.ConstantOp)]

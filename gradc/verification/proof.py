@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-SHOWN = 3
+MOST_NAMED = 3
 """Number of ops that a line names; others are counted."""
 
 
@@ -61,9 +61,9 @@ class Proof:
         worst = f", worst {_short(self.worst)}" if self.proved or self.whole else ""
         parts = [f"proved: {self.proved} of {ops}{whole}{worst}"]
         if self.undecided:
-            parts.append(f"not decided: {listed(list(map(str, self.undecided)))}")
+            parts.append(f"not decided: {join_some(list(map(str, self.undecided)))}")
         if self.not_reached:
-            parts.append(f"not reached: {listed(list(self.not_reached))}")
+            parts.append(f"not reached: {join_some(list(self.not_reached))}")
         if self.reason:
             parts.append(self.reason)
         return "; ".join(parts)
@@ -88,7 +88,7 @@ def _short(error: float) -> str:
     return f"{error:.0e}".replace("e-0", "e-") if error else "0"
 
 
-def listed(items: list[str]) -> str:
+def join_some(items: list[str]) -> str:
     """Join the first few items and count the others."""
-    more = len(items) - SHOWN
-    return ", ".join(items[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+    more = len(items) - MOST_NAMED
+    return ", ".join(items[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -17,8 +17,8 @@ from dialects.support.diagnostics import Diagnostic, GradcError, diagnostic_at, 
 from dialects.support.entry import entry_function
 from dialects.support.shapes import has_rank, static_shape
 from gradc.verification.adjoint_identities import BOUND, Balance
-from gradc.verification.compiled_model import Model, distance, explained
-from gradc.verification.cost_estimates import bytes_of, seconds_of
+from gradc.verification.compiled_model import Model, distance, is_rounding_effect
+from gradc.verification.cost_estimates import estimate_bytes, estimate_seconds
 from gradc.verification.empty_batches import SECONDS_OF_A_POINT, at_empty_batch
 from gradc.verification.evaluation import NotComputed
 from gradc.verification.gradient_spec import CheckError, Claim
@@ -26,10 +26,10 @@ from gradc.verification.kernels import Kernels
 from gradc.verification.point import Outcome, OutOfTime, Plan, Point
 from gradc.verification.primal import values_of
 from gradc.verification.proof import Proof, Undecided
-from gradc.verification.sample_points import SEEDS, drawn_inputs, guesses_of, in_words
-from gradc.verification.sample_regimes import varied
+from gradc.verification.sample_points import SEEDS, guesses_of, in_words, sample_inputs
+from gradc.verification.sample_regimes import vary_inputs
 from gradc.verification.samples import Guess
-from gradc.verification.scatters import writes_twice
+from gradc.verification.scatters import has_duplicate_writes
 from gradc.verification.single_ops import LocalPoint
 from gradc.verification.widening import widen
 
@@ -95,9 +95,9 @@ class Prover:
             raise CheckError(diagnostic_at(op, "error", text))
 
     def _points(self, model: Model | None) -> str:
-        begun, needed = time.perf_counter(), bytes_of(self.plan)
+        begun, needed = time.perf_counter(), estimate_bytes(self.plan)
         until = begun + FOR_THE_WHOLE * (self.deadline - begun)
-        if begun + seconds_of(self.plan) > self.deadline or needed > limits.current().check_bytes:
+        if begun + estimate_seconds(self.plan) > self.deadline or needed > limits.current().check_bytes:
             raise OutOfTime
         for seed in range(SEEDS):
             if self.points and 2 * time.perf_counter() - begun > until:
@@ -150,7 +150,7 @@ class Prover:
         for number in range(BRANCH_SAMPLES):
             if not not_reached(self) or time.perf_counter() > until:
                 return
-            self.inputs = varied(start, number)
+            self.inputs = vary_inputs(start, number)
             try:
                 outcome = self._point(self.inputs, number, deadline=until).run()
             except Exception:
@@ -161,7 +161,7 @@ class Prover:
         """Check single ops in the remaining time."""
         self.open = dict.fromkeys(self.open, "an equal op is proved, or no time was left")
         try:
-            self.inputs = drawn_inputs(self.claim.primal, 0, self.guesses[0])
+            self.inputs = sample_inputs(self.claim.primal, 0, self.guesses[0])
             point = LocalPoint(self.plan, self.inputs, 0, self.deadline, self.kernel)
             for index, balance in point.balances():
                 self._judge_alone(index, balance, point)
@@ -199,7 +199,7 @@ class Prover:
         others = [replace(self.guesses[0], **OTHER_SIZES)] if seed and self._is_dynamic() else []
         for guess in (*others, *self.guesses):
             try:
-                inputs = drawn_inputs(self.claim.primal, seed, guess)
+                inputs = sample_inputs(self.claim.primal, seed, guess)
                 self.inputs = inputs
                 outcome = self._point(inputs, seed, deadline=until).run()
             except OutOfTime:
@@ -260,7 +260,7 @@ class Prover:
             again = point.run()
             if self._verdict(index, again.balances[index], again) != "wrong":
                 return "differences along two directions disagree"
-        if point is not None and point.operands and writes_twice(step.op, point.operands):
+        if point is not None and point.operands and has_duplicate_writes(step.op, point.operands):
             return "its indices write one element twice"
         raise self._wrong_step(step.op, point, again.balances[index], seed)
 
@@ -291,7 +291,7 @@ class Prover:
         expected = source_values(self.inputs)
         for name in names:
             off = distance(outcome.of[name], expected[name])
-            if off > VALUES and not explained(off, name, expected, self.inputs, source_values):
+            if off > VALUES and not is_rounding_effect(off, name, expected, self.inputs, source_values):
                 text = f"{name} is off by {off:.3g} of its size where it is differentiated"
                 raise CheckError(Diagnostic("error", f"{text}; simplifying the function changed it"))
 
@@ -416,7 +416,7 @@ def not_reached(prover: Prover) -> list[str]:
 
 def _branch(op: Any, name: str) -> int:
     key = name.replace(" ", "_")
-    return list(op.regions).index(op.named_regions()[key])
+    return list(op.regions).index(op.regions_by_name()[key])
 
 
 def _title(op: Operation) -> str:

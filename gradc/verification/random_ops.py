@@ -52,14 +52,14 @@ def _visit(block: Block, found: dict[SSAValue, frozenset[RandomOp]]) -> None:
         if op.regions:
             _visit_control(op, found)
         else:
-            before = _union(op.operands, found) | _drawn_by(op)
+            before = _union(op.operands, found) | _random_ops_of(op)
             _add(op.results, [before] * len(op.results), found)
 
 
 def _visit_control(op: Operation, found: dict[SSAValue, frozenset[RandomOp]]) -> None:
     if op.name == "onnx.If":
         deciding = _union(op.operands, found)
-        made = _made(op, (), found)
+        made = _random_ops_of_outputs(op, (), found)
     elif op.name == "onnx.Loop":
         trips = [value for value in (getattr(op, "M", None), getattr(op, "cond", None)) if value is not None]
         deciding, made = _loop(op, _union(trips, found), found)
@@ -74,7 +74,7 @@ def _loop(
     """Return the random ops of the trip count and of each result, as a fixed point over the steps."""
     carried = [found.get(value, NONE) for value in getattr(op, "v_initial", ())]
     while True:
-        going, *made = _made(op, [deciding, deciding, *carried], found)
+        going, *made = _random_ops_of_outputs(op, [deciding, deciding, *carried], found)
         later = [a | b for a, b in zip(carried, made, strict=False)]
         if (later, going | deciding) == (carried, deciding):
             return deciding, made
@@ -86,7 +86,7 @@ def _scan(op: Operation, found: dict[SSAValue, frozenset[RandomOp]]) -> list[fro
     given = [found.get(value, NONE) for value in op.operands]
     states = _states_of(op)
     while True:
-        made = _made(op, given, found)
+        made = _random_ops_of_outputs(op, given, found)
         later = [a | b for a, b in zip(given[:states], made, strict=False)]
         if later == given[:states]:
             return made
@@ -100,7 +100,7 @@ def _states_of(op: Operation) -> int:
     return len(op.operands) - int(scanned)
 
 
-def _made(
+def _random_ops_of_outputs(
     op: Operation, given: Sequence[frozenset[RandomOp]], found: dict[SSAValue, frozenset[RandomOp]]
 ) -> list[frozenset[RandomOp]]:
     """Return the random ops of each output of an op's subgraphs, as the union over the subgraphs."""
@@ -130,14 +130,14 @@ def _union(values: Iterable[SSAValue], found: Found) -> frozenset[RandomOp]:
     return NONE.union(*(found.get(value, NONE) for value in values))
 
 
-def _drawn_by(op: Operation) -> frozenset[RandomOp]:
+def _random_ops_of(op: Operation) -> frozenset[RandomOp]:
     if isinstance(op, OnnxOp):
-        return NONE if op.is_deterministic() else _named(op, op.onnx_attributes())
+        return NONE if op.is_deterministic() else _as_random_op(op, op.onnx_attributes())
     if isinstance(op, NodeOp) and op.op_type.data in KINDS:
-        return _named(op, op.given.data)
+        return _as_random_op(op, op.given.data)
     return NONE
 
 
-def _named(op: Operation, attributes: Mapping[str, object]) -> frozenset[RandomOp]:
+def _as_random_op(op: Operation, attributes: Mapping[str, object]) -> frozenset[RandomOp]:
     kind = op.title if isinstance(op, NodeOp) else op.name.removeprefix("onnx.")
     return frozenset((RandomOp(kind, name_of(op), "seed" in attributes),))

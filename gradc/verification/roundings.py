@@ -15,14 +15,14 @@ ROUNDINGS = 16.0
 """Bound on a difference, relative to the effect of rounding errors in the inputs."""
 
 
-def nudged(inputs: Mapping[Name, Any], seed: int, *, own: bool = False) -> dict[Name, Any]:
+def perturb(inputs: Mapping[Name, Any], seed: int, *, own: bool = False) -> dict[Name, Any]:
     """Return the inputs in float64, perturbed by a few rounding errors: those of f32 for f32 inputs with
     `own`, else those of float64."""
     rng = np.random.default_rng(seed)
-    return {name: _nudged(array, rng, own) for name, array in inputs.items()}
+    return {name: _perturb_array(array, rng, own) for name, array in inputs.items()}
 
 
-def _nudged(array: Any, rng: np.random.Generator, own: bool) -> Any:
+def _perturb_array(array: Any, rng: np.random.Generator, own: bool) -> Any:
     wide = in_float64(array)
     if not isinstance(wide, np.ndarray) or wide.dtype != np.float64:
         return wide

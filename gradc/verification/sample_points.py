@@ -61,7 +61,7 @@ def _elements_if_long(value: SSAValue) -> int:
     )
 
 
-def drawn_inputs(primal: ModuleOp, seed: int, guess: Guess) -> Arrays:
+def sample_inputs(primal: ModuleOp, seed: int, guess: Guess) -> Arrays:
     found = random_inputs(primal, seed, guess=guess)
     if seed < SEEDS - 1:
         return found

@@ -14,7 +14,7 @@ RANGES = ((0, 2), (0, 10), (-100, 100), (0, 1), (1, 2), (-1, 0))
 """Ranges of the integers of samples."""
 
 
-def varied(inputs: Mapping[str, Any], number: int) -> dict[str, Any]:
+def vary_inputs(inputs: Mapping[str, Any], number: int) -> dict[str, Any]:
     """Return inputs of the same types from the range that `number` chooses."""
     rng, found, bools = np.random.default_rng(number), dict[str, Any](), 0
     for name, array in inputs.items():

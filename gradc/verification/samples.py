@@ -17,10 +17,10 @@ from dialects.onednn.conv_backward_data import ConvolutionBackwardDataOp
 from dialects.onednn.interpolate_backward import InterpolateBackwardOp
 from dialects.onnx.types import OptionalType, SequenceType
 from dialects.support import dense, entry, layouts, limits, shapes
-from dialects.support.diagnostics import diagnostic_at, nearest, violation
+from dialects.support.diagnostics import diagnostic_at, suggest, violation
 from dialects.support.dtypes import by_name
-from dialects.support.error_list import Errors, together
-from dialects.support.interfaces import KnowsOperands
+from dialects.support.error_list import Errors, combine
+from dialects.support.interfaces import InfersOperands
 from dialects.support.limits import LimitError
 from dialects.support.option_names import option
 from dialects.support.shapes import Dim, NamedShape, Shape
@@ -66,15 +66,15 @@ def random_inputs(
     function = entry.entry_function(module)
     names = entry.input_names(function)
     arguments = dict(zip(function.args, names, strict=True))
-    infos = _known_infos(module, arguments)
+    infos = _refine_infos(module, arguments)
     sizes = Sizes(infos, given_shapes or {}, guess)
     _fit_convolutions(module, arguments, sizes)
     _fit_resizes(module, arguments, sizes)
-    found = _drawn(infos, sizes, seed)
+    found = _draw_inputs(infos, sizes, seed)
     defaults = {name: dense.to_numpy(value) for name, value in entry.defaults(function).items()}
     for name, argument in zip(names, function.args, strict=True):
-        found[name] = defaults[name] if name in defaults else _tamed(argument, found[name])
-        if (wanted := _wanted_sizes(argument, names, function.args, found)) is not None:
+        found[name] = defaults[name] if name in defaults else _scale_weights(argument, found[name])
+        if (wanted := _size_input_value(argument, names, function.args, found)) is not None:
             found[name] = wanted
     if guess.values is not None:
         fitting = operand_values(function, found, guess.values)
@@ -88,7 +88,7 @@ def random_model_inputs(
     """Return random inputs for a model of which only the inputs are known. A shape of () may be of unknown
     rank: onnxruntime reports both alike."""
     known = [replace(info, shape=info.shape or None) for info in infos]
-    return _drawn(known, Sizes(known, given_shapes or {}), seed)
+    return _draw_inputs(known, Sizes(known, given_shapes or {}), seed)
 
 
 def check_runnable(module: ModuleOp) -> None:
@@ -103,7 +103,7 @@ def check_runnable(module: ModuleOp) -> None:
                 raise LimitError(diagnostic_at(op, "error", text))
 
 
-def _drawn(infos: Sequence[TensorInfo], sizes: Sizes, seed: int) -> dict[str, np.ndarray]:
+def _draw_inputs(infos: Sequence[TensorInfo], sizes: Sizes, seed: int) -> dict[str, np.ndarray]:
     total = sum(math.prod(sizes.shape(info)) for info in infos)
     limits.check("input-elements", total, "elements of the random inputs")
     rng = np.random.default_rng(seed)
@@ -122,15 +122,15 @@ class Sizes:
         names = [info.name for info in infos]
         expected = f"one of {', '.join(names)}"
         unknown = [
-            violation(option("shapes"), given=name, expected=expected, hint=nearest(name, names))
+            violation(option("shapes"), given=name, expected=expected, hint=suggest(name, names))
             for name in given
             if name not in names
         ]
         if unknown:
-            raise together(unknown)
+            raise combine(unknown)
         self._given = {name: tuple(shape) for name, shape in given.items()}
         self._guess = guess
-        self._symbols: dict[str, int] = _named_sizes(infos, guess)
+        self._symbols: dict[str, int] = _sizes_by_name(infos, guess)
         errors = Errors()
         for info in infos:
             errors.attempt(self._learn, info)
@@ -180,30 +180,30 @@ class Sizes:
         return self.choose(dim, found if found is not None else guessed)
 
 
-def _named_sizes(infos: Sequence[TensorInfo], guess: Guess) -> dict[str, int]:
+def _sizes_by_name(infos: Sequence[TensorInfo], guess: Guess) -> dict[str, int]:
     """Return the guessed sizes by name. Raises GradcError for an unknown name."""
     known = list(dict.fromkeys(dim for info in infos for dim in info.dims if isinstance(dim, str)))
     for name in guess.named:
         if name not in known:
             none = f"no {option('sizes')}: no dim has a name"
             expected = f"a named dim of an input: {', '.join(known)}" if known else none
-            raise violation(option("sizes"), given=name, expected=expected, hint=nearest(name, known))
+            raise violation(option("sizes"), given=name, expected=expected, hint=suggest(name, known))
     return dict(guess.named)
 
 
-def _known_infos(module: ModuleOp, names: Mapping[BlockArgument, str]) -> list[TensorInfo]:
+def _refine_infos(module: ModuleOp, names: Mapping[BlockArgument, str]) -> list[TensorInfo]:
     """Return the inputs with the sizes that follow from their readers, also for all dims of the same name."""
     known = {argument: shapes.shape_of(argument) for argument in names if shapes.has_rank(argument)}
     symbols: dict[str, int] = {}
-    for value, shape in _told(module):
+    for value, shape in _operand_shapes(module):
         if not isinstance(value, BlockArgument) or value not in known:
             continue
-        for dim, size in zip(shapes.named(known[value]), shape, strict=True):
+        for dim, size in zip(shapes.dim_names(known[value]), shape, strict=True):
             if isinstance(dim, str) and isinstance(size, int):
                 symbols[dim] = size
         known[value] = shapes.merge(shape, known[value])
     infos = [tensor_info(name, argument) for argument, name in names.items()]
-    dims = {names[a]: shapes.spelled(shapes.with_sizes(shape, symbols)) for a, shape in known.items()}
+    dims = {names[a]: shapes.dim_texts(shapes.with_sizes(shape, symbols)) for a, shape in known.items()}
     elements = {name: _element_shape(argument.type) for argument, name in names.items()}
     return [replace(info, shape=dims.get(info.name, elements[info.name])) for info in infos]
 
@@ -213,12 +213,14 @@ def _element_shape(type_: Attribute) -> NamedShape | None:
     is_container = isinstance(type_, SequenceType | OptionalType)
     while isinstance(type_, SequenceType | OptionalType):
         type_ = type_.element
-    return shapes.spelled(shapes.shape_of(type_)) if is_container and isinstance(type_, TensorType) else None
+    return (
+        shapes.dim_texts(shapes.shape_of(type_)) if is_container and isinstance(type_, TensorType) else None
+    )
 
 
-def _told(module: ModuleOp) -> Iterator[tuple[SSAValue, Shape]]:
+def _operand_shapes(module: ModuleOp) -> Iterator[tuple[SSAValue, Shape]]:
     for op in module.walk():
-        if isinstance(op, KnowsOperands):
+        if isinstance(op, InfersOperands):
             yield from op.operand_shapes()
 
 
@@ -316,7 +318,7 @@ def _random(info: TensorInfo, shape: tuple[int, ...], rng: np.random.Generator) 
     return rng.standard_normal(shape).astype(np.float32).astype(dtype.numpy, copy=False)
 
 
-def _tamed(argument: BlockArgument, array: np.ndarray) -> np.ndarray:
+def _scale_weights(argument: BlockArgument, array: np.ndarray) -> np.ndarray:
     """Divide weights of a convolution by the square root of its number of terms."""
     for use in argument.uses:
         op = use.operation
@@ -327,7 +329,7 @@ def _tamed(argument: BlockArgument, array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _wanted_sizes(
+def _size_input_value(
     argument: BlockArgument,
     names: Sequence[str],
     arguments: Sequence[BlockArgument],

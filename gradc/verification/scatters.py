@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 from dialects.onnx import ops as onnx
 
 
-def writes_twice(op: Operation, operands: Sequence[Any]) -> bool:
+def has_duplicate_writes(op: Operation, operands: Sequence[Any]) -> bool:
     """Return whether a scatter without reduction writes one element twice, with an undefined result."""
     if isinstance(op, onnx.MaxUnpoolOp):
         return len(np.unique(operands[1])) < np.size(operands[1])

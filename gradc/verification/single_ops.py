@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from dialects.lifetimes import captured_by
+from dialects.lifetimes import region_operands
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.interpreter.pairs import value_of
 from dialects.onnx.numpy import NUMPY_ERRORS
@@ -23,7 +23,7 @@ from gradc.verification.adjoint_identities import Balance, add_open
 from gradc.verification.evaluation import Evaluation, NotComputed, wide_of
 from gradc.verification.kernels import Kernels
 from gradc.verification.point import Arrays, Plan, Point
-from gradc.verification.straight_through import read_straight
+from gradc.verification.straight_through import estimate_operands
 from passes.fold_affine.affine_ops import CENTRED
 
 
@@ -79,7 +79,7 @@ class LocalPoint(Point):
                     continue
                 balance = self._balances[index]
                 if balance.verdict() == "idle":
-                    balance = self._confirmed(index) or balance
+                    balance = self._balance_if_right(index) or balance
                 if balance.verdict() == "right":
                     self._known.add(key)
                 yield index, balance
@@ -95,7 +95,7 @@ class LocalPoint(Point):
         return (op.name, tuple(sorted(op.properties.items(), key=lambda item: item[0])), shapes)
 
     def _step(self, index: int) -> None:
-        closure, within = self._closures[index], self._within(index)
+        closure, within = self._closures[index], self._walk_region(index)
         for result, cotangent in closure.drawn:
             within[cotangent] = self._drawn(result.owner, value_of(wide_of(self.values[result])))
         for op in closure.ops:
@@ -106,14 +106,14 @@ class LocalPoint(Point):
         for operand, contribution in step.contributions:
             self._contribute(index, operand, value_of(wide_of(within[contribution])))
 
-    def _within(self, index: int) -> Evaluation:
+    def _walk_region(self, index: int) -> Evaluation:
         """Return an evaluation of emitted ops with the forward values that a step reads."""
         found = Evaluation(self.plan.differentiated.module, (), self._kernel)
         for value in self._closures[index].leaves:
             found[value] = value_of(self.values[value])
         return found
 
-    def _confirmed(self, index: int) -> Balance | None:
+    def _balance_if_right(self, index: int) -> Balance | None:
         """Return the balance at random operands if it is right; a rule that relies on earlier ops may fail
         there."""
         try:
@@ -227,7 +227,7 @@ class LocalPoint(Point):
         found: dict[Operation, None] = {}
         leaves: dict[SSAValue, None] = {}
         drawn: dict[SSAValue, SSAValue] = {}
-        waiting, emitted = list(wanted), self._emitted_set
+        waiting, emitted = list(wanted), self._set_of_emitted
         while waiting:
             value = waiting.pop()
             op = value.owner
@@ -237,7 +237,7 @@ class LocalPoint(Point):
                 leaves[value] = None
             elif op not in found:
                 found[op] = None
-                waiting += [*op.operands, *captured_by(op)]
+                waiting += [*op.operands, *region_operands(op)]
         inner = [each for op in found for each in op.walk()]
         own = {result for op in inner for result in op.results}
         own |= {a for op in inner for r in op.regions for block in r.blocks for a in block.args}
@@ -245,7 +245,7 @@ class LocalPoint(Point):
         return _Closure(ordered, [v for v in leaves if v not in own], list(drawn.items()))
 
     @property
-    def _emitted_set(self) -> set[Operation]:
+    def _set_of_emitted(self) -> set[Operation]:
         if "_emitted" not in self.__dict__:
             self._emitted: set[Operation] = set(self.plan.emitted)
         return self._emitted
@@ -268,7 +268,13 @@ class LocalPoint(Point):
             moved = (value for value, _ in step.contributions)
             leaves[at] += [*closure.leaves, *drawn, *moved, *step.cotangents]
         for op in self.plan.forward:
-            for value in (*op.operands, *captured_by(op), *read_straight(op), *op.results, *leaves[op]):
+            for value in (
+                *op.operands,
+                *region_operands(op),
+                *estimate_operands(op),
+                *op.results,
+                *leaves[op],
+            ):
                 last[value] = op
         found: dict[Operation, list[SSAValue]] = defaultdict(list)
         for value, op in last.items():

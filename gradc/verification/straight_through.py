@@ -17,8 +17,8 @@ from dialects.onnx.interpreter.pairs import Pair, tangent_of, value_of
 from dialects.support.dtypes import limits_of, of_mlir
 from dialects.support.shapes import element_type_of
 from gradc.verification.widening import wide
-from passes.autodiff.activity.straight_through_marks import taking_cotangent
-from passes.autodiff.rules.quantize import STILL, quantizing, scale_of, zero_of
+from passes.autodiff.activity.straight_through_marks import cotangent_target
+from passes.autodiff.rules.quantize import CONSTANT_RANGE, quantizing_op, scale_of, zero_of
 
 OFF_CODE = 0.01
 """Largest displacement of a dequantised number from its code, relative to the scale."""
@@ -34,30 +34,30 @@ def straight_through(
 ) -> Any:
     """Return the results of a marked op with straight-through tangents; None for any other op. `off_codes`
     displaces dequantised values from their codes by a fraction of the scale."""
-    passed = taking_cotangent(op)
+    passed = cotangent_target(op)
     if passed is not None:
         (result,) = numbers(op, [wide(value_of(given(value))) for value in op.operands])
         tangent = tangent_of(given(passed))
         return (result if tangent is None else Pair(result, np.broadcast_to(tangent, result.shape).copy()),)
-    if STILL in op.attributes:
+    if CONSTANT_RANGE in op.attributes:
         return numbers(op, [wide(value_of(given(value))) for value in op.operands])
-    made = quantizing(op)
+    made = quantizing_op(op)
     if made is None:
         return None
     assert isinstance(op, OnnxOp)
-    return (_dequantized(op, made, given, numbers, off_codes),)
+    return (_dequantize(op, made, given, numbers, off_codes),)
 
 
-def read_straight(op: Operation) -> list[SSAValue]:
+def estimate_operands(op: Operation) -> list[SSAValue]:
     """Return the values besides its operands that a marked op's tangents depend on."""
-    made = quantizing(op)
+    made = quantizing_op(op)
     if made is None:
         return []
     zero = zero_of(made)
     return [made.operands[0], scale_of(made), *([] if zero is None else [zero])]
 
 
-def _dequantized(
+def _dequantize(
     op: OnnxOp,
     made: OnnxOp,
     given: Callable[[SSAValue], Any],

@@ -19,9 +19,9 @@ from dialects.support import dense, entry, shapes
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.dtypes import HALVES, by_name, of_numpy
 from dialects.support.limits import LimitError
-from gradc.graph.tensors import TensorInfo, checked_inputs, tensor_info
+from gradc.graph.tensors import TensorInfo, tensor_info, validate_inputs
 from gradc.terminal import progress
-from gradc.verification.exact import exact, magnitudes
+from gradc.verification.exact import exact, term_magnitudes
 from gradc.verification.exact_match import is_measured, is_same, kind_of
 from gradc.verification.transforms import lost_in_transforms
 
@@ -31,7 +31,7 @@ one unit in the last place, up to 2^(1-p) for p significant bits: an exact resul
 reference and once, after an f32 accumulation, by the model."""
 
 
-CANCELLED = 1 / 32
+CANCELLATION = 1 / 32
 """If the result of one op is smaller than this fraction of the sum of its terms' magnitudes, the terms
 cancel, and the result is mostly rounding error. Errors are then relative to that fraction of the sum."""
 
@@ -75,7 +75,7 @@ def verify_outputs(
 
     A wrong shape or dtype, or a NaN that the reference does not have, is an infinite error.
     """
-    fed = in_order(source, model_inputs, inputs)
+    fed = inputs_in_order(source, model_inputs, inputs)
     return compare_outputs(source, fed, outputs, reference(source, fed), rtol)
 
 
@@ -97,11 +97,11 @@ def compare_outputs(
         lost = lost_in_transforms(source, fed)
         rows = [replace(row, rtol=max(row.rtol, lost)) if row.rtol else row for row in rows]
         with contextlib.suppress(LimitError):  # float64 takes more memory: keep the rows
-            return _second_look(source, fed, outputs, [want.dtype for want in expected], rows)
+            return _compare_in_float64(source, fed, outputs, [want.dtype for want in expected], rows)
     return rows
 
 
-def in_order(
+def inputs_in_order(
     source: ModuleOp, model_inputs: Sequence[TensorInfo], inputs: Mapping[str, np.ndarray]
 ) -> list[np.ndarray]:
     """Return the inputs in the source's order; GradcError if one is missing, unknown or of a wrong shape.
@@ -115,18 +115,18 @@ def in_order(
     known = [model.get(info.name) or info for info in declared]
     defaults = {name: dense.to_numpy(value) for name, value in entry.defaults(function).items()}
     dropped = [name for name in names if name not in model and name not in defaults]
-    arrays = checked_inputs(declared, {**_stand_ins(dropped, known, inputs), **defaults, **inputs})
+    arrays = validate_inputs(declared, {**_zeros_for_dropped(dropped, known, inputs), **defaults, **inputs})
     return [arrays[name] for name in names]
 
 
-def _stand_ins(
+def _zeros_for_dropped(
     dropped: Sequence[str], infos: Sequence[TensorInfo], inputs: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
     """Return zeros for dropped inputs of known sizes."""
     if not dropped:
         return {}
     read = [info for info in infos if info.name in inputs]
-    arrays = checked_inputs(read, {info.name: inputs[info.name] for info in read})
+    arrays = validate_inputs(read, {info.name: inputs[info.name] for info in read})
     sizes = {
         dim: size
         for info in read
@@ -142,7 +142,7 @@ def _stand_ins(
     return found
 
 
-def _second_look(
+def _compare_in_float64(
     source: ModuleOp,
     inputs: Sequence[np.ndarray],
     outputs: Mapping[str, np.ndarray],
@@ -155,7 +155,7 @@ def _second_look(
     them, the model need not. The model is also right if it is near the result without these roundings.
     """
     found = []
-    unrounded, sums = exact(source, inputs), magnitudes(source, inputs)
+    unrounded, sums = exact(source, inputs), term_magnitudes(source, inputs)
     seen = zip(rows, dtypes, _outputs(source), unrounded, sums, strict=True)
     for row, word, (dtype, depth), value, terms in seen:
         got = outputs[row.name]
@@ -167,7 +167,7 @@ def _second_look(
             again = compare(row.name, got, want, row.rtol)
             found.append(again if again.ok else row)
         else:
-            found.append(compare(row.name, got, want, row.rtol, least_scale=CANCELLED * terms))
+            found.append(compare(row.name, got, want, row.rtol, least_scale=CANCELLATION * terms))
     return found
 
 
@@ -232,7 +232,7 @@ def compare(
     element's error; values that are no numbers are compared for equality.
     """
     if not isinstance(want, np.ndarray) or not is_measured(want):
-        return _alike(name, got, want, rtol, overflows_within)
+        return _compare_exactly(name, got, want, rtol, overflows_within)
     dtype = of_numpy(want.dtype)
     assert dtype is not None
     if got.shape != want.shape or got.dtype != want.dtype:
@@ -245,7 +245,7 @@ def compare(
     return OutputError(name, dtype.name, got.shape, worst, typical, rtol, finite)
 
 
-def _alike(name: str, got: Any, want: Any, rtol: float, overflows_within: bool) -> OutputError:
+def _compare_exactly(name: str, got: Any, want: Any, rtol: float, overflows_within: bool) -> OutputError:
     """Compare values that are no tensors of numbers."""
     if not isinstance(want, list) or not isinstance(got, list) or len(want) != len(got) or not want:
         error = 0.0 if is_same(got, want) else np.inf

@@ -17,7 +17,7 @@ from dialects.support.interfaces import set_type
 from passes.autodiff.activity.active_values import FLOATS
 
 
-def widened(module: ModuleOp) -> ModuleOp:
+def widen_copy(module: ModuleOp) -> ModuleOp:
     """Return a copy in which all floats, also in constants, are f64."""
     module = module.clone()
     widen(module)
@@ -34,7 +34,7 @@ def widen(module: ModuleOp) -> None:
         for block in (block for region in op.regions for block in region.blocks):
             _widen(block.args)
     function = entry.entry_function(module)
-    entry.forget_declared_types(function)
+    entry.drop_declared_types(function)
     entry.update_function_type(function)
 
 

@@ -12,7 +12,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import axes_of
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import has_rank, shape_of
-from passes.builder.values import Expr
+from passes.builder.values import Value
 
 
 @dataclass(frozen=True)
@@ -47,35 +47,35 @@ class Opaque:
         while isinstance(op, onnx.NegOp):
             op, is_negated = self.maker(op.operands[0]), not is_negated
         if isinstance(op, onnx.AddOp):
-            terms = [self._signed(operand) for operand in op.operands]
+            terms = [self._split_sign(operand) for operand in op.operands]
         elif isinstance(op, onnx.SubOp):
             terms = [(op.operands[0], False), (op.operands[1], True)]
         else:
             return []
         return [(term, is_subtracted is not is_negated) for term, is_subtracted in terms]
 
-    def _signed(self, value: SSAValue) -> tuple[SSAValue, bool]:
+    def _split_sign(self, value: SSAValue) -> tuple[SSAValue, bool]:
         inner = self.operand(value, onnx.NegOp)
         return (value, False) if inner is None else (inner, True)
 
-    def beside_one(self, value: SSAValue) -> tuple[SSAValue, bool, bool] | None:
+    def match_one_plus(self, value: SSAValue) -> tuple[SSAValue, bool, bool] | None:
         """Match 1 + v: return v, whether v is subtracted, and whether the 1 is; else None."""
         terms = self.terms(value)
         for (one, is_minus), (other, is_subtracted) in (terms, terms[::-1]) if terms else ():
-            if number_beside(one, other) == 1:
+            if uniform_number(one, other) == 1:
                 return other, is_subtracted, is_minus
         return None
 
     def one_plus_exponent(self, value: SSAValue) -> SSAValue | None:
         """Return t for 1 + Exp(t)."""
-        match self.beside_one(value):
+        match self.match_one_plus(value):
             case other, False, False:
                 return self.exponent(other)
             case _:
                 return None
 
 
-def number_beside(value: SSAValue, other: SSAValue) -> float | None:
+def uniform_number(value: SSAValue, other: SSAValue) -> float | None:
     """Return the number in a uniform constant that does not broadcast `other`."""
     known = constant_of(value)
     if known is None or not known.size or not has_rank(other):
@@ -88,7 +88,7 @@ def number_beside(value: SSAValue, other: SSAValue) -> float | None:
     return float(first) if bool((known == first).all()) else None
 
 
-def negative(x: Expr) -> Expr:
+def negative(x: Value) -> Value:
     """Return -x, without a double negation."""
     inner = x.value.owner
     return x.e(inner.operands[0]) if isinstance(inner, onnx.NegOp) else -x
@@ -117,7 +117,7 @@ def _is_not_positive(value: SSAValue) -> bool:
     return known is not None and bool((known <= 0).all())
 
 
-def known_axes(op: OnnxOp) -> Sequence[int] | None:
+def constant_axes(op: OnnxOp) -> Sequence[int] | None:
     """Return the axes of a reduction if they are constant."""
     inputs = op.onnx_inputs()
     known = constant_of(axes) if len(inputs) > 1 and (axes := inputs[1]) is not None else None

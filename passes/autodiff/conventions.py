@@ -48,7 +48,7 @@ KINKS: Mapping[str, str] = MappingProxyType(
 
 _KERNEL = "the sizes of the kernel"
 
-KNOWN: Mapping[str, str] = MappingProxyType(
+STATIC_REQUIREMENTS: Mapping[str, str] = MappingProxyType(
     {
         "CausalConvWithState": "the shape of the weights",
         "DeformConv": _KERNEL,
@@ -58,7 +58,7 @@ KNOWN: Mapping[str, str] = MappingProxyType(
 )
 """ONNX op -> what must be static to write its gradient, besides all ranks."""
 
-FORMS_REFUSED: Mapping[str, str] = MappingProxyType(
+UNSUPPORTED_VARIANTS: Mapping[str, str] = MappingProxyType(
     {
         "Einsum": "a label twice in the result",
         "Resize": "by scales and by a region",

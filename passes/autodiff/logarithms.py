@@ -17,13 +17,13 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.values import constant_of
 from passes.autodiff.compositions import (
     Opaque,
+    constant_axes,
     is_at_most_zero,
     keeps_dims,
-    known_axes,
     negative,
-    number_beside,
+    uniform_number,
 )
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class Logarithms:
     """
 
     opaque: Opaque
-    e: Operators
+    e: ValueBuilder
     of_positive: bool = False
 
-    def of(self, value: SSAValue, left: int) -> Expr | None:
+    def of(self, value: SSAValue, left: int) -> Value | None:
         op = self.opaque.maker(value)
         if op is None or not left:
             return None
@@ -47,7 +47,7 @@ class Logarithms:
             return self._moved(op, left - 1)
         return found
 
-    def or_plain(self, value: SSAValue, left: int) -> Expr:
+    def or_plain(self, value: SSAValue, left: int) -> Value:
         """Return the stable logarithm, or else a plain Log."""
         found = self.of(value, left)
         known = constant_of(value)
@@ -57,7 +57,7 @@ class Logarithms:
             return self.e(self.e.emit.constant(np.log(known.astype(np.float64)).astype(known.dtype)))
         return self.e(value).log()
 
-    def _moved(self, op: OnnxOp, left: int) -> Expr | None:
+    def _moved(self, op: OnnxOp, left: int) -> Value | None:
         """Apply a data movement to a logarithm."""
         inner = self.of(op.operands[0], left)
         if inner is None:
@@ -66,13 +66,13 @@ class Logarithms:
         moved.operands[0] = inner.value
         return self.e(self.e.emit(moved))
 
-    def product(self, op: OnnxOp, left: int) -> Expr | None:
-        return self._joined(op, left, lambda a, b: a + b)
+    def product(self, op: OnnxOp, left: int) -> Value | None:
+        return self._combine(op, left, lambda a, b: a + b)
 
-    def quotient(self, op: OnnxOp, left: int) -> Expr | None:
-        return self._joined(op, left, lambda a, b: a - b)
+    def quotient(self, op: OnnxOp, left: int) -> Value | None:
+        return self._combine(op, left, lambda a, b: a - b)
 
-    def _joined(self, op: OnnxOp, left: int, join: Callable[[Expr, Expr], Expr]) -> Expr | None:
+    def _combine(self, op: OnnxOp, left: int, join: Callable[[Value, Value], Value]) -> Value | None:
         """Combine the operands' logarithms if one is positive for sure: the other has the result's sign."""
         positive = dataclasses.replace(self, of_positive=True)
         forms = [positive.of(operand, left) for operand in op.operands]
@@ -84,14 +84,14 @@ class Logarithms:
         )
         return join(first, second)
 
-    def choice(self, op: OnnxOp, left: int) -> Expr | None:
+    def choice(self, op: OnnxOp, left: int) -> Value | None:
         """Select between logarithms if both sides have one."""
         condition, *sides = op.operands
         yes, no = (self.of(side, left) for side in sides)
         return None if yes is None or no is None else self.e(condition).where(yes, no)
 
-    def sum(self, op: OnnxOp, left: int) -> Expr | None:
-        beside = self.opaque.beside_one(op.results[0])
+    def sum(self, op: OnnxOp, left: int) -> Value | None:
+        beside = self.opaque.match_one_plus(op.results[0])
         match beside:
             case value, True, False:
                 return self._one_minus(value, left)
@@ -100,7 +100,7 @@ class Logarithms:
             case _:
                 return self._exponentials(op)
 
-    def _one_minus(self, value: SSAValue, left: int) -> Expr | None:
+    def _one_minus(self, value: SSAValue, left: int) -> Value | None:
         """Return log(1 - v) for v a Sigmoid, Exp, squared Tanh, constant, or a Where of these."""
         e, op = self.e, self.opaque.maker(value)
         known = constant_of(value)
@@ -111,7 +111,7 @@ class Logarithms:
                 return -e(op.operands[0]).softplus()
             case onnx.ExpOp() if not self.of_positive:
                 return self._one_minus_exponential(e(op.operands[0]))
-            case onnx.MulOp() | onnx.PowOp() if (t := self._squared_tanh(op)) is not None:
+            case onnx.MulOp() | onnx.PowOp() if (t := self._match_squared_tanh(op)) is not None:
                 double = e(t) * 2
                 return -(double.softplus() + (-double).softplus()) + math.log(4)
             case onnx.WhereOp() if left:
@@ -120,21 +120,21 @@ class Logarithms:
             case _:
                 return None
 
-    def _minus_one(self, value: SSAValue) -> Expr | None:
+    def _minus_one(self, value: SSAValue) -> Value | None:
         """Return log(Exp(t) - 1) = t + log(1 - exp(-t))."""
         t = None if self.of_positive else self.opaque.exponent(value)
         return None if t is None else self.e(t) + self._one_minus_exponential(negative(self.e(t)))
 
-    def _one_minus_exponential(self, t: Expr) -> Expr:
+    def _one_minus_exponential(self, t: Value) -> Value:
         """Return log(1 - exp(t)) = log(tanh(-t / 2)) + log(1 + exp(t)), accurate at small t."""
         return (t * -0.5).tanh().log() + t.softplus()
 
-    def _squared_tanh(self, op: OnnxOp) -> SSAValue | None:
+    def _match_squared_tanh(self, op: OnnxOp) -> SSAValue | None:
         first, second = op.operands
-        is_square = number_beside(second, first) == 2 if isinstance(op, onnx.PowOp) else first is second
+        is_square = uniform_number(second, first) == 2 if isinstance(op, onnx.PowOp) else first is second
         return self.opaque.operand(first, onnx.TanhOp) if is_square else None
 
-    def _exponentials(self, op: OnnxOp) -> Expr | None:
+    def _exponentials(self, op: OnnxOp) -> Value | None:
         """Return log(Exp(s) + Exp(t)) = s + log(1 + exp(t - s)); one term may be a positive number."""
         terms = self.opaque.terms(op.results[0])
         if not terms or any(is_subtracted for _, is_subtracted in terms):
@@ -149,38 +149,38 @@ class Logarithms:
         assert t is not None
         if s is not None:
             return self.e(s) + (self.e(t) - self.e(s)).softplus()
-        number = number_beside(other, one)
+        number = uniform_number(other, one)
         if number is None or number <= 0:
             return None
         offset = math.log(number)
         return self.e(t).softplus() if not offset else (self.e(t) - offset).softplus() + offset
 
-    def reduced_sum(self, op: OnnxOp, left: int) -> Expr | None:
-        t, axes = self.opaque.exponent(op.operands[0]), known_axes(op)
+    def log_of_sum(self, op: OnnxOp, left: int) -> Value | None:
+        t, axes = self.opaque.exponent(op.operands[0]), constant_axes(op)
         if t is None or axes is None or is_at_most_zero(t):
             return None
         keepdims = int(keeps_dims(op))
         return self.e(t).apply(onnx.ReduceLogSumExpOp, self.e.ints(axes), keepdims=keepdims)
 
-    def reciprocal(self, op: OnnxOp, left: int) -> Expr | None:
+    def reciprocal(self, op: OnnxOp, left: int) -> Value | None:
         found = self.of(op.operands[0], left)
         return None if found is None else -found
 
-    def hyperbolic_cosine(self, op: OnnxOp, left: int) -> Expr | None:
+    def hyperbolic_cosine(self, op: OnnxOp, left: int) -> Value | None:
         t = self.e(op.operands[0])
         return t + (t * -2).softplus() - math.log(2)
 
-    def sigmoid(self, op: OnnxOp, left: int) -> Expr | None:
+    def sigmoid(self, op: OnnxOp, left: int) -> Value | None:
         return -negative(self.e(op.operands[0])).softplus()
 
-    def softmax(self, op: OnnxOp, left: int) -> Expr | None:
+    def softmax(self, op: OnnxOp, left: int) -> Value | None:
         return self.e(op.operands[0]).apply(onnx.LogSoftmaxOp, **op.onnx_attributes())
 
-    def exponential(self, op: OnnxOp, left: int) -> Expr | None:
+    def exponential(self, op: OnnxOp, left: int) -> Value | None:
         return self.e(op.operands[0])
 
 
-LOGARITHMS: Mapping[str, Callable[[Logarithms, OnnxOp, int], Expr | None]] = MappingProxyType(
+LOGARITHMS: Mapping[str, Callable[[Logarithms, OnnxOp, int], Value | None]] = MappingProxyType(
     {
         "Add": Logarithms.sum,
         "Cosh": Logarithms.hyperbolic_cosine,
@@ -189,7 +189,7 @@ LOGARITHMS: Mapping[str, Callable[[Logarithms, OnnxOp, int], Expr | None]] = Map
         "Mul": Logarithms.product,
         "Neg": Logarithms.sum,
         "Reciprocal": Logarithms.reciprocal,
-        "ReduceSum": Logarithms.reduced_sum,
+        "ReduceSum": Logarithms.log_of_sum,
         "Sigmoid": Logarithms.sigmoid,
         "Softmax": Logarithms.softmax,
         "Sub": Logarithms.sum,

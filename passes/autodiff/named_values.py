@@ -18,12 +18,12 @@ from dialects.support.entry import input_names, output_names, return_op
 from dialects.support.names import name_of_value
 from dialects.support.option_names import option
 from dialects.support.shapes import Dim, has_rank
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
-_PART = re.compile(r"(.+)\[([^\]]*)\]")
+_ELEMENT = re.compile(r"(.+)\[([^\]]*)\]")
 
 
-def named_values(function: FuncOp) -> dict[str, SSAValue]:
+def values_by_name(function: FuncOp) -> dict[str, SSAValue]:
     """Return the values by name: inner ones, overridden by results, then by inputs. If results of one op
     share a name, it means the first."""
     found: dict[str, SSAValue] = {}
@@ -41,18 +41,18 @@ UNRANKED = ("a value of unknown rank", "a value of known rank")
 
 def base_of(name: str) -> str:
     """Return the tensor's name in the name of an element."""
-    match = _PART.fullmatch(name)
+    match = _ELEMENT.fullmatch(name)
     return match[1] if match else name
 
 
-def part_of(name: str, whole: Expr) -> Expr | None:
+def element_of(name: str, whole: Value) -> Value | None:
     """Return the element `logits[0,281]` of logits, `:` taking a whole axis; None for other names."""
-    match = _PART.fullmatch(name)
+    match = _ELEMENT.fullmatch(name)
     entries = match[2].replace(" ", "").split(",") if match else []
     if len(entries) != whole.rank or not all(re.fullmatch(r":|-?\d+", entry) for entry in entries):
         return None
     places = {axis: int(entry) for axis, entry in enumerate(entries) if entry != ":"}
-    _check_places(name, places, whole.shape)
+    _check_indices(name, places, whole.shape)
     if not places:
         return whole
     e, taken = whole.e, whole
@@ -65,7 +65,7 @@ def part_of(name: str, whole: Expr) -> Expr | None:
     return taken.apply(onnx.SqueezeOp, e.ints(list(places)))
 
 
-def _check_places(name: str, places: Mapping[int, int], sizes: Sequence[Dim]) -> None:
+def _check_indices(name: str, places: Mapping[int, int], sizes: Sequence[Dim]) -> None:
     for axis, place in places.items():
         size = sizes[axis]
         if isinstance(size, int) and not -size <= place < size:
@@ -73,17 +73,19 @@ def _check_places(name: str, places: Mapping[int, int], sizes: Sequence[Dim]) ->
             raise UsageError(Diagnostic("error", sentence(f"{option('of')} {name}", given, expected)))
 
 
-def add_parts(function: FuncOp, names: Sequence[str], values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
+def add_elements(
+    function: FuncOp, names: Sequence[str], values: Mapping[str, SSAValue]
+) -> dict[str, SSAValue]:
     """Emit the elements among the names, such as logits[0,281], at the end of the function; exact names take
     precedence."""
-    e, found = Operators(), dict[str, SSAValue]()
+    e, found = ValueBuilder(), dict[str, SSAValue]()
     for name in names:
         whole = values.get(base_of(name))
-        if name in values or whole is None or not _PART.fullmatch(name):
+        if name in values or whole is None or not _ELEMENT.fullmatch(name):
             continue
         if not has_rank(whole):
             raise UsageError(Diagnostic("error", sentence(f"{option('of')} {name}", *UNRANKED)))
-        part = part_of(name, e(whole))
+        part = element_of(name, e(whole))
         if part is not None:
             found[name] = part.value
     if e.emit.ops:
@@ -92,7 +94,7 @@ def add_parts(function: FuncOp, names: Sequence[str], values: Mapping[str, SSAVa
 
 
 @dataclass
-class Held:
+class PinnedValues:
     """Constants turned into arguments: temporarily, to prevent folding, or for good."""
 
     _ops: dict[BlockArgument, Operation] = field(default_factory=dict)
@@ -109,11 +111,11 @@ class Held:
         found = {argument: constant_attribute(op.results[0]) for argument, op in self._ops.items()}
         return {argument: constant for argument, constant in found.items() if constant is not None}
 
-    def hold(self, function: FuncOp, values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
+    def pin(self, function: FuncOp, values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
         """Return the values with constants replaced by arguments."""
         return {name: self._held(function, value) for name, value in values.items()}
 
-    def in_place_of(self, values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
+    def pinned_values(self, values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
         """Return the values with replaced constants mapped to their arguments."""
         return {name: self._arguments.get(value, value) for name, value in values.items()}
 

@@ -19,9 +19,9 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import element_type_of, has_rank, shape_of
 from passes.autodiff.activity.straight_through_marks import ESTIMATE
-from passes.autodiff.common.primal import Forward, Zero
+from passes.autodiff.common.primal import Primal, Zero
 from passes.autodiff.rules import pointwise
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
 MOST_OPS = 16
 """Size limit; larger subgraphs are not known to gain."""
@@ -44,14 +44,14 @@ class Number(float):
         return number
 
     def __mul__(self, other: Any):  # pyright: ignore[reportIncompatibleMethodOverride]
-        if isinstance(other, Expr):
-            return _scaled(other, self)
+        if isinstance(other, Value):
+            return _scale(other, self)
         return Number.of(float(self) * other, self.dtype)
 
     def __truediv__(self, other: Any):  # pyright: ignore[reportIncompatibleMethodOverride]
-        if isinstance(other, Expr) and (divisor := _number(other)):
+        if isinstance(other, Value) and (divisor := _number(other)):
             return Number.of(float(self) / divisor, self.dtype)
-        return other.__rtruediv__(float(self)) if isinstance(other, Expr) else self * (1 / other)
+        return other.__rtruediv__(float(self)) if isinstance(other, Value) else self * (1 / other)
 
     def __neg__(self):
         return Number.of(-float(self), self.dtype)
@@ -60,7 +60,7 @@ class Number(float):
         return Number.of(self, to)
 
 
-Tangent = Number | Expr
+Tangent = Number | Value
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class ElementwiseSubgraph:
     source: SSAValue
     ops: Sequence[Operation]
 
-    def derivative(self, e: Operators) -> Tangent:
+    def derivative(self, e: ValueBuilder) -> Tangent:
         """Return the derivative of the last op's result by the source."""
         known: dict[SSAValue, Tangent] = {self.source: Number.of(1, element_type_of(self.source))}
         for op in self.ops:
@@ -78,7 +78,7 @@ class ElementwiseSubgraph:
         return known[self.ops[-1].results[0]]
 
 
-def _tangent(op: Operation, known: Mapping[SSAValue, Tangent], e: Operators) -> Tangent:
+def _tangent(op: Operation, known: Mapping[SSAValue, Tangent], e: ValueBuilder) -> Tangent:
     total: Tangent | None = None
     for moved in dict.fromkeys(value for value in op.operands if value in known):
         for part in _parts(op, moved, known[moved], e):
@@ -86,7 +86,7 @@ def _tangent(op: Operation, known: Mapping[SSAValue, Tangent], e: Operators) -> 
     return Number.of(0, element_type_of(op.results[0])) if total is None else total
 
 
-def _parts(op: Operation, moved: SSAValue, tangent: Tangent, e: Operators) -> list[Tangent]:
+def _parts(op: Operation, moved: SSAValue, tangent: Tangent, e: ValueBuilder) -> list[Tangent]:
     """Return the terms that one operand, at each of its positions, adds to the derivative."""
     by_result = _by_result(op, moved, tangent, e)
     if by_result is not None:
@@ -94,7 +94,7 @@ def _parts(op: Operation, moved: SSAValue, tangent: Tangent, e: Operators) -> li
     assert isinstance(op, OnnxOp)
     operands = op.onnx_inputs()
     wanted = [i for i, value in enumerate(operands) if value is moved]
-    forward = Forward(
+    forward = Primal(
         e,
         operands=[None if value is None else e(value) for value in operands],
         attributes=op.onnx_attributes(),
@@ -106,9 +106,9 @@ def _parts(op: Operation, moved: SSAValue, tangent: Tangent, e: Operators) -> li
     return [part for part in (found[i] for i in wanted) if not isinstance(part, Zero)]
 
 
-def _by_result(op: Operation, moved: SSAValue, tangent: Tangent, e: Operators) -> Expr | None:
+def _by_result(op: Operation, moved: SSAValue, tangent: Tangent, e: ValueBuilder) -> Value | None:
     """For y = a s with ds = s r (as for a sigmoid), return y r, cheaper than a (s r)."""
-    if not isinstance(op, onnx.MulOp) or op.A is op.B or not isinstance(tangent, Expr):
+    if not isinstance(op, onnx.MulOp) or op.A is op.B or not isinstance(tangent, Value):
         return None
     rest = _rest(tangent, moved)
     if rest is not None:
@@ -118,7 +118,7 @@ def _by_result(op: Operation, moved: SSAValue, tangent: Tangent, e: Operators) -
     return None if rest is None or number is None else e(op.C) * rest * number
 
 
-def _rest(product: Expr, factor: SSAValue) -> Expr | None:
+def _rest(product: Value, factor: SSAValue) -> Value | None:
     """Return the other factor of an emitted product, or None."""
     one, other = _fresh_factors(product)
     if one is None or other is None or factor not in (one.value, other.value):
@@ -126,7 +126,7 @@ def _rest(product: Expr, factor: SSAValue) -> Expr | None:
     return other if one.value is factor else one
 
 
-def _fresh_factors(value: Expr) -> tuple[Expr, Expr] | tuple[None, None]:
+def _fresh_factors(value: Value) -> tuple[Value, Value] | tuple[None, None]:
     """Return the factors of a product that is not in a block yet."""
     made = value.value.owner
     if not isinstance(made, onnx.MulOp) or made.parent is not None:
@@ -142,13 +142,13 @@ def _sum(a: Tangent, b: Tangent) -> Tangent:
     return Number.of(float(a) + float(b), a.dtype) if isinstance(b, Number) else b + float(a)
 
 
-def _number(value: Expr) -> float | None:
+def _number(value: Value) -> float | None:
     """Return the value of a constant of one element, else None."""
     known = constant_of(value.value)
     return None if known is None or known.size != 1 else float(known.reshape(()))
 
 
-def _scaled(value: Expr, factor: Number) -> Tangent:
+def _scale(value: Value, factor: Number) -> Tangent:
     """Multiply by a number, merging it with a factor of the last product."""
     if factor == 1:
         return value

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from passes.autodiff.activity.active_values import read_by
+from passes.autodiff.activity.active_values import operands_and_captures
 from passes.autodiff.vjp import Walk
-from passes.builder.values import Operators
+from passes.builder.values import ValueBuilder
 
 TITLE = "ai.onnx.preview.training.Gradient"
 
 
-def expanded(
+def expand_gradient_node(
     ops: Sequence[Operation],
     named: Sequence[SSAValue],
     given: Sequence[SSAValue],
@@ -25,7 +25,7 @@ def expanded(
     `ops` precede the node; those from `named` to y are differentiated at `given`, and cloned if the two
     differ.
     """
-    e = Operators()
+    e = ValueBuilder()
     between = _between(ops, named, y)
     if list(named) != list(given):
         values = dict(zip(named, given, strict=True))
@@ -33,9 +33,9 @@ def expanded(
         e.emit.ops.extend(between)
         y = values.get(y, y)
     starts = given[:wrt]
-    found = Walk(e, between, set(starts)).gradients([(y, e.filled(1, e(y)))])
+    found = Walk(e, between, set(starts)).gradients([(y, e.fill_like(1, e(y)))])
     return e.emit.ops, [
-        found[value].value if value in found else e.filled(0, e(value)).value for value in starts
+        found[value].value if value in found else e.fill_like(0, e(value)).value for value in starts
     ]
 
 
@@ -46,5 +46,5 @@ def _between(ops: Sequence[Operation], named: Sequence[SSAValue], y: SSAValue) -
     for op in reversed(ops):
         if any(result in needed and result not in ends for result in op.results):
             found.append(op)
-            needed.update(read_by(op))
+            needed.update(operands_and_captures(op))
     return found[::-1]

@@ -78,7 +78,7 @@ class Differentiated:
     wrt: Mapping[str, SSAValue]
     forward: int
 
-    def cloned(self) -> Differentiated:
+    def clone_module(self) -> Differentiated:
         """Return a copy that refers to a clone of the module."""
         new: dict[SSAValue, SSAValue] = {}
         ops: dict[Operation, Operation] = {}

@@ -11,17 +11,17 @@ from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.node import NodeOp
-from dialects.onnx.types import shown_type
-from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence, several
+from dialects.onnx.types import type_text
+from dialects.support.diagnostics import Diagnostic, UsageError, sentence, several, suggest
 from dialects.support.entry import return_op
 from dialects.support.error_list import Errors
 from dialects.support.names import name_of_value
 from dialects.support.option_names import option
 from dialects.support.shapes import shape_of
-from passes.autodiff.activity.active_values import is_float, may_carry
-from passes.autodiff.activity.float_names import floats_behind_inputs, next_floats, what_tells_the_rank
+from passes.autodiff.activity.active_values import is_float, may_be_active
+from passes.autodiff.activity.float_names import floats_behind_inputs, next_floats, rank_hint
 from passes.autodiff.named_values import base_of
-from passes.autodiff.vjp import why_unknown
+from passes.autodiff.vjp import missing_decomposition
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ def usage(what: str, given: object = None, expected: object = None, hint: str = 
     return UsageError(Diagnostic("error", sentence(what, given, expected, hint)))
 
 
-def each(*asked: Callable[[], T]) -> list[T]:
+def collect_errors(*asked: Callable[[], T]) -> list[T]:
     """Return the results of all callables; raise their errors together."""
     errors, found = Errors(), list[T]()
     for ask in asked:
@@ -40,7 +40,7 @@ def each(*asked: Callable[[], T]) -> list[T]:
     return found
 
 
-def chosen(what: str, names: Sequence[str], values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
+def resolve_floats(what: str, names: Sequence[str], values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
     """Return the named values. Those of known rank must be float tensors."""
     if len(set(names)) < len(names):
         raise usage(option(what), given=several(list(names)), expected="no name twice")
@@ -50,24 +50,24 @@ def chosen(what: str, names: Sequence[str], values: Mapping[str, SSAValue]) -> d
     found, errors = dict[str, SSAValue](), Errors()
     for name in names:
         with errors.collecting():
-            value = named(what, name, values)
-            if not is_open(value):
+            value = value_named(what, name, values)
+            if not is_unranked(value):
                 check_float(what, name, value)
             found[name] = value
     errors.check()
     return found
 
 
-def all_named(what: str, names: Sequence[str], values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
+def resolve_names(what: str, names: Sequence[str], values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
     """Return the named values, of any type."""
     errors = Errors()
     for name in names:
-        errors.attempt(named, what, name, values)
+        errors.attempt(value_named, what, name, values)
     errors.check()
     return {name: values[name] for name in names}
 
 
-def named(what: str, name: str, values: Mapping[str, SSAValue]) -> SSAValue:
+def value_named(what: str, name: str, values: Mapping[str, SSAValue]) -> SSAValue:
     if name not in values:
         shown = name or "''"
         raise usage(f"{option(what)}: there is no value {shown}", hint=_other_name(name, values))
@@ -84,13 +84,13 @@ def check_floats(what: str, values: Mapping[str, SSAValue]) -> None:
 def check_float(what: str, name: str, value: SSAValue) -> None:
     if is_float(value) or (what == "of" and _may_have_ranks(value)):
         return
-    expected = "a tensor of floats of known rank" if is_open(value) else "a tensor of floats"
-    of_rank = "; ".join(filter(None, (why_unknown(value), what_tells_the_rank(value))))
-    hint = of_rank if is_open(value) else next_floats(what, value)
-    raise usage(f"{option(what)} {name}", given=shown_type(value.type), expected=expected, hint=hint)
+    expected = "a tensor of floats of known rank" if is_unranked(value) else "a tensor of floats"
+    of_rank = "; ".join(filter(None, (missing_decomposition(value), rank_hint(value))))
+    hint = of_rank if is_unranked(value) else next_floats(what, value)
+    raise usage(f"{option(what)} {name}", given=type_text(value.type), expected=expected, hint=hint)
 
 
-def is_open(value: SSAValue) -> bool:
+def is_unranked(value: SSAValue) -> bool:
     """Return whether the rank of `value` is unknown; constant folding may still find it."""
     return isinstance(value.type, UnrankedTensorType)
 
@@ -98,10 +98,10 @@ def is_open(value: SSAValue) -> bool:
 def floats(values: Sequence[SSAValue], names: Sequence[str]) -> list[str]:
     """Return the names of float values, including those of unknown rank."""
     pairs = zip(names, values, strict=True)
-    return [name for name, value in pairs if is_float(value) or (is_open(value) and may_carry(value))]
+    return [name for name, value in pairs if is_float(value) or (is_unranked(value) and may_be_active(value))]
 
 
-def default_of(function: FuncOp, names: Sequence[str]) -> list[str]:
+def default_output(function: FuncOp, names: Sequence[str]) -> list[str]:
     """Return the name of the only float result. Raises UsageError if there are several."""
     found = list(dict.fromkeys(floats(return_op(function).arguments, names)))
     if len(found) > 1:
@@ -118,18 +118,18 @@ def default_of(function: FuncOp, names: Sequence[str]) -> list[str]:
 
 def _may_have_ranks(value: SSAValue) -> bool:
     """Return whether `value` is a result of an If whose branches give it different ranks."""
-    return isinstance(value.owner, onnx.IfOp) and is_open(value) and may_carry(value)
+    return isinstance(value.owner, onnx.IfOp) and is_unranked(value) and may_be_active(value)
 
 
 def _other_name(name: str, values: Mapping[str, SSAValue]) -> str:
     """Return a hint for an unknown name: the closest match or the index syntax."""
     base, missing = _element_of(name, values)
     whole = values.get(base)
-    if whole is not None and not is_open(whole):
+    if whole is not None and not is_unranked(whole):
         rank = len(shape_of(whole))
         numbers = "1 number" if rank == 1 else f"{rank} numbers"
         return f"{missing}an element of {base} is {numbers} in brackets, or : for all along an axis"
-    return nearest(name, values) or "gradc inspect --values lists all values"
+    return suggest(name, values) or "gradc inspect --values lists all values"
 
 
 def _element_of(name: str, values: Mapping[str, SSAValue]) -> tuple[str, str]:

@@ -19,7 +19,7 @@ _NOTHING = (
     "Transpose", "Trilu", "Unsqueeze", "Where",
 )  # fmt: skip
 
-KEPT: Mapping[str, str | Mapping[str, str]] = MappingProxyType(
+RESIDUALS: Mapping[str, str | Mapping[str, str]] = MappingProxyType(
     {
         **dict.fromkeys(_NOTHING, ""),
         "Abs": "X",
@@ -142,9 +142,9 @@ KEPT: Mapping[str, str | Mapping[str, str]] = MappingProxyType(
 """ONNX op -> its residuals, for all gradients or for each operand's gradient."""
 
 
-def shown(name: str) -> str:
+def residuals_text(name: str) -> str:
     """Return the residuals of an op as text."""
-    kept = KEPT[name]
+    kept = RESIDUALS[name]
     if isinstance(kept, str):
         return kept.replace(" ", ", ")
     return "; ".join(f"{operand}: {names.replace(' ', ', ') or '-'}" for operand, names in kept.items())

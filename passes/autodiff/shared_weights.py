@@ -13,7 +13,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx import traits
 from dialects.support.diagnostics import Diagnostic, name_of, position_of, sentence, several
 from dialects.support.names import name_of_value
-from passes.autodiff.activity.active_values import is_float, read_by
+from passes.autodiff.activity.active_values import is_float, operands_and_captures
 
 COPY_OF = "gradc.copy_of"
 """Attribute of a weight that was an Identity of another one: the other's name."""
@@ -63,7 +63,7 @@ def pop_copies(function: FuncOp) -> dict[str, list[str]]:
     return copies
 
 
-def copied_weights(wrt: Collection[str], copies: Mapping[str, Sequence[str]]) -> list[Diagnostic]:
+def copy_remarks(wrt: Collection[str], copies: Mapping[str, Sequence[str]]) -> list[Diagnostic]:
     """Return a remark on each weight that is differentiated while its copies are not."""
     left = {name: [copy for copy in copies.get(name, ()) if copy not in wrt] for name in wrt}
     return [
@@ -90,7 +90,7 @@ def several_readers(
     Quantization ops do not count: both ops of a pair read the scale.
     """
     found: list[Diagnostic] = []
-    needed = _needed(of, ops)
+    needed = _ancestors(of, ops)
     for name, value in wrt.items():
         readers = _readers(value) if value in weights else []
         kinds = {op: op.name.removeprefix("onnx.") for op in readers}
@@ -120,13 +120,13 @@ def _readers(value: SSAValue) -> list[Operation]:
     return found
 
 
-def _needed(of: Collection[SSAValue], ops: Sequence[Operation]) -> set[Operation]:
+def _ancestors(of: Collection[SSAValue], ops: Sequence[Operation]) -> set[Operation]:
     """Return the ops that `of` depends on."""
     values, found = set(of), set[Operation]()
     for op in reversed(ops):
         if not values.isdisjoint(op.results):
             found.add(op)
-            values.update(read_by(op))
+            values.update(operands_and_captures(op))
     return found
 
 

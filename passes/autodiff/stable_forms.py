@@ -26,15 +26,15 @@ from dialects.onnx import ops as onnx
 from dialects.support.shapes import has_rank, shape_of
 from passes.autodiff.compositions import (
     Opaque,
+    constant_axes,
     is_at_most_zero,
     keeps_dims,
-    known_axes,
     negative,
-    number_beside,
+    uniform_number,
 )
 from passes.autodiff.logarithms import Logarithms
 from passes.builder.rewriting import replace, rewrite
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
 DEEPEST = 8
 """Limit on the depth of a matched composition."""
@@ -60,25 +60,25 @@ class _Stable(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         if self.opaque.excludes(op) or not self.opaque.values.isdisjoint(op.results):
             return
-        e = Operators()
+        e = ValueBuilder()
         found = self.form(op, e)
         if found is None or not _is_of_type(found, op.results[0]):
             e.emit.discard()
             return
         replace(op, rewriter, e.emit, [found.value])
 
-    def form(self, op: Operation, e: Operators) -> Expr | None:
+    def form(self, op: Operation, e: ValueBuilder) -> Value | None:
         raise NotImplementedError
 
 
-def _is_of_type(found: Expr, result: SSAValue) -> bool:
+def _is_of_type(found: Value, result: SSAValue) -> bool:
     return has_rank(found.value) and has_rank(result) and found.rank == len(shape_of(result))
 
 
 class StableQuotient(_Stable):
     """Sigmoid, Tanh and Softmax written as quotients of exponentials."""
 
-    def form(self, op: Operation, e: Operators) -> Expr | None:
+    def form(self, op: Operation, e: ValueBuilder) -> Value | None:
         upper, lower = (None, op.operands[0]) if len(op.operands) == 1 else op.operands
         if upper is not None:
             found = self._tanh(upper, lower, e) or self._softmax(upper, lower, e)
@@ -90,10 +90,10 @@ class StableQuotient(_Stable):
         if upper is not None and self.opaque.exponent(upper) is t:
             return e(t).sigmoid()
         complement = negative(e(t)).sigmoid()
-        return complement if upper is None or number_beside(upper, t) == 1 else e(upper) * complement
+        return complement if upper is None or uniform_number(upper, t) == 1 else e(upper) * complement
 
-    def _tanh(self, upper: SSAValue, lower: SSAValue, e: Operators) -> Expr | None:
-        above, below = self.opaque.beside_one(upper), self.opaque.beside_one(lower)
+    def _tanh(self, upper: SSAValue, lower: SSAValue, e: ValueBuilder) -> Value | None:
+        above, below = self.opaque.match_one_plus(upper), self.opaque.match_one_plus(lower)
         if above is not None and below is not None:
             t, is_sum = self.opaque.exponent(above[0]), below[1:] == (False, False)
             if t is None or above[0] is not below[0] or not is_sum or above[1] == above[2]:
@@ -111,11 +111,11 @@ class StableQuotient(_Stable):
             return e(s).tanh()
         return ((e(s) - e(t)) * 0.5).tanh()
 
-    def _softmax(self, upper: SSAValue, lower: SSAValue, e: Operators) -> Expr | None:
+    def _softmax(self, upper: SSAValue, lower: SSAValue, e: ValueBuilder) -> Value | None:
         total, t = self.opaque.maker(lower), self.opaque.exponent(upper)
         if not isinstance(total, onnx.ReduceSumOp) or t is None or total.operands[0] is not upper:
             return None
-        axes = known_axes(total)
+        axes = constant_axes(total)
         if axes is None or len(axes) != 1 or not keeps_dims(total) or is_at_most_zero(t):
             return None
         return e(t).apply(onnx.SoftmaxOp, axis=axes[0])
@@ -124,7 +124,7 @@ class StableQuotient(_Stable):
 class StableProduct(_Stable):
     """Exp(t) Sigmoid(-t), the rewritten Exp(t) (1 / (1 + Exp(t)))."""
 
-    def form(self, op: Operation, e: Operators) -> Expr | None:
+    def form(self, op: Operation, e: ValueBuilder) -> Value | None:
         for one, other in (op.operands, op.operands[::-1]):
             t, inner = self.opaque.exponent(one), self.opaque.operand(other, onnx.SigmoidOp)
             if t is None or inner is None:
@@ -137,11 +137,11 @@ class StableProduct(_Stable):
 class StableDifference(_Stable):
     """LogSoftmax written as the difference of possibly large numbers."""
 
-    def form(self, op: Operation, e: Operators) -> Expr | None:
+    def form(self, op: Operation, e: ValueBuilder) -> Value | None:
         x, total = op.operands[0], self.opaque.maker(op.operands[1])
         if not isinstance(total, onnx.ReduceLogSumExpOp) or total.operands[0] is not x:
             return None
-        axes = known_axes(total)
+        axes = constant_axes(total)
         if axes is None or len(axes) != 1 or not keeps_dims(total):
             return None
         return e(x).apply(onnx.LogSoftmaxOp, axis=axes[0])
@@ -150,5 +150,5 @@ class StableDifference(_Stable):
 class StableLogarithm(_Stable):
     """Logarithms of values that may round to 0 or overflow."""
 
-    def form(self, op: Operation, e: Operators) -> Expr | None:
+    def form(self, op: Operation, e: ValueBuilder) -> Value | None:
         return Logarithms(self.opaque, e).of(op.operands[0], DEEPEST)

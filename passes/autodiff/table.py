@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from dialects.onnx import traits
 from passes.autodiff import control_flow
-from passes.autodiff.common.primal import Body, Rule
+from passes.autodiff.common.primal import Decomposition, Rule
 from passes.autodiff.control_flow import sequences
 from passes.autodiff.control_flow.regions import RegionRule
 from passes.autodiff.rules import (
@@ -58,14 +58,14 @@ RULES: Mapping[str, Rule] = MappingProxyType(
 )
 """ONNX op -> its rule."""
 
-BODIES: Mapping[str, Body] = MappingProxyType(
+DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType(
     {
-        **attention.BODIES,
-        **linear_attention.BODIES,
-        **quantize.BODIES,
-        **sampled_ops.BODIES,
-        **sampling.BODIES,
-        **fft.BODIES,
+        **attention.DECOMPOSITIONS,
+        **linear_attention.DECOMPOSITIONS,
+        **quantize.DECOMPOSITIONS,
+        **sampled_ops.DECOMPOSITIONS,
+        **sampling.DECOMPOSITIONS,
+        **fft.DECOMPOSITIONS,
     }
 )
 """ONNX op without a rule -> its decomposition, which the walk differentiates."""

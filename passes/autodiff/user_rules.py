@@ -7,21 +7,21 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, nearest, sentence
+from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, sentence, suggest
 
 _PACKAGES = Path(__file__).resolve().parents[2]
 _OWN = tuple(f"{_PACKAGES / name}/" for name in ("dialects", "passes", "gradc"))
 
 
 @contextmanager
-def blamed_on_rule(title: str) -> Generator[None]:
+def attribute_to_rule(title: str) -> Generator[None]:
     """Raise UsageError for any error but a GradcError in the rule of an op."""
     try:
         yield
     except GradcError:
         raise
     except Exception as error:
-        what = f"the rule of {title} fails{_place(error)}: {type(error).__name__}: {_line(error)}"
+        what = f"the rule of {title} fails{_location(error)}: {type(error).__name__}: {_line(error)}"
         raise UsageError(Diagnostic("error", sentence(what, hint=_hint(error)))) from error
 
 
@@ -29,7 +29,7 @@ def _line(error: Exception) -> str:
     return (str(error).strip() or "without a message").splitlines()[0]
 
 
-def _place(error: Exception) -> str:
+def _location(error: Exception) -> str:
     """Return the last line reached in the user's own files."""
     reached = traceback.extract_tb(error.__traceback__)
     frames = [frame for frame in reached if not frame.filename.startswith(_OWN)]
@@ -40,4 +40,4 @@ def _hint(error: Exception) -> str:
     if not isinstance(error, AttributeError) or not error.name:
         return ""
     known = [name for name in dir(error.obj) if not name.startswith("_")]
-    return nearest(error.name, known)
+    return suggest(error.name, known)

@@ -14,47 +14,47 @@ from typing import Any
 from xdsl.dialects.builtin import StringAttr, UnknownLoc, UnrankedTensorType
 from xdsl.ir import Operation, SSAValue
 
-from dialects.onnx import known_op, traits
+from dialects.onnx import lookup_op, traits
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.node import WHY, NodeOp
 from dialects.onnx.ops import IfOp, op_names
-from dialects.onnx.types import shown_type, word_of
+from dialects.onnx.types import type_text, word_of
 from dialects.support import shapes
-from dialects.support.diagnostics import Diagnostic, UnsupportedError, UsageError, nearest, sentence
+from dialects.support.diagnostics import Diagnostic, UnsupportedError, UsageError, sentence, suggest
 from dialects.support.documented_op import DocumentedOp, documented_attributes
-from dialects.support.error_list import Finding, places
+from dialects.support.error_list import OpReference, locations
 from dialects.support.option_names import Place, advice, current
 from dialects.support.shapes import UnknownRank, shape_of
-from passes.autodiff.activity.active_values import depending_on, is_float, read_by
+from passes.autodiff.activity.active_values import find_active_values, is_float, operands_and_captures
 from passes.autodiff.activity.non_differentiable import NO_TYPE, REFUSED, title_of
-from passes.autodiff.activity.straight_through_marks import taking_cotangent
-from passes.autodiff.common.concat_slices import side_by_side
-from passes.autodiff.common.primal import ZERO, Body, Forward, Gradient, Rule, Zero, refusal
+from passes.autodiff.activity.straight_through_marks import cotangent_target
+from passes.autodiff.common.concat_slices import concat_slices
+from passes.autodiff.common.primal import ZERO, Decomposition, Gradient, Primal, Rule, Zero, refusal
 from passes.autodiff.common.unbroadcast import unbroadcast
-from passes.autodiff.control_flow.regions import Gradients, RegionForward, Seeds
-from passes.autodiff.control_flow.sequences import added, is_sequence, zeros_like
-from passes.autodiff.nan_safety.infinite_slope import unbounded_masks
+from passes.autodiff.control_flow.regions import Gradients, RegionPrimal, Seeds
+from passes.autodiff.control_flow.sequences import add_values, is_sequence, zeros_like
+from passes.autodiff.nan_safety.infinite_slope import masks_at_domain_edges
 from passes.autodiff.preaccumulation import NAMES, Number, Sources
 from passes.autodiff.record import Record
 from passes.autodiff.rules import contributed
 from passes.autodiff.rules.angles import angle, quotient_of_angle
-from passes.autodiff.rules.quantize import passed_straight, quantizing
-from passes.autodiff.table import BODIES, GRADIENT_RULES, REGION_RULES, RULES, is_repeated
-from passes.autodiff.user_rules import blamed_on_rule
-from passes.builder.values import Expr, Operators
+from passes.autodiff.rules.quantize import quantizing_op, straight_through_gradient
+from passes.autodiff.table import DECOMPOSITIONS, GRADIENT_RULES, REGION_RULES, RULES, is_repeated
+from passes.autodiff.user_rules import attribute_to_rule
+from passes.builder.values import Value, ValueBuilder
 
 
 @dataclass
 class Walk:
     """One walk over the ops of a block; `e` collects the emitted ops."""
 
-    e: Operators
+    e: ValueBuilder
     ops: Sequence[Operation]
     wrt: Collection[SSAValue]
     rules: Mapping[str, Rule] = field(default_factory=dict[str, Rule])
     """The user's rules, by op type, qualified by a non-standard domain."""
-    cotangents: dict[SSAValue, list[Expr]] = field(default_factory=dict)
+    cotangents: dict[SSAValue, list[Value]] = field(default_factory=dict)
     _flows: set[SSAValue] = field(default_factory=set)
     _sources: Sources | None = None
     _unbounded: set[Operation] = field(default_factory=set)
@@ -63,7 +63,7 @@ class Walk:
     record: Record = field(default_factory=Record)
     """The steps of this block, without those in regions and decompositions."""
 
-    def gradients(self, seeds: Iterable[tuple[SSAValue, Expr]]) -> dict[SSAValue, Expr]:
+    def gradients(self, seeds: Iterable[tuple[SSAValue, Value]]) -> dict[SSAValue, Value]:
         """Return the sum of (d of / d w)^T seed for each w that a seeded value depends on.
 
         Raises UnsupportedError, listing all active ops without a rule.
@@ -72,46 +72,46 @@ class Walk:
         self._check()
         return found
 
-    def _collect(self, seeds: Iterable[tuple[SSAValue, Expr]]) -> dict[SSAValue, Expr]:
-        self._flows = depending_on(self.ops, self.wrt)
+    def _collect(self, seeds: Iterable[tuple[SSAValue, Value]]) -> dict[SSAValue, Value]:
+        self._flows = find_active_values(self.ops, self.wrt)
         if not self.e.strict_ieee:  # a product with a derivative of 0 would not hide an inf
-            self._unbounded = unbounded_masks(self.ops)
+            self._unbounded = masks_at_domain_edges(self.ops)
             names = NAMES.difference(self.rules)
             apart = self._unbounded.union(op for op in self.ops if self._quotient(op) is not None)
             self._sources = Sources(self.ops, self._flows, self.wrt, names, apart)
         for value, seed in seeds:
             self._add(value, seed)
         for op in reversed(self.ops):
-            self._through(op)
+            self._visit(op)
         reached = [value for value in self.cotangents if value in self.wrt]  # in no order of a hash
         return {value: self._total(value) for value in reached}
 
-    def _within(
-        self, e: Operators, ops: Sequence[Operation], wrt: Collection[SSAValue], seeds: Seeds
+    def _walk_region(
+        self, e: ValueBuilder, ops: Sequence[Operation], wrt: Collection[SSAValue], seeds: Seeds
     ) -> Gradients:
         """Walk the ops of a region, collecting refusals in this walk."""
         return Walk(e, ops, wrt, self.rules, refused=self.refused)._collect(seeds)
 
-    def _add(self, value: SSAValue, gradient: Expr) -> None:
+    def _add(self, value: SSAValue, gradient: Value) -> None:
         self.record.add(value, gradient.value)
         if value in self._flows:
             self.cotangents.setdefault(value, []).append(gradient)
 
-    def _total(self, value: SSAValue) -> Expr:
+    def _total(self, value: SSAValue) -> Value:
         """Return the summed cotangent of a value, computed once."""
         total, *others = self.cotangents[value]
         if others and is_float(value):
-            total, *others = side_by_side(self.cotangents[value])
+            total, *others = concat_slices(self.cotangents[value])
         for other in others if is_float(value) or is_sequence(value) else ():
-            total = added(total, other)
+            total = add_values(total, other)
         self.cotangents[value] = [total]
         self.record.totals[value] = total.value
         return total
 
-    def _through(self, op: Operation) -> None:
+    def _visit(self, op: Operation) -> None:
         """Propagate the cotangents of an op's results to its operands."""
         read = [i for i, result in enumerate(op.results) if result in self.cotangents]
-        if not read or self._flows.isdisjoint(read_by(op)):
+        if not read or self._flows.isdisjoint(operands_and_captures(op)):
             return
         first = len(self.e.emit.ops)
         totals = {i: self._total(op.results[i]) for i in read}
@@ -121,7 +121,7 @@ class Walk:
         except (UnknownRank, UnsupportedError) as error:
             why = _NO_RANK if isinstance(error, UnknownRank) else error
             self.refused.setdefault((op.name, why.diagnostic.message), []).append(op)
-            for value in filter(self._flows.__contains__, read_by(op)):
+            for value in filter(self._flows.__contains__, operands_and_captures(op)):
                 self._add(value, self.e(value))  # any value: the walk goes on to find more errors
         self.record.end()
         self.record.check_types(op, self.e.emit.ops[first:])
@@ -129,20 +129,20 @@ class Walk:
             if isinstance(new.location, UnknownLoc):
                 new.location = op.location
 
-    def _apply_rule(self, op: Operation, totals: Mapping[int, Expr]) -> None:
-        if (estimated := taking_cotangent(op)) is not None:
-            self._add(estimated, fitted(totals[0], self.e(estimated), 0, op, self.e))
+    def _apply_rule(self, op: Operation, totals: Mapping[int, Value]) -> None:
+        if (estimated := cotangent_target(op)) is not None:
+            self._add(estimated, unbroadcast_to_operand(totals[0], self.e(estimated), 0, op, self.e))
             return
         subgraph = self._sources.subgraph_ending_at(op) if self._sources is not None else None
         if subgraph is not None:
             derivative = subgraph.derivative(self.e)
             gradient = totals[0] * (float(derivative) if isinstance(derivative, Number) else derivative)
-            self._add(subgraph.source, gradient.assumed(shape_of(subgraph.source)))
+            self._add(subgraph.source, gradient.assume_shape(shape_of(subgraph.source)))
             return
         rule, operands, attributes = self._rule(op)
         shaping = self._quotient(op) or op
         _check_types([value for value in (*op.operands, *op.results) if value in self._flows])
-        forward = Forward(
+        forward = Primal(
             self.e,
             operands=[None if value is None else self.e(value) for value in operands],
             attributes=attributes,
@@ -150,8 +150,8 @@ class Walk:
             wanted=[i for i, value in enumerate(operands) if value in self._flows],
             read=list(totals),
         )
-        e = Operators(self.e.emit, strict_ieee=True) if op in self._unbounded else self.e
-        with self._blamed(op):
+        e = ValueBuilder(self.e.emit, strict_ieee=True) if op in self._unbounded else self.e
+        with self._attribute_errors(op):
             gradients = rule(forward, Cotangents(self.e, op, totals), e)
         self._check_count(op, gradients, len(operands))
         for index in forward.wanted or ():
@@ -159,11 +159,15 @@ class Walk:
             if value is not None and not isinstance(gradient, Zero):
                 self._check_own(op, gradient, self.e(value), index)
                 whole = is_sequence(value)
-                fit = gradient if whole else fitted(gradient, self.e(value), index, shaping, self.e)
+                fit = (
+                    gradient
+                    if whole
+                    else unbroadcast_to_operand(gradient, self.e(value), index, shaping, self.e)
+                )
                 self._add(value, fit)
-        quantized = quantizing(op)
+        quantized = quantizing_op(op)
         if quantized is not None and isinstance(op, OnnxOp) and quantized.operands[0] in self._flows:
-            self._add(quantized.operands[0], passed_straight(quantized, op, totals[0], self.e))
+            self._add(quantized.operands[0], straight_through_gradient(quantized, op, totals[0], self.e))
 
     def _rule(self, op: Operation) -> tuple[Rule, Sequence[SSAValue | None], Mapping[str, Any]]:
         """Return the user's rule or the built-in one; for an angle, `angle` with its quotient's operands."""
@@ -185,10 +189,10 @@ class Walk:
             return None
         return found
 
-    def _blamed(self, op: Operation) -> AbstractContextManager[None]:
+    def _attribute_errors(self, op: Operation) -> AbstractContextManager[None]:
         """Attribute errors in a user's rule to that rule."""
         is_own = isinstance(op, OnnxOp | NodeOp) and title_of(op) in self.rules
-        return blamed_on_rule(str(title_of(op))) if is_own else nullcontext()
+        return attribute_to_rule(str(title_of(op))) if is_own else nullcontext()
 
     def _check_count(self, op: Operation, gradients: object, count: int) -> None:
         """Raise UsageError unless a user's rule returned one gradient for each operand."""
@@ -200,24 +204,24 @@ class Walk:
         if len(gradients) != count:
             raise _usage(what, len(gradients), expected)
 
-    def _check_own(self, op: Operation, gradient: object, operand: Expr, index: int) -> None:
+    def _check_own(self, op: Operation, gradient: object, operand: Value, index: int) -> None:
         """Raise UsageError unless a user's rule returned a gradient of the operand's type."""
         if not isinstance(op, OnnxOp | NodeOp) or title_of(op) not in self.rules:
             return
         what = f"gradient of operand {index} by the rule of {title_of(op)}"
-        if not isinstance(gradient, Expr):
+        if not isinstance(gradient, Value):
             raise _usage(what, type(gradient).__name__, "an expression, or gradc.ZERO")
         if gradient.dtype != operand.dtype or not shapes.compatible(gradient.shape, operand.shape):
-            raise _usage(what, shown_type(gradient.value.type), shown_type(operand.value.type))
+            raise _usage(what, type_text(gradient.value.type), type_text(operand.value.type))
 
-    def _apply_region_rule(self, op: Operation, totals: Mapping[int, Expr]) -> None:
+    def _apply_region_rule(self, op: Operation, totals: Mapping[int, Value]) -> None:
         rule = REGION_RULES.get(op.onnx_name()) if isinstance(op, OnnxOp) else None
         if rule is None or not isinstance(op, OnnxOp):
             raise _without_rule(op)
         reached = [op.results[index] for index in totals]
-        flowing = [value for value in (*read_by(op), *reached) if value in self._flows]
+        flowing = [value for value in (*operands_and_captures(op), *reached) if value in self._flows]
         _check_types(value for value in flowing if not _has_own_ranks(op, value))
-        around = RegionForward(op, self._flows, self._within)
+        around = RegionPrimal(op, self._flows, self._walk_region)
         around.check_is_repeatable()
         for value, gradient in rule(around, totals, self.e):
             self._add(value, gradient)
@@ -242,9 +246,9 @@ def _rule(op: Operation) -> tuple[Rule, Sequence[SSAValue | None], Mapping[str, 
         return contributed.RULES[op.title], op.onnx_inputs(), op.onnx_attributes()
     if not isinstance(op, OnnxOp):
         raise _without_rule(op)
-    rule, body = RULES.get(op.onnx_name()), BODIES.get(op.onnx_name())
+    rule, body = RULES.get(op.onnx_name()), DECOMPOSITIONS.get(op.onnx_name())
     if body is not None:
-        rule = through(body)
+        rule = by_decomposition(body)
     if rule is None:
         raise _without_rule(op)
     return rule, op.onnx_inputs(), op.onnx_attributes()
@@ -254,7 +258,7 @@ def _usage(what: str, given: object, expected: str) -> UsageError:
     return UsageError(Diagnostic("error", sentence(what, given, expected)))
 
 
-FOR_ONE_MACHINE = "com.microsoft.nchwc"
+NCHWC_DOMAIN = "com.microsoft.nchwc"
 """Domain of onnxruntime's ops with weights in a blocked layout."""
 
 IN_PYTHON = "gradc.grad takes one in Python, rules={...}"
@@ -262,12 +266,12 @@ IN_PYTHON = "gradc.grad takes one in Python, rules={...}"
 
 
 def _without_rule(op: Operation) -> UnsupportedError:
-    if isinstance(op, NodeOp) and op.is_standard and known_op(op.title) is not None:
+    if isinstance(op, NodeOp) and op.is_standard and lookup_op(op.title) is not None:
         hint = "a value_info for the results of ops of other domains would define it"
         return refusal(f"{op.title}: {NO_TYPE}", hint=hint)
     if not isinstance(op, OnnxOp):
         hint = advice("rules", "takes one") if current() is Place.PYTHON else IN_PYTHON
-        if isinstance(op, NodeOp) and op.domain.data == FOR_ONE_MACHINE:
+        if isinstance(op, NodeOp) and op.domain.data == NCHWC_DOMAIN:
             hint = "onnxruntime wrote the model for one machine; what it writes with ENABLE_EXTENDED has one"
         title = op.title if isinstance(op, NodeOp) else op.name
         why = op.attributes.get(WHY)
@@ -276,12 +280,12 @@ def _without_rule(op: Operation) -> UnsupportedError:
         if title in contributed.REFUSED:
             return refusal(f"{title} has none: {contributed.REFUSED[title]}", hint=hint)
         if isinstance(op, NodeOp) and op.is_standard:
-            return refusal(f"gradc knows no op {title} of ONNX", hint=nearest(title, op_names()))
+            return refusal(f"gradc knows no op {title} of ONNX", hint=suggest(title, op_names()))
         return refusal(f"{title} has neither a rule nor a decomposition", hint=hint)
     return refusal(REFUSED.get(op.onnx_name(), "gradc has no derivative of it yet"))
 
 
-def why_unknown(value: SSAValue) -> str:
+def missing_decomposition(value: SSAValue) -> str:
     """Return why an op of another domain has no decomposition if that leaves the value's rank unknown."""
     made = value.owner
     if not isinstance(made, NodeOp) or not isinstance(value.type, UnrankedTensorType):
@@ -289,10 +293,10 @@ def why_unknown(value: SSAValue) -> str:
     return _without_rule(made).diagnostic.message
 
 
-def through(body: Body) -> Rule:
+def by_decomposition(body: Decomposition) -> Rule:
     """Return a rule that walks the op's decomposition. Emitted ops that no gradient uses are dead code."""
 
-    def rule(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    def rule(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
         first = len(e.emit.ops)
         results = body(f, e)
         made = e.emit.ops[first:]
@@ -323,37 +327,39 @@ def _has_own_ranks(op: Operation, value: SSAValue) -> bool:
 
 def _refusal(why: str, ops: Sequence[Operation]) -> Diagnostic:
     """Return one diagnostic for all ops of a type that are refused for the same reason."""
-    found = [Finding.of(op) for op in reversed(ops)]
+    found = [OpReference.of(op) for op in reversed(ops)]
     if len(found) == 1:
         return Diagnostic("error", f"no derivative: {why}", found[0].subject, found[0].position)
-    message = f"no derivative of {len(found)} {found[0].kind}{places(found)}: {why}"
+    message = f"no derivative of {len(found)} {found[0].kind}{locations(found)}: {why}"
     return Diagnostic("error", message, "", found[0].position)
 
 
-def fitted(gradient: Expr, operand: Expr, index: int, op: Operation, e: Operators) -> Expr:
+def unbroadcast_to_operand(
+    gradient: Value, operand: Value, index: int, op: Operation, e: ValueBuilder
+) -> Value:
     """Return a rule's gradient for an operand, summed to the operand's shape."""
     name = op.name.removeprefix("onnx.")
     if name in traits.POINTWISE:
-        gradient = gradient.assumed(shape_of(op.results[0]))
+        gradient = gradient.assume_shape(shape_of(op.results[0]))
     if is_repeated(name, index):
         gradient = unbroadcast(gradient, operand, e)
     assert gradient.dtype == operand.dtype, f"the rule of {name} changes the dtype of operand {index}"
     same = shapes.compatible(gradient.shape, operand.shape)
     assert same, f"the rule of {name} gives {gradient.shape} for operand {index}"
-    return gradient.assumed(operand.shape)
+    return gradient.assume_shape(operand.shape)
 
 
 @dataclass(frozen=True)
-class Cotangents(Sequence[Expr]):
+class Cotangents(Sequence[Value]):
     """Cotangents of the results of an op; zeros, emitted on access, for an unused result."""
 
-    e: Operators
+    e: ValueBuilder
     op: Operation
-    known: Mapping[int, Expr]
+    known: Mapping[int, Value]
 
     def __len__(self) -> int:
         return len(self.op.results)
 
-    def __getitem__(self, index: int) -> Expr:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def __getitem__(self, index: int) -> Value:  # pyright: ignore[reportIncompatibleMethodOverride]
         found = self.known.get(index)
         return zeros_like(self.e, self.op.results[index]) if found is None else found

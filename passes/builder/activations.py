@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.recurrence import Activation
-from passes.builder.values import Expr
+from passes.builder.values import Value
 
 _OPS: Mapping[str, Sequence[str]] = MappingProxyType(
     {
@@ -25,13 +25,13 @@ _OPS: Mapping[str, Sequence[str]] = MappingProxyType(
 """Activations that are ONNX ops, with the attributes that they read."""
 
 
-def _affine(x: Expr, alpha: float, beta: float) -> Expr:
+def _affine(x: Value, alpha: float, beta: float) -> Value:
     """Return alpha x + beta without `* 1` and `+ 0`, next to which onnxruntime makes invalid models."""
     scaled = x if alpha == 1 else x * alpha
     return scaled if beta == 0 else scaled + beta
 
 
-_COMPOSED: Mapping[str, Callable[[Expr, float, float], Expr]] = MappingProxyType(
+_COMPOSED: Mapping[str, Callable[[Value, float, float], Value]] = MappingProxyType(
     {
         "Affine": _affine,
         "ScaledTanh": lambda x, a, b: _affine(_affine(x, b, 0).tanh(), a, 0),
@@ -39,7 +39,7 @@ _COMPOSED: Mapping[str, Callable[[Expr, float, float], Expr]] = MappingProxyType
 )
 
 
-def activated(x: Expr, activation: Activation) -> Expr:
+def apply_activation(x: Value, activation: Activation) -> Value:
     """Apply an activation function to x."""
     if activation.name in _COMPOSED:
         return _COMPOSED[activation.name](x, activation.alpha, activation.beta)

@@ -37,12 +37,12 @@ class CompileTimeCost:
         )
 
 
-def evaluated(sampling: AxisSampling) -> CompileTimeCost:
+def sampling_cost(sampling: AxisSampling) -> CompileTimeCost:
     """Return the cost of computing the coordinates of an axis one by one."""
     return CompileTimeCost(positions=max(sampling.x, sampling.y))
 
 
-def is_too_much(built: CompileTimeCost) -> bool:
+def exceeds_limits(built: CompileTimeCost) -> bool:
     """Return whether a cost exceeds the limits for any op."""
     known = limits.current()
     return (
@@ -52,24 +52,24 @@ def is_too_much(built: CompileTimeCost) -> bool:
     )
 
 
-def is_modest(built: CompileTimeCost, data: int) -> bool:
+def is_within_budget(built: CompileTimeCost, data: int) -> bool:
     """Return whether a cost is within the limits for an op with `data` elements."""
     within = built.constants <= max(FREE_CONSTANTS, limits.current().constant_growth * data)
-    return within and not is_too_much(built)
+    return within and not exceeds_limits(built)
 
 
-def refusal(built: CompileTimeCost, op: Operation) -> str | None:
+def budget_error(built: CompileTimeCost, op: Operation) -> str | None:
     """Return why a cost exceeds the limits for an op, or None."""
     largest, total = _data(op)
     if largest * built.spread > MOST_ELEMENTS:
         return f"a tensor would have more than {MOST_ELEMENTS:,} elements"
-    if is_modest(built, total):
+    if is_within_budget(built, total):
         return None
     if built.nodes > limits.current().nodes:
         return limits.too_large("nodes", built.nodes, "nodes that it writes")
     if built.positions > limits.current().axis_positions:
         return limits.too_large("axis-positions", built.positions, "positions of an axis")
-    if is_too_much(built):
+    if exceeds_limits(built):
         return limits.too_large("constant-elements", built.constants, "elements of constants that it builds")
     growth = -(-built.constants // max(1, total))
     what = f"elements of constants that it builds, {built.constants:,}, as a multiple of the op's data"

@@ -25,7 +25,7 @@ def uses_by(op: Operation) -> Iterator[Use]:
                 yield Use(inner, index)
 
 
-def stem(op: Operation, block: Block) -> Operation:
+def ancestor_in_block(op: Operation, block: Block) -> Operation:
     """Return the op of `block` that is `op` or contains it."""
     while op.parent is not block:
         parent = op.parent_op()

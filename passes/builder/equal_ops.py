@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
-from dialects.onnx.opset_range import telling_attributes
+from dialects.onnx.opset_range import nondefault_attributes
 from dialects.onnx.values import constant_of
 
 _COMMUTE = (onnx.AddOp, onnx.MulOp)
@@ -66,7 +66,7 @@ def _equal(block: Block, op: Operation, same: dict[SSAValue, SSAValue]) -> Opera
 
 def _are_equal(user: Operation, op: OnnxOp, operands: Sequence[SSAValue]) -> bool:
     assert isinstance(user, OnnxOp)
-    if user.result_types != op.result_types or telling_attributes(user) != telling_attributes(op):
+    if user.result_types != op.result_types or nondefault_attributes(user) != nondefault_attributes(op):
         return False
     orders = [operands, operands[::-1]] if isinstance(op, _COMMUTE) else [operands]
     return any(_are_same(user.operands, order) for order in orders)

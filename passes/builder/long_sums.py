@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from dialects.onnx import ops as onnx
 from passes.builder.tensors import reshape
-from passes.builder.values import Expr
+from passes.builder.values import Value
 
 MOST_TERMS = 2**16
 """Terms of one stage; summed sequentially, the error is about 1e-5 of the sum."""
@@ -21,7 +21,7 @@ BLOCK = 2**12
 """Terms per block of a first stage if the count has no divisor near its square root."""
 
 
-def long_sum(x: Expr, axes: Sequence[int], keepdims: int, most: int = MOST_TERMS) -> Expr:
+def long_sum(x: Value, axes: Sequence[int], keepdims: int, most: int = MOST_TERMS) -> Value:
     """Sum over static axes, in stages if they have more than `most` terms."""
     if not is_long(x, axes, most):
         return x.apply(onnx.ReduceSumOp, x.e.ints(axes), keepdims=keepdims)
@@ -34,28 +34,28 @@ def long_sum(x: Expr, axes: Sequence[int], keepdims: int, most: int = MOST_TERMS
     return x.apply(onnx.ReduceSumOp, x.e.ints(over), keepdims=keepdims)
 
 
-def long_mean(x: Expr, axes: Sequence[int], keepdims: int, most: int = MOST_TERMS) -> Expr:
+def long_mean(x: Value, axes: Sequence[int], keepdims: int, most: int = MOST_TERMS) -> Value:
     """Average over static axes, in stages if they have more than `most` terms."""
     if not is_long(x, axes, most):
         return x.apply(onnx.ReduceMeanOp, x.e.ints(axes), keepdims=keepdims)
     return long_sum(x, axes, keepdims, most) / math.prod(_size(x, axis) for axis in axes)
 
 
-def is_long(x: Expr, axes: Sequence[int], most: int) -> bool:
+def is_long(x: Value, axes: Sequence[int], most: int) -> bool:
     """Return whether a sum has more than `most` terms; False for dynamic shapes."""
     sizes = [x.shape[axis] for axis in axes]
-    return all(isinstance(size, int) for size in x.shape) and math.prod(map(_known, sizes)) > most
+    return all(isinstance(size, int) for size in x.shape) and math.prod(map(_static_size, sizes)) > most
 
 
-def _known(size: object) -> int:
+def _static_size(size: object) -> int:
     return size if isinstance(size, int) else 1
 
 
-def _size(x: Expr, axis: int) -> int:
-    return _known(x.shape[axis])
+def _size(x: Value, axis: int) -> int:
+    return _static_size(x.shape[axis])
 
 
-def _stages(x: Expr, axes: Sequence[int]) -> Iterator[Sequence[int]]:
+def _stages(x: Value, axes: Sequence[int]) -> Iterator[Sequence[int]]:
     """Yield the axes of all stages but the last, from the last axis on, as many as MOST_TERMS allows."""
     stage: list[int] = []
     for axis in reversed(axes):
@@ -65,7 +65,7 @@ def _stages(x: Expr, axes: Sequence[int]) -> Iterator[Sequence[int]]:
         stage.insert(0, axis)
 
 
-def _in_blocks(x: Expr, axis: int) -> Expr:
+def _in_blocks(x: Value, axis: int) -> Value:
     """Sum an axis in blocks, with a shorter last block if the size has no suitable divisor."""
     size = _size(x, axis)
     block = _block(size)
@@ -79,8 +79,8 @@ def _in_blocks(x: Expr, axis: int) -> Expr:
     return x.e(x.e.emit(onnx.ConcatOp([part.value for part in parts], axis=axis)))
 
 
-def _blocks(x: Expr, axis: int, block: int) -> Expr:
-    sizes = [_known(size) for size in x.shape]
+def _blocks(x: Value, axis: int, block: int) -> Value:
+    sizes = [_static_size(size) for size in x.shape]
     sizes[axis : axis + 1] = sizes[axis] // block, block
     return x.e(reshape(x.e.emit, x.value, sizes)).apply(onnx.ReduceSumOp, x.e.ints([axis + 1]), keepdims=0)
 

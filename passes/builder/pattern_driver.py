@@ -69,22 +69,22 @@ class Walker:
 
     def _rewriter(self, module: ModuleOp) -> PatternRewriter:
         rewriter = _Rewriter(InsertPoint.at_end(module.body.block))
-        rewriter.operation_insertion_handler.append(self._inserted)
-        rewriter.operation_removal_handler.append(self._removed)
+        rewriter.operation_insertion_handler.append(self._on_insert)
+        rewriter.operation_removal_handler.append(self._on_removal)
         rewriter.operation_modification_handler.append(self._push)
-        rewriter.operation_replacement_handler.append(self._replaced)
+        rewriter.operation_replacement_handler.append(self._on_replacement)
         return rewriter
 
     def _push(self, op: Operation) -> None:
         if self.patterns_of(type(op)):
             self.worklist.push(op)
 
-    def _inserted(self, op: Operation) -> None:
+    def _on_insert(self, op: Operation) -> None:
         if isinstance(op.location, UnknownLoc):
             op.location = self.location
         self._push(op)
 
-    def _removed(self, op: Operation) -> None:
+    def _on_removal(self, op: Operation) -> None:
         """Requeue the operands' ops that become dead, or have one reader left."""
         for operand in op.operands:
             if operand.has_one_use() and isinstance(operand, OpResult):
@@ -92,7 +92,7 @@ class Walker:
         for inner in (op, *(inner for region in op.regions for inner in ops_within(region))):
             self.worklist.remove(inner)
 
-    def _replaced(self, op: Operation, results: Sequence[SSAValue | None]) -> None:
+    def _on_replacement(self, op: Operation, results: Sequence[SSAValue | None]) -> None:
         del results
         for result in op.results:
             for use in result.uses:

@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from dialects.support.memo import Memo
 from dialects.support.op_cache_key import state_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 
 MOST_TEMPLATES, MOST_BYTES = 2048, 2**16
 """Limits on the templates of a cache, and on the constant bytes of a template."""
@@ -25,9 +25,9 @@ class Template:
     values: Sequence[SSAValue]
 
     @classmethod
-    def of(cls, op: Operation, write: Callable[[Emitter], Sequence[SSAValue]]) -> Template | None:
+    def of(cls, op: Operation, write: Callable[[Builder], Sequence[SSAValue]]) -> Template | None:
         """Lower an op into a template; None if its constants are too large to store."""
-        emit = Emitter()
+        emit = Builder()
         values = write(emit)
         if sum(map(_constant_bytes, emit.ops)) > MOST_BYTES:
             for emitted in reversed(emit.ops):
@@ -39,7 +39,7 @@ class Template:
             emitted.operands = [instead.get(operand, operand) for operand in emitted.operands]
         return cls(arguments, emit.ops, [instead.get(value, value) for value in values])
 
-    def write(self, op: Operation, emit: Emitter) -> Sequence[SSAValue]:
+    def write(self, op: Operation, emit: Builder) -> Sequence[SSAValue]:
         """Clone the template with the op's operands."""
         values: dict[SSAValue, SSAValue] = dict(zip(self.arguments, op.operands, strict=True))
         for kept in self.ops:
@@ -57,11 +57,11 @@ def templates() -> Memo:
     return Memo(MOST_TEMPLATES)
 
 
-def write_templated(
+def write_from_template(
     op: Operation,
     known: Memo,
-    emit: Emitter,
-    write: Callable[[Emitter], Sequence[SSAValue]],
+    emit: Builder,
+    write: Callable[[Builder], Sequence[SSAValue]],
     *further: object,
 ) -> Sequence[SSAValue]:
     """Return what `write` returns for an op, from the cache `known` if possible. `write` must depend only on

@@ -18,11 +18,11 @@ from xdsl.traits import Pure
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from dialects.onnx.base import OnnxConstant, OnnxOp
-from dialects.onnx.canonicalize import KnownBranch
+from dialects.onnx.canonicalize import InlineConstantIf
 from dialects.onnx.declared_types import adopt_declared
 from dialects.onnx.node import NodeOp
 from dialects.onnx.ops import ConstantOp, IfOp
-from dialects.onnx.opset_range import telling_attributes
+from dialects.onnx.opset_range import nondefault_attributes
 from dialects.onnx.values import constant_of, dims_of
 from dialects.shapes.forms import Size
 from dialects.support import shapes
@@ -31,14 +31,14 @@ from dialects.support.dense import from_numpy
 from dialects.support.documented_op import CHOICE, STRATEGY, DocumentedOp
 from dialects.support.entry import update_function_type
 from dialects.support.interfaces import refine_results, set_type
-from dialects.support.memo import MOST, by_identity
+from dialects.support.memo import MEMO_SIZE, by_identity
 from dialects.support.shapes import shape_of
 from passes.builder.operands import replace_uses
 from passes.builder.pattern_driver import Walker
 
 
 @dataclass
-class Emitter:
+class Builder:
     """Collects new ops in order: `y = emit(onnx.AddOp(a, b))` returns the op's first result.
 
     `emit.all` returns all results, of a Split for instance.
@@ -72,7 +72,7 @@ class Emitter:
         self._vectors.clear()
 
 
-@lru_cache(MOST)
+@lru_cache(MEMO_SIZE)
 def _ints(values: tuple[int, ...]) -> DenseIntOrFPElementsAttr:
     return from_numpy(np.array(values, np.int64).reshape(len(values)))
 
@@ -191,13 +191,13 @@ class Fold(RewritePattern):
 
 @dataclass(frozen=True)
 class FoldBut(RewritePattern):
-    """`Fold` and `KnownBranch` for ops that neither define nor read a value of `kept`."""
+    """`Fold` and `InlineConstantIf` for ops that neither define nor read a value of `kept`."""
 
     kept: frozenset[SSAValue]
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         if self.kept.isdisjoint(op.results) and self.kept.isdisjoint(op.operands):
-            pattern = KnownBranch() if isinstance(op, IfOp) else Fold()
+            pattern = InlineConstantIf() if isinstance(op, IfOp) else Fold()
             pattern.match_and_rewrite(op, rewriter)
 
 
@@ -291,12 +291,12 @@ def _likely_equal(op: Operation) -> object:
 def _equal(op: Operation) -> object:
     """Return a key without location, strategy and attributes that are set to their defaults."""
     marks = {name: value for name, value in op.attributes.items() if name != STRATEGY}
-    attributes = (tuple(sorted(given.items())) for given in (_telling(op), marks))
+    attributes = (tuple(sorted(given.items())) for given in (_nondefault_attributes(op), marks))
     return (type(op), tuple(op.operands), *map(_without_symbols, op.result_types), *attributes)
 
 
-def _telling(op: Operation) -> Mapping[str, Attribute]:
-    return telling_attributes(op) if isinstance(op, OnnxOp) else op.properties
+def _nondefault_attributes(op: Operation) -> Mapping[str, Attribute]:
+    return nondefault_attributes(op) if isinstance(op, OnnxOp) else op.properties
 
 
 @by_identity
@@ -329,7 +329,7 @@ def drop_unread_nodes(function: FuncOp) -> None:
             Rewriter.erase_op(op)
 
 
-def replace(op: Operation, rewriter: PatternRewriter, emit: Emitter, values: Sequence[SSAValue]) -> None:
+def replace(op: Operation, rewriter: PatternRewriter, emit: Builder, values: Sequence[SSAValue]) -> None:
     """Replace `op` by the new ops, and its results by `values`.
 
     The values inherit the results' known sizes and names; gradient ops inherit the op's choice of a strategy.
@@ -340,11 +340,11 @@ def replace(op: Operation, rewriter: PatternRewriter, emit: Emitter, values: Seq
     made = {result for new in emit.ops for result in new.results}
     for value, old in zip(values, op.results, strict=True):
         if value in made:
-            set_type(value, _merged(value, old))
+            set_type(value, _merge_types(value, old))
     rewriter.replace(op, emit.ops, values)
 
 
-def _merged(value: SSAValue, old: SSAValue) -> Attribute:
+def _merge_types(value: SSAValue, old: SSAValue) -> Attribute:
     ranked = isinstance(value.type, TensorType), isinstance(old.type, TensorType)
     if not all(ranked):
         return old.type if ranked[1] else value.type

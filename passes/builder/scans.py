@@ -10,16 +10,16 @@ from xdsl.ir import Block, Region
 from dialects.onnx import ops as onnx
 from dialects.onnx.control import YieldOp
 from dialects.support.shapes import tensor_type
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
-Exprs: TypeAlias = Sequence[Expr]
-Step: TypeAlias = Callable[[Operators, Exprs, Exprs], tuple[Exprs, Exprs]]
+Exprs: TypeAlias = Sequence[Value]
+Step: TypeAlias = Callable[[ValueBuilder, Exprs, Exprs], tuple[Exprs, Exprs]]
 """(builder of the body, states, slices) -> (next states, outputs of the step)."""
 
 
 def scan(
-    e: Operators, states: Exprs, scanned: Exprs, step: Step, *, backward: bool = False
-) -> tuple[list[Expr], list[Expr]]:
+    e: ValueBuilder, states: Exprs, scanned: Exprs, step: Step, *, backward: bool = False
+) -> tuple[list[Value], list[Value]]:
     """Return the final states, and the outputs of all steps stacked along a new first axis.
 
     The steps follow the first axis of `scanned`, from its end if `backward`; outputs have the index of their
@@ -27,7 +27,7 @@ def scan(
     """
     slices = [tensor_type(x.dtype, x.shape[1:]) for x in scanned]
     block = Block(arg_types=[*(state.value.type for state in states), *slices])
-    inner = Operators(strict_ieee=e.strict_ieee)
+    inner = ValueBuilder(strict_ieee=e.strict_ieee)
     given = list(map(inner, block.args))
     after, kept = step(inner, given[: len(states)], given[len(states) :])
     block.add_ops([*inner.emit.ops, YieldOp(*(x.value for x in (*after, *kept)))])

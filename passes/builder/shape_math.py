@@ -15,14 +15,14 @@ from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import element_type_of, shape_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 
 
 @dataclass
 class ShapeMath:
     """Builder of size arithmetic; `narrow` is for runtimes with 32-bit int64 and f32 division, see `div`."""
 
-    emit: Emitter
+    emit: Builder
     narrow: bool = False
 
     def sizes(self, value: SSAValue, axes: Sequence[int]) -> SSAValue:
@@ -72,13 +72,13 @@ class ShapeMath:
         below 2^22 of numbers below 2^31).
         """
         quotient = self.emit(onnx.DivOp(a, b))
-        return self._corrected(a, b, quotient) if self.narrow else quotient
+        return self._correct_quotient(a, b, quotient) if self.narrow else quotient
 
     def floordiv(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """Return the floor of a / b for any a and b > 0."""
-        return self._corrected(a, b, self.emit(onnx.DivOp(a, b)))
+        return self._correct_quotient(a, b, self.emit(onnx.DivOp(a, b)))
 
-    def _corrected(self, a: SSAValue, b: SSAValue, quotient: SSAValue) -> SSAValue:
+    def _correct_quotient(self, a: SSAValue, b: SSAValue, quotient: SSAValue) -> SSAValue:
         """Adjust a quotient so that its remainder is in [0, b); comparing with 0 is exact in f32, too."""
         rest = self.sub(a, self.mul(quotient, b))
         zero = self.vector([0])

@@ -9,7 +9,7 @@ import numpy as np
 STEEPEST = 3.4e38
 """Largest slope in f32. At bound 0 no slope is steep enough for subnormal numbers."""
 
-PLACES = 24
+SIGNIFICAND_BITS = 24
 """Significant bits of f32."""
 
 LEAST, MOST = 1e-30, 1e30
@@ -25,7 +25,7 @@ def line_behind(bound: float) -> Line | None:
         return STEEPEST, 0.0
     if not LEAST < abs(bound) < MOST:
         return None
-    alpha = math.ldexp(1.0, PLACES + 1 - math.frexp(bound)[1])
+    alpha = math.ldexp(1.0, SIGNIFICAND_BITS + 1 - math.frexp(bound)[1])
     return alpha, -alpha * bound
 
 
@@ -36,12 +36,12 @@ def line_from(bound: float) -> Line | None:
     if not LEAST < abs(bound) < MOST:
         return None
     fraction, exponent = math.frexp(bound)
-    alpha = math.ldexp(1.0, PLACES - exponent + (fraction == 0.5))
+    alpha = math.ldexp(1.0, SIGNIFICAND_BITS - exponent + (fraction == 0.5))
     beta = 1.0 - alpha * bound
     return (alpha, beta) if float(np.float32(beta)) == beta else None
 
 
-def squared_step(line: Line) -> Line | None:
+def step_of_square(line: Line) -> Line | None:
     """Convert a step in |x|, 1 below a bound and 0 from it on, to a step in x * x; None if the f32 squares of
     the bound and the previous number are equal."""
     alpha, beta = line

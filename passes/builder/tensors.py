@@ -9,22 +9,22 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from dialects.onnx import ops as onnx
-from dialects.support.constants import is_known
+from dialects.support.constants import is_const
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import Dim, element_type_of, shape_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.shape_math import ShapeMath
 
 Size = int | SSAValue
 """A static size, or an int64 vector of one element."""
 
 
-def size_of(emit: Emitter, value: SSAValue, axis: int) -> Size:
+def size_of(emit: Builder, value: SSAValue, axis: int) -> Size:
     dim = shape_of(value)[axis]
     return dim if isinstance(dim, int) else ShapeMath(emit).sizes(value, [axis])
 
 
-def product(emit: Emitter, sizes: Sequence[Size]) -> Size:
+def product(emit: Builder, sizes: Sequence[Size]) -> Size:
     known = math.prod(size for size in sizes if isinstance(size, int))
     unknown = [size for size in sizes if not isinstance(size, int)]
     if not unknown:
@@ -35,7 +35,7 @@ def product(emit: Emitter, sizes: Sequence[Size]) -> Size:
     return total if known == 1 else ShapeMath(emit).mul(total, emit.ints([known]))
 
 
-def added(emit: Emitter, parts: Iterable[SSAValue]) -> SSAValue:
+def sum_values(emit: Builder, parts: Iterable[SSAValue]) -> SSAValue:
     """Sum at least one value, adding each as soon as it is produced."""
     total: SSAValue | None = None
     for part in parts:
@@ -45,7 +45,7 @@ def added(emit: Emitter, parts: Iterable[SSAValue]) -> SSAValue:
 
 
 def reshape(
-    emit: Emitter, value: SSAValue, sizes: Sequence[Size], *, literal_zeros: bool = False
+    emit: Builder, value: SSAValue, sizes: Sequence[Size], *, literal_zeros: bool = False
 ) -> SSAValue:
     """Reshape to sizes of which some may be dynamic.
 
@@ -66,7 +66,7 @@ def reshape(
     return emit(onnx.ReshapeOp(value, shape, allowzero=1) if literal_zeros else onnx.ReshapeOp(value, shape))
 
 
-def repeat(emit: Emitter, value: SSAValue, times: Sequence[int]) -> SSAValue:
+def repeat(emit: Builder, value: SSAValue, times: Sequence[int]) -> SSAValue:
     """Repeat each position of axis i of a tensor `times[i]` times. `no_resize` must accept the tensor."""
     repeated = onnx.ResizeOp(
         value,
@@ -86,7 +86,7 @@ def _zero_like(value: SSAValue) -> np.ndarray:
 
 
 def take_static_window(
-    emit: Emitter, value: SSAValue, begin: Sequence[int], size: Sequence[Size | None]
+    emit: Builder, value: SSAValue, begin: Sequence[int], size: Sequence[Size | None]
 ) -> SSAValue:
     """Slice the window [begin, begin + size) of the spatial axes; None leaves an axis whole."""
     axes = [2 + i for i, s in enumerate(size) if s is not None]
@@ -102,17 +102,17 @@ def take_static_window(
     return emit(onnx.SliceOp(value, emit.ints(starts), emit.ints(ends), emit.ints(axes)))
 
 
-def multiply_left(emit: Emitter, matrix: SSAValue, value: SSAValue) -> SSAValue:
+def multiply_left(emit: Builder, matrix: SSAValue, value: SSAValue) -> SSAValue:
     """Return matrix @ value; the first axis of a value of higher rank is a batch, which the matrix lacks."""
     if not _repeats(matrix, value):
         return emit(onnx.MatMulOp(matrix, value))
-    return emit(onnx.MatMulOp(_per_batch(emit, matrix, value), value))
+    return emit(onnx.MatMulOp(_broadcast_to_batch(emit, matrix, value), value))
 
 
-def multiply_right(emit: Emitter, value: SSAValue, matrix: SSAValue) -> SSAValue:
+def multiply_right(emit: Builder, value: SSAValue, matrix: SSAValue) -> SSAValue:
     """Return value @ matrix, also for an empty batch that onnxruntime fuses a Transpose into."""
-    if _repeats(matrix, value) and (_is_transposed(value) or not is_known(matrix)):
-        matrix = _per_batch(emit, matrix, value)
+    if _repeats(matrix, value) and (_is_transposed(value) or not is_const(matrix)):
+        matrix = _broadcast_to_batch(emit, matrix, value)
     return emit(onnx.MatMulOp(value, matrix))
 
 
@@ -124,9 +124,9 @@ def _repeats(matrix: SSAValue, value: SSAValue) -> bool:
 
 
 def context_of(op: Operation) -> tuple[bool, ...]:
-    """Return the context, beyond the operands, that lowerings depend on: see `multiply_right`, `is_known`."""
+    """Return the context, beyond the operands, that lowerings depend on: see `multiply_right`, `is_const`."""
     data, *others = op.operands
-    return (_is_transposed(data), *map(is_known, others))
+    return (_is_transposed(data), *map(is_const, others))
 
 
 _MOVES = (onnx.CastOp, onnx.SliceOp, onnx.PadOp, onnx.GatherOp, onnx.ConcatOp)
@@ -140,7 +140,7 @@ def _is_transposed(value: SSAValue) -> bool:
     return isinstance(op, onnx.TransposeOp)
 
 
-def _per_batch(emit: Emitter, matrix: SSAValue, value: SSAValue) -> SSAValue:
+def _broadcast_to_batch(emit: Builder, matrix: SSAValue, value: SSAValue) -> SSAValue:
     """Broadcast the matrix to value's rank with a first axis of min(batch, 1).
 
     onnxruntime rejects broadcasting 1 against a batch of 0. It prepacks only right factors, so a left factor
@@ -154,7 +154,7 @@ def _per_batch(emit: Emitter, matrix: SSAValue, value: SSAValue) -> SSAValue:
 
 
 def contract(
-    emit: Emitter, value: SSAValue, axis: int, matrix: SSAValue, *, literal_zeros: bool = False
+    emit: Builder, value: SSAValue, axis: int, matrix: SSAValue, *, literal_zeros: bool = False
 ) -> SSAValue:
     """Multiply an axis of Y positions by a matrix (Y, X). Any other axis may be empty with `literal_zeros`,
     otherwise only the first."""

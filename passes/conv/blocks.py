@@ -12,10 +12,10 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
-from dialects.support.constants import is_known
+from dialects.support.constants import is_const
 from dialects.support.dtypes import name_of
 from dialects.support.shapes import element_type_of, shape_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.onnxruntime.optimizer_model import BLOCK
 from passes.targets.target import Target
 
@@ -26,7 +26,7 @@ def reads_blocks(op: ConvBackwardDataOp | ConvTransposeBackwardDataOp, target: T
     dtype = name_of(element_type_of(op.diff_dst))
     if target.provider != "cpu" or dtype != "f32" or target.lacks(onnx.AveragePoolOp, dtype):
         return False
-    if op.layout != "NXC" or not is_known(op.weights) or not (isinstance(batch, int) and batch):
+    if op.layout != "NXC" or not is_const(op.weights) or not (isinstance(batch, int) and batch):
         return False
     groups, (first, second, *_) = op.groups, op.weights_shape
     fill_blocks = first // groups % BLOCK == 0 and second % BLOCK == 0
@@ -36,7 +36,7 @@ def reads_blocks(op: ConvBackwardDataOp | ConvTransposeBackwardDataOp, target: T
     )
 
 
-def to_blocks(emit: Emitter, data: SSAValue, shared: bool) -> SSAValue:
+def to_blocks(emit: Builder, data: SSAValue, shared: bool) -> SSAValue:
     """Transpose an image (N, H, W, C) to (N, C, H, W); `shared` if several blocked Convs read it."""
     image = emit(onnx.TransposeOp(data, perm=[0, 3, 1, 2]))
     return emit(onnx.AveragePoolOp(image, kernel_shape=[1, 1])) if shared else image

@@ -12,14 +12,14 @@ from dialects.grad.geometry import axis_letters
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import element_type_of, shape_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.tensors import Size, product, reshape, size_of
 from passes.conv.blocks import to_blocks
-from passes.conv.weights import flipped
+from passes.conv.weights import flip_kernel
 
 GradConv = ConvBackwardDataOp | ConvTransposeBackwardDataOp
 
-CONV_MIXES = (
+CONV_SPREADS_NONFINITE = (
     "Conv multiplies zeros around the data by the weights, and onnxruntime pads the channels of a Conv "
     "that another one reads with zeros"
 )
@@ -28,7 +28,7 @@ channels in blocks of 16, the last block has channels 0 * data, so NaN for inf, 
 multiplies by 0. A depthwise Conv with finite weights does neither.
 """
 
-CUDNN_MIXES = "cuDNN may choose an algorithm that adds up transformed tiles (Winograd, FFT)"
+CUDNN_SPREADS_NONFINITE = "cuDNN may choose an algorithm that adds up transformed tiles (Winograd, FFT)"
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,10 @@ def no_sums(op: GradConv) -> str | None:
     return f"every sum would round to {dtype}" if dtype in HALVES else None
 
 
-def as_convolution(emit: Emitter, op: GradConv) -> tuple[SSAValue, Convolution]:
+def as_convolution(emit: Builder, op: GradConv) -> tuple[SSAValue, Convolution]:
     """Return weights (C, O / g, K...) and geometry of the op as a convolution of diff_dst."""
     is_flipped = isinstance(op, ConvBackwardDataOp)
-    weights = flipped(emit, op.weights, op.groups) if is_flipped else op.weights
+    weights = flip_kernel(emit, op.weights, op.groups) if is_flipped else op.weights
     return weights, convolution_of(op)
 
 
@@ -86,7 +86,7 @@ def convolution_of(op: GradConv) -> Convolution:
     return Convolution(strides, dilations, tuple(begin), tuple(end), op.groups)
 
 
-def convolve(emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution) -> SSAValue:
+def convolve(emit: Builder, data: SSAValue, weights: SSAValue, conv: Convolution) -> SSAValue:
     """Create a Conv of any rank."""
     return emit(
         onnx.ConvOp(
@@ -100,10 +100,10 @@ def convolve(emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution
     )
 
 
-def convolve_planes(emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution) -> SSAValue:
+def convolve_planes(emit: Builder, data: SSAValue, weights: SSAValue, conv: Convolution) -> SSAValue:
     """Convolve by a Conv on two axes only: onnxruntime has blocked kernels for no other rank.
 
-    A line becomes an image of one row. A volume is unrolled along its first axis: see `_unrolled`.
+    A line becomes an image of one row. A volume is unrolled along its first axis: see `_unroll_depth`.
     """
     match len(conv.strides):
         case 1:
@@ -112,7 +112,7 @@ def convolve_planes(emit: Emitter, data: SSAValue, weights: SSAValue, conv: Conv
             return emit(onnx.SqueezeOp(value, height))
         case 3:
             slices = emit(onnx.TransposeOp(data, perm=[0, 2, 1, 3, 4]))
-            images, count = _unrolled(emit, slices, 2, weights, conv)
+            images, count = _unroll_depth(emit, slices, 2, weights, conv)
             value = convolve(emit, images, *_flat(emit, weights, conv))
             value = reshape(emit, value, [size_of(emit, data, 0), count, *_sizes(emit, value, 1)])
             return emit(onnx.TransposeOp(value, perm=[0, 2, 1, 3, 4]))
@@ -121,7 +121,7 @@ def convolve_planes(emit: Emitter, data: SSAValue, weights: SSAValue, conv: Conv
 
 
 def convolve_planes_last(
-    emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution, shared: bool = False
+    emit: Builder, data: SSAValue, weights: SSAValue, conv: Convolution, shared: bool = False
 ) -> SSAValue:
     """Do `convolve_planes` for data (N, X.., C), with a result of that layout.
 
@@ -136,7 +136,7 @@ def convolve_planes_last(
             value = _convolve_last(emit, images, *_row(emit, weights, conv), shared)
             return emit(onnx.SqueezeOp(value, height))
         case 3:
-            images, count = _unrolled(emit, data, 4, weights, conv)
+            images, count = _unroll_depth(emit, data, 4, weights, conv)
             value = _convolve_last(emit, images, *_flat(emit, weights, conv))
             return reshape(emit, value, [batch, count, *_sizes(emit, value, 1)])
         case _:
@@ -144,31 +144,31 @@ def convolve_planes_last(
 
 
 def _convolve_last(
-    emit: Emitter, images: SSAValue, weights: SSAValue, conv: Convolution, shared: bool = False
+    emit: Builder, images: SSAValue, weights: SSAValue, conv: Convolution, shared: bool = False
 ) -> SSAValue:
     first = to_blocks(emit, images, shared)
     return emit(onnx.TransposeOp(convolve(emit, first, weights, conv), perm=[0, 2, 3, 1]))
 
 
-def _sizes(emit: Emitter, value: SSAValue, first: int) -> list[Size]:
+def _sizes(emit: Builder, value: SSAValue, first: int) -> list[Size]:
     return [size_of(emit, value, axis) for axis in range(first, len(shape_of(value)))]
 
 
-def _row(emit: Emitter, weights: SSAValue, conv: Convolution) -> tuple[SSAValue, Convolution]:
+def _row(emit: Builder, weights: SSAValue, conv: Convolution) -> tuple[SSAValue, Convolution]:
     """Return weights and geometry of a 1-D convolution for an image of one row."""
     lists = ((1, *conv.strides), (1, *conv.dilations), (0, *conv.begin), (0, *conv.end))
     return emit(onnx.UnsqueezeOp(weights, emit.ints([2]))), Convolution(*lists, conv.groups)
 
 
-def _flat(emit: Emitter, weights: SSAValue, conv: Convolution) -> tuple[SSAValue, Convolution]:
+def _flat(emit: Builder, weights: SSAValue, conv: Convolution) -> tuple[SSAValue, Convolution]:
     """Reshape weights (M, C, K, kh, kw) to (M, K C, kh, kw); drop the first axis of the geometry."""
     out, channels, taps, *kernel = (k for k in shape_of(weights) if isinstance(k, int))
     matrix = emit(onnx.TransposeOp(weights, perm=[0, 2, 1, 3, 4]))
     return reshape(emit, matrix, [out, taps * channels, *kernel]), conv.axes(slice(1, None))
 
 
-def _unrolled(
-    emit: Emitter, slices: SSAValue, channel_axis: int, weights: SSAValue, conv: Convolution
+def _unroll_depth(
+    emit: Builder, slices: SSAValue, channel_axis: int, weights: SSAValue, conv: Convolution
 ) -> tuple[SSAValue, int]:
     """Unroll slices (N, D, ..) to images (N D', ..), and return D'. The K input slices of an output slice are
     concatenated as channels. One group only."""
@@ -182,13 +182,13 @@ def _unrolled(
     assert isinstance(taps, int)
     stride, dilation = conv.strides[0], conv.dilations[0]
     count = (depth - (taps - 1) * dilation - 1) // stride + 1
-    parts = [rows_apart(emit, slices, tap * dilation, stride, count) for tap in range(taps)]
+    parts = [strided_rows(emit, slices, tap * dilation, stride, count) for tap in range(taps)]
     stacked = emit(onnx.ConcatOp(parts, axis=channel_axis)) if taps > 1 else parts[0]
     batch, _, *image = _sizes(emit, stacked, 0)
     return reshape(emit, stacked, [product(emit, [batch, count]), *image]), count
 
 
-def rows_apart(emit: Emitter, value: SSAValue, start: int, step: int, count: int) -> SSAValue:
+def strided_rows(emit: Builder, value: SSAValue, start: int, step: int, count: int) -> SSAValue:
     """Take positions start, start + step, .. of axis 1."""
     if count == shape_of(value)[1]:
         return value
@@ -197,7 +197,7 @@ def rows_apart(emit: Emitter, value: SSAValue, start: int, step: int, count: int
 
 
 def crop(
-    emit: Emitter,
+    emit: Builder,
     value: SSAValue,
     axes: Sequence[int],
     sizes: Sequence[int],

@@ -12,7 +12,7 @@ from dialects.grad.geometry import ConvAxis, Pads, Window
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.shapes import shape_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.shape_math import ShapeMath
 
 Sides = tuple[SSAValue, SSAValue]
@@ -47,8 +47,8 @@ def same_sides(
     return begin, math.sub(total, begin)
 
 
-def padded(
-    data: SSAValue, layout: str, sides: Sides, emit: Emitter, fill: SSAValue | None = None
+def pad_input(
+    data: SSAValue, layout: str, sides: Sides, emit: Builder, fill: SSAValue | None = None
 ) -> SSAValue:
     """Pad the spatial axes with `fill`, by default 0."""
     math, rank = ShapeMath(emit), len(shape_of(data))
@@ -57,14 +57,14 @@ def padded(
     return emit(onnx.PadOp(data, spread, fill))
 
 
-def convolved_everywhere(
+def convolve_all_windows(
     data: SSAValue,
     weights: SSAValue,
     windows: Sequence[Window],
     groups: int,
     layout: str,
     sides: Sides,
-    emit: Emitter,
+    emit: Builder,
 ) -> SSAValue:
     """Convolve with dynamic pads without multiplying padding by weights: compute the Y + Ke - 1 windows of
     stride 1 that overlap the data, and slice those at x s - pb + Ke - 1, the last at most at Y + pe - 1."""

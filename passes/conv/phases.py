@@ -24,7 +24,7 @@ from dialects.grad.geometry import ConvAxis
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.tensors import Size, product, reshape, size_of
 from passes.conv.convolution import crop
 
@@ -63,7 +63,7 @@ class AxisPhases:
         return [a for a, phase in enumerate(self.phases) if phase]
 
     @property
-    def unreached(self) -> list[tuple[int, int]]:
+    def empty_around(self) -> list[tuple[int, int]]:
         """Number of phases without taps before and after each phase with taps."""
         stops = [*self.reached[1:], len(self.phases)]
         behind = [stop - a - 1 for a, stop in zip(self.reached, stops, strict=True)]
@@ -94,7 +94,7 @@ def axis_phases(axis: ConvAxis, y: int, x: int) -> AxisPhases:
     return AxisPhases(tuple(found), y, x)
 
 
-def phases_built(op: ConvBackwardDataOp, part: CompileTimeCost) -> CompileTimeCost:
+def phases_cost(op: ConvBackwardDataOp, part: CompileTimeCost) -> CompileTimeCost:
     """Return the cost of one part per choice of phases with taps, and a few nodes; channels-last interleaving
     also has an index per position of diff_src."""
     strides, kernel = op.strides, op.weights_shape[2:]
@@ -116,7 +116,7 @@ def op_phases(op: ConvBackwardDataOp) -> list[AxisPhases]:
 
 
 def interleave_channels_first(
-    emit: Emitter, axes: Sequence[AxisPhases], part: Callable[[tuple[Phase, ...]], SSAValue]
+    emit: Builder, axes: Sequence[AxisPhases], part: Callable[[tuple[Phase, ...]], SSAValue]
 ) -> SSAValue:
     """Interleave parts to diff_src (N, C, X..); `part` returns (N, C, Q..) for one phase per axis.
 
@@ -129,14 +129,14 @@ def interleave_channels_first(
             return part(chosen)
         phases = axes[i].phases
         parts = [of((*chosen, phase)) for phase in phases if phase]
-        return _interleaved(emit, parts, axes[i], 2 + i)
+        return _interleave_axis(emit, parts, axes[i], 2 + i)
 
     value = of(())
     return crop(emit, value, range(2, 2 + len(axes)), [axis.x for axis in axes])
 
 
 def interleave_channels_last(
-    emit: Emitter, axes: Sequence[AxisPhases], part: Callable[[tuple[Phase, ...]], SSAValue]
+    emit: Builder, axes: Sequence[AxisPhases], part: Callable[[tuple[Phase, ...]], SSAValue]
 ) -> SSAValue:
     """Interleave parts to diff_src (N, X.., C); `part` returns (N, Q.., C) for one phase per axis.
 
@@ -144,23 +144,25 @@ def interleave_channels_last(
     copies for any number of axes. Positions without taps read a row of zeros.
     """
     choices = list(itertools.product(*(axis.phases for axis in axes)))
-    values = [part(chosen) for chosen in choices if _all_reached(chosen)]
+    values = [part(chosen) for chosen in choices if _all_nonempty(chosen)]
     batch, *_, channels = (size_of(emit, values[0], i) for i in range(len(axes) + 2))
     count = math.prod(axis.positions for axis in axes)
     rows = [reshape(emit, value, [batch, count, channels]) for value in values]
     if len(values) < len(choices):
         rows[-1] = emit(onnx.PadOp(rows[-1], emit.ints([0, 0, 0, 0, 1, 0])))
     joined = emit(onnx.ConcatOp(rows, axis=1)) if len(rows) > 1 else rows[0]
-    return emit(onnx.GatherOp(joined, emit.constant(_places(axes, choices, count)), axis=1))
+    return emit(onnx.GatherOp(joined, emit.constant(_row_indices(axes, choices, count)), axis=1))
 
 
-def _all_reached(chosen: Sequence[Phase | None]) -> TypeGuard[tuple[Phase, ...]]:
+def _all_nonempty(chosen: Sequence[Phase | None]) -> TypeGuard[tuple[Phase, ...]]:
     return all(chosen)
 
 
-def _places(axes: Sequence[AxisPhases], choices: Sequence[Sequence[Phase | None]], count: int) -> np.ndarray:
+def _row_indices(
+    axes: Sequence[AxisPhases], choices: Sequence[Sequence[Phase | None]], count: int
+) -> np.ndarray:
     """Return the row of each position of diff_src in the concatenated parts; zeros are the last row."""
-    reached = [_all_reached(chosen) for chosen in choices]
+    reached = [_all_nonempty(chosen) for chosen in choices]
     zeros = sum(reached) * count
     first = np.where(reached, (np.cumsum(reached) - 1) * count, -1)
     first = first.reshape([len(axis.phases) for axis in axes])
@@ -172,7 +174,7 @@ def _places(axes: Sequence[AxisPhases], choices: Sequence[Sequence[Phase | None]
     return np.where(first[phase] < 0, zeros, first[phase] + row)
 
 
-def _interleaved(emit: Emitter, parts: Sequence[SSAValue], phases: AxisPhases, axis: int) -> SSAValue:
+def _interleave_axis(emit: Builder, parts: Sequence[SSAValue], phases: AxisPhases, axis: int) -> SSAValue:
     """Interleave parts (.., Q, ..) to (.., Q s, ..), with zeros for phases without taps.
 
     The parts are concatenated as matrices (.. Q, ..) along the columns.
@@ -184,14 +186,14 @@ def _interleaved(emit: Emitter, parts: Sequence[SSAValue], phases: AxisPhases, a
     rows, width = product(emit, sizes[: axis + 1]), product(emit, sizes[axis + 1 :])
     assert isinstance(width, int)
     flat = [
-        _beside_zeros(emit, reshape(emit, part, [rows, width]), before * width, after * width)
-        for part, (before, after) in zip(parts, phases.unreached, strict=True)
+        _pad_columns(emit, reshape(emit, part, [rows, width]), before * width, after * width)
+        for part, (before, after) in zip(parts, phases.empty_around, strict=True)
     ]
     value = emit(onnx.ConcatOp(flat, axis=1)) if len(parts) > 1 else flat[0]
     return reshape(emit, value, [*sizes[:axis], phases.positions * stride, *sizes[axis + 1 :]])
 
 
-def _beside_zeros(emit: Emitter, matrix: SSAValue, before: int, after: int) -> SSAValue:
+def _pad_columns(emit: Builder, matrix: SSAValue, before: int, after: int) -> SSAValue:
     if not before and not after:
         return matrix
     return emit(onnx.PadOp(matrix, emit.ints([0, before, 0, after])))

@@ -28,8 +28,8 @@ from xdsl.ir import SSAValue
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import is_static, shape_of, static
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
-from passes.builder.tensors import added, product, reshape, size_of
+from passes.builder.rewriting import Builder
+from passes.builder.tensors import product, reshape, size_of, sum_values
 from passes.conv.blocks import to_blocks
 from passes.conv.convolution import Convolution, GradConv, convolve, crop, no_sums
 
@@ -59,7 +59,7 @@ class Slices:
         return cls(rows, max(shift, 0), max(-shift, 0), beyond)
 
 
-def rows_built(op: GradConv) -> CompileTimeCost:
+def rows_cost(op: GradConv) -> CompileTimeCost:
     """Return the cost of `convolve_rows`, for the op or for one of its phases.
 
     P exceeds the smaller height by less than twice all pads, and at most two more slices are computed.
@@ -83,31 +83,33 @@ def no_rows(op: GradConv) -> str | None:
 
 
 def convolve_rows(
-    emit: Emitter, data: SSAValue, weights: SSAValue, conv: Convolution, axis: int, shared: bool = False
+    emit: Builder, data: SSAValue, weights: SSAValue, conv: Convolution, axis: int, shared: bool = False
 ) -> SSAValue:
     """Convolve data (N, C, D, H, W), or (N, D, H, W, C) if the first spatial `axis` is 1.
 
     D and H are static, the weights are (M, C / g, KD, KH, KW). `shared`: see `to_blocks`.
     """
-    depth, height = (_known(data, axis + i) for i in range(2))
-    kernel = (_known(weights, 2), _known(weights, 3))
+    depth, height = (_static_size(data, axis + i) for i in range(2))
+    kernel = (_static_size(weights, 2), _static_size(weights, 3))
     slices = Slices.of(height, kernel, conv)
     image = _image(emit, data, axis, slices)
     if axis == 1:
         image = to_blocks(emit, image, shared and 1 not in kernel)
-    value = added(emit, [convolve(emit, image, *plane) for plane in _planes(emit, weights, conv, slices)])
+    value = sum_values(
+        emit, [convolve(emit, image, *plane) for plane in _planes(emit, weights, conv, slices)]
+    )
     count, results = (
         size + conv.begin[i] + conv.end[i] - (kernel[i] - 1) * conv.dilations[i]
         for i, size in enumerate((depth, height))
     )
     if axis == 1:
-        return _gathered(emit, value, slices, count, results)
+        return _crop_last(emit, value, slices, count, results)
     sizes = [size_of(emit, value, i) for i in range(4)]
     value = reshape(emit, value, [*sizes[:axis], count + slices.beyond, slices.rows, *sizes[axis + 1 :]])
     return crop(emit, value, (axis, axis + 1), (count, results), (0, slices.first))
 
 
-def _gathered(emit: Emitter, value: SSAValue, slices: Slices, count: int, results: int) -> SSAValue:
+def _crop_last(emit: Builder, value: SSAValue, slices: Slices, count: int, results: int) -> SSAValue:
     """Crop and transpose to channels last in one Gather: onnxruntime would move the Transpose behind a
     Reshape, where it is no longer one of images."""
     rows = np.arange(count)[:, None] * slices.rows + slices.first + np.arange(results)
@@ -115,9 +117,9 @@ def _gathered(emit: Emitter, value: SSAValue, slices: Slices, count: int, result
     return emit(onnx.GatherOp(value, emit.constant(rows), axis=1))
 
 
-def _image(emit: Emitter, data: SSAValue, axis: int, slices: Slices) -> SSAValue:
+def _image(emit: Builder, data: SSAValue, axis: int, slices: Slices) -> SSAValue:
     """Concatenate the zero-padded slices along the rows."""
-    depth, height = (_known(data, axis + i) for i in range(2))
+    depth, height = (_static_size(data, axis + i) for i in range(2))
     if slices.rows > height:
         zeros = np.zeros((2, 5), int)
         zeros[:, axis + 1] = slices.before, slices.rows - height - slices.before
@@ -128,10 +130,10 @@ def _image(emit: Emitter, data: SSAValue, axis: int, slices: Slices) -> SSAValue
 
 
 def _planes(
-    emit: Emitter, weights: SSAValue, conv: Convolution, slices: Slices
+    emit: Builder, weights: SSAValue, conv: Convolution, slices: Slices
 ) -> Iterator[tuple[SSAValue, Convolution]]:
     """Yield weights (M, C / g, K, KW) and geometry of each convolution of the image."""
-    deep, high = (_known(weights, axis) for axis in (2, 3))
+    deep, high = (_static_size(weights, axis) for axis in (2, 3))
     step = conv.dilations[1]
     shift = conv.begin[1] - (slices.before - slices.first)
     begin, end = conv.begin[0] * slices.rows + shift, (conv.end[0] + slices.beyond) * slices.rows - shift
@@ -150,7 +152,7 @@ def _plane(conv: Convolution, dilation: int, begin: int, end: int) -> Convolutio
     )
 
 
-def _known(value: SSAValue, axis: int) -> int:
+def _static_size(value: SSAValue, axis: int) -> int:
     size = shape_of(value)[axis]
     assert isinstance(size, int)
     return size

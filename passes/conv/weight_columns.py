@@ -16,7 +16,7 @@ from dialects.grad.geometry import ConvAxis, Window
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.shape_math import ShapeMath
 from passes.builder.tensors import product, reshape, size_of
 from passes.conv.weight_gradients import channels_first, product_of
@@ -26,12 +26,12 @@ from passes.conv.weight_gradients import channels_first, product_of
 class Sliding:
     """Windows over data with spatial axes from `first` on; diff_dst has one position per window."""
 
-    emit: Emitter
+    emit: Builder
     axes: Sequence[ConvAxis]
     diff_dst: SSAValue
     first: int
 
-    def padded(self, src: SSAValue) -> SSAValue:
+    def pad_src(self, src: SSAValue) -> SSAValue:
         begin, end = zip(*(axis.pads for axis in self.axes), strict=True)
         if not any((*begin, *end)):
             return src
@@ -62,11 +62,11 @@ class Sliding:
         return found
 
 
-def joined(emit: Emitter, values: Sequence[SSAValue], axis: int) -> SSAValue:
+def concat_values(emit: Builder, values: Sequence[SSAValue], axis: int) -> SSAValue:
     return emit(onnx.ConcatOp(list(values), axis=axis)) if len(values) > 1 else values[0]
 
 
-def by_columns(op: ConvBackwardWeightsOp, emit: Emitter, count: int) -> SSAValue:
+def by_columns(op: ConvBackwardWeightsOp, emit: Builder, count: int) -> SSAValue:
     """Multiply once for all taps along the last `count` axes, for each tap of the others; channels first.
 
     The taps of a channel are adjacent, (N, C, taps, Y...), as in the weights.
@@ -76,18 +76,18 @@ def by_columns(op: ConvBackwardWeightsOp, emit: Emitter, count: int) -> SSAValue
     src, diff_dst, axes = _without_batch(op, emit)
     sliding = Sliding(emit, axes, diff_dst, 2)
     outer = len(axes) - count
-    columns = emit(onnx.UnsqueezeOp(sliding.padded(src), emit.ints([2])))
+    columns = emit(onnx.UnsqueezeOp(sliding.pad_src(src), emit.ints([2])))
     for index in reversed(range(outer, len(axes))):
-        columns = joined(emit, list(sliding.reads(columns, index, 1)), 2)
+        columns = concat_values(emit, list(sliding.reads(columns, index, 1)), 2)
     found = [product_of(emit, diff_dst, v, op.groups) for v in sliding.all_reads(columns, outer, 1)]
     if len(found) > 1:
         sizes = emit.ints([shape[0], shape[1], 1, -1])
         found = [emit(onnx.ReshapeOp(value, sizes)) for value in found]
-    return reshape(emit, joined(emit, found, 2), list(shape))
+    return reshape(emit, concat_values(emit, found, 2), list(shape))
 
 
 def _without_batch(
-    op: ConvBackwardWeightsOp, emit: Emitter
+    op: ConvBackwardWeightsOp, emit: Builder
 ) -> tuple[SSAValue, SSAValue, tuple[ConvAxis, ...]]:
     """Return src, diff_dst and axes with a batch of 1; the images become another spatial axis. Not for a
     batch that is known to be empty."""
@@ -101,7 +101,7 @@ def _without_batch(
     return src, diff_dst, (image, *op.axes)
 
 
-def by_channels_last_columns(op: ConvBackwardWeightsOp, emit: Emitter) -> SSAValue:
+def by_channels_last_columns(op: ConvBackwardWeightsOp, emit: Builder) -> SSAValue:
     """Do `by_columns` for channels-last data with the taps of the last axis joined, (N, Y..., taps C);
     products contract the first axes of both matrices."""
     shape = shapes.static_shape(op.diff_weights)
@@ -109,10 +109,10 @@ def by_channels_last_columns(op: ConvBackwardWeightsOp, emit: Emitter) -> SSAVal
     out, channels, *kernel = shape
     n = len(kernel)
     sliding = Sliding(emit, op.axes, op.diff_dst, 1)
-    columns = joined(emit, list(sliding.reads(sliding.padded(op.src), n - 1)), n + 1)
+    columns = concat_values(emit, list(sliding.reads(sliding.pad_src(op.src), n - 1)), n + 1)
     length = product(emit, [size_of(emit, op.diff_dst, axis) for axis in range(n + 1)])
     left = reshape(emit, op.diff_dst, [length, out])
     rows = [reshape(emit, v, [length, kernel[-1] * channels]) for v in sliding.all_reads(columns, n - 1, 0)]
-    found = joined(emit, [emit(onnx.GemmOp(left, value, transA=1)) for value in rows], 1)
+    found = concat_values(emit, [emit(onnx.GemmOp(left, value, transA=1)) for value in rows], 1)
     turned = reshape(emit, found, [out, *kernel, channels])
     return emit(onnx.TransposeOp(turned, perm=[0, n + 1, *range(1, n + 1)]))

@@ -21,7 +21,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import layouts, shapes
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, shape_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.shape_math import ShapeMath
 from passes.builder.tensors import Size, product, reshape, size_of
 
@@ -59,7 +59,7 @@ class Taps:
         return any(isinstance(side, SSAValue) or any(side) for side in (self.begin, self.end))
 
 
-def channels_first(op: ConvBackwardWeightsOp, emit: Emitter) -> tuple[SSAValue, SSAValue]:
+def channels_first(op: ConvBackwardWeightsOp, emit: Builder) -> tuple[SSAValue, SSAValue]:
     """Return src and diff_dst of an op, transposed to channels first."""
     if op.layout == "NCX":
         return op.src, op.diff_dst
@@ -68,11 +68,11 @@ def channels_first(op: ConvBackwardWeightsOp, emit: Emitter) -> tuple[SSAValue, 
     return src, diff_dst
 
 
-def tap_reads(emit: Emitter, src: SSAValue, diff_dst: SSAValue, taps: Taps) -> list[SSAValue]:
+def tap_reads(emit: Builder, src: SSAValue, diff_dst: SSAValue, taps: Taps) -> list[SSAValue]:
     """Return the reads of each tap for all windows, (N, C, Y...), with zeros in the padding."""
     if taps.is_whole:
         return [src]
-    padded = _padded(emit, src, taps)
+    padded = _pad_src(emit, src, taps)
     rank = len(shape_of(src))
     axes, strides = range(2, rank), [window.stride for window in taps.windows]
     math_ = ShapeMath(emit)
@@ -85,7 +85,7 @@ def tap_reads(emit: Emitter, src: SSAValue, diff_dst: SSAValue, taps: Taps) -> l
     return found
 
 
-def _padded(emit: Emitter, src: SSAValue, taps: Taps) -> SSAValue:
+def _pad_src(emit: Builder, src: SSAValue, taps: Taps) -> SSAValue:
     if not taps.has_pads:
         return src
     math_, rank = ShapeMath(emit), len(shape_of(src))
@@ -94,7 +94,7 @@ def _padded(emit: Emitter, src: SSAValue, taps: Taps) -> SSAValue:
     return emit(onnx.PadOp(src, math_.concat(spread)))
 
 
-def without_padding(emit: Emitter, src: SSAValue, diff_dst: SSAValue, taps: Taps) -> Iterator[SSAValue]:
+def without_padding(emit: Builder, src: SSAValue, diff_dst: SSAValue, taps: Taps) -> Iterator[SSAValue]:
     """Yield diff_dst for each tap, 0 where the tap reads padding, so that 0 * inf is not computed."""
     inside = [_inside(emit, src, diff_dst, taps, axis) for axis in range(len(taps.windows))]
     zero = emit.constant(np.zeros((), _numpy_dtype(diff_dst)))
@@ -107,7 +107,7 @@ def without_padding(emit: Emitter, src: SSAValue, diff_dst: SSAValue, taps: Taps
         yield value
 
 
-def _both(emit: Emitter, one: SSAValue | None, other: SSAValue | None) -> SSAValue | None:
+def _both(emit: Builder, one: SSAValue | None, other: SSAValue | None) -> SSAValue | None:
     """Return the conjunction of two masks; None is all true."""
     if one is None or other is None:
         return other if one is None else one
@@ -120,7 +120,7 @@ def _numpy_dtype(value: SSAValue) -> np.dtype:
     return dtype.numpy
 
 
-def _inside(emit: Emitter, src: SSAValue, diff_dst: SSAValue, taps: Taps, axis: int) -> list[SSAValue | None]:
+def _inside(emit: Builder, src: SSAValue, diff_dst: SSAValue, taps: Taps, axis: int) -> list[SSAValue | None]:
     """Return masks over the taps of an axis: y s - pb + k d is a position of src. None is all true."""
     window, n = taps.windows[axis], len(taps.windows)
     x, y, begin = shape_of(src)[2 + axis], shape_of(diff_dst)[2 + axis], taps.begin
@@ -145,14 +145,14 @@ def _inside(emit: Emitter, src: SSAValue, diff_dst: SSAValue, taps: Taps, axis: 
     return found
 
 
-def _not_negative(emit: Emitter, place: SSAValue) -> SSAValue:
+def _not_negative(emit: Builder, place: SSAValue) -> SSAValue:
     return emit(onnx.GreaterOrEqualOp(place, emit.ints([0])))
 
 
-def product_of(emit: Emitter, diff_dst: SSAValue, reads: SSAValue, groups: int) -> SSAValue:
+def product_of(emit: Builder, diff_dst: SSAValue, reads: SSAValue, groups: int) -> SSAValue:
     """Contract diff_dst (N, O, Y...) and reads (N, R..., Y...) over N and windows to (O, R / groups), each
     group of O with its part of R. `reads` may have a single axis for all windows."""
-    batch, out = size_of(emit, diff_dst, 0), _known(diff_dst, 1)
+    batch, out = size_of(emit, diff_dst, 0), _static_size(diff_dst, 1)
     rank = len(shape_of(diff_dst))
     rows, length = _rows(reads, rank), _length(emit, diff_dst, batch)
     if batch == 1 and groups == 1:
@@ -166,13 +166,13 @@ def product_of(emit: Emitter, diff_dst: SSAValue, reads: SSAValue, groups: int) 
         order = [*range(len(shape_of(right)) - 2), len(shape_of(right)) - 1, len(shape_of(right)) - 2]
         products = emit(onnx.MatMulOp(left, emit(onnx.TransposeOp(right, perm=order))))
         if length == -1:
-            products = _zero_of_none(emit, diff_dst, products)
+            products = _zero_if_empty(emit, diff_dst, products)
     if batch != 1:
         products = emit(onnx.ReduceSumOp(products, emit.ints([0]), keepdims=0))
     return reshape(emit, products, [out, rows // groups])
 
 
-def _zero_of_none(emit: Emitter, diff_dst: SSAValue, products: SSAValue) -> SSAValue:
+def _zero_if_empty(emit: Builder, diff_dst: SSAValue, products: SSAValue) -> SSAValue:
     """Select 0 for an empty sum: onnxruntime 1.31 does not write a product with a fused Transpose."""
     dtype = of_mlir(element_type_of(products))
     assert dtype is not None
@@ -180,7 +180,7 @@ def _zero_of_none(emit: Emitter, diff_dst: SSAValue, products: SSAValue) -> SSAV
     return emit(onnx.WhereOp(some, products, emit.constant(np.zeros(1, dtype.numpy))))
 
 
-def _length(emit: Emitter, diff_dst: SSAValue, batch: Size) -> Size:
+def _length(emit: Builder, diff_dst: SSAValue, batch: Size) -> Size:
     """Return the number of windows. With one image but a dynamic number of windows, it may be 0: then -1,
     which Reshape infers, as it would read 0 as "copy"."""
     found = product(emit, [size_of(emit, diff_dst, axis) for axis in range(2, len(shape_of(diff_dst)))])
@@ -199,14 +199,14 @@ def _with_groups(batch: Size, groups: int, channels: int, length: Size) -> list[
     return [batch, channels, length] if groups == 1 else [batch, groups, channels // groups, length]
 
 
-def _known(value: SSAValue, axis: int) -> int:
+def _static_size(value: SSAValue, axis: int) -> int:
     dim = shape_of(value)[axis]
     assert isinstance(dim, int)
     return dim
 
 
 def by_taps(
-    emit: Emitter, src: SSAValue, diff_dst: SSAValue, taps: Taps, groups: int, *, exact: bool = False
+    emit: Builder, src: SSAValue, diff_dst: SSAValue, taps: Taps, groups: int, *, exact: bool = False
 ) -> SSAValue:
     """Multiply once per tap and stack the products. `exact` skips products with padding."""
     reads = tap_reads(emit, src, diff_dst, taps)

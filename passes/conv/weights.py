@@ -15,18 +15,18 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
-from dialects.onnx.base import FOLDED_FREELY
+from dialects.onnx.base import FREE_FOLD_BYTES
 from dialects.onnx.dims import TO_THE_END
-from dialects.support.constants import is_known
+from dialects.support.constants import is_const
 from dialects.support.shapes import shape_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.tensors import reshape
 
 MOST_GATHERED = 2**16
 """Limit on the taps gathered by an index table, which must not outgrow the data; a Slice, which is slower,
 needs no table."""
 
-MOST_FOLDED = FOLDED_FREELY // 8
+MOST_FOLDED = FREE_FOLD_BYTES // 8
 """Limit on the elements of any dtype that are always folded at compile time."""
 
 
@@ -39,26 +39,26 @@ class SwappedWeights:
     kernel: tuple[int, ...]
 
     @classmethod
-    def of(cls, emit: Emitter, weights: SSAValue, groups: int) -> SwappedWeights:
+    def of(cls, emit: Builder, weights: SSAValue, groups: int) -> SwappedWeights:
         first, second, *kernel = _sizes(weights)
         taps, per_group = math.prod(kernel), first // groups
         matrices = reshape(emit, weights, [groups, per_group, second * taps])
-        swapped = _transposed(emit, matrices)
+        swapped = _transpose_matrices(emit, matrices)
         return cls(reshape(emit, swapped, [groups * second, taps, per_group]), tuple(kernel))
 
-    def taps(self, emit: Emitter, chosen: Sequence[Sequence[int]]) -> SSAValue:
+    def taps(self, emit: Builder, chosen: Sequence[Sequence[int]]) -> SSAValue:
         """Take the chosen taps of each axis, in the given order, as (B, A / g, taps..)."""
         rows, _, columns = _sizes(self.value)
         return reshape(
-            emit, _transposed(emit, self._chosen(emit, chosen)), [rows, columns, *map(len, chosen)]
+            emit, _transpose_matrices(emit, self._take_taps(emit, chosen)), [rows, columns, *map(len, chosen)]
         )
 
-    def rows(self, emit: Emitter, chosen: Sequence[Sequence[int]]) -> SSAValue:
+    def rows(self, emit: Builder, chosen: Sequence[Sequence[int]]) -> SSAValue:
         """Take the chosen taps as (B, taps A / g), without a second Transpose."""
         rows, _, columns = _sizes(self.value)
-        return reshape(emit, self._chosen(emit, chosen), [rows, math.prod(map(len, chosen)) * columns])
+        return reshape(emit, self._take_taps(emit, chosen), [rows, math.prod(map(len, chosen)) * columns])
 
-    def _chosen(self, emit: Emitter, chosen: Sequence[Sequence[int]]) -> SSAValue:
+    def _take_taps(self, emit: Builder, chosen: Sequence[Sequence[int]]) -> SSAValue:
         """Take the chosen taps as (B, taps, A / g)."""
         if math.prod(map(len, chosen)) <= MOST_GATHERED:
             return take(emit, self.value, 1, flat_taps(self.kernel, chosen))
@@ -85,7 +85,7 @@ class TapRows:
     kernel: tuple[int, ...]
 
     @classmethod
-    def of_backward(cls, emit: Emitter, weights: SSAValue) -> TapRows:
+    def of_backward(cls, emit: Builder, weights: SSAValue) -> TapRows:
         """Return the rows of weights (O, C, K..): (O C, K) transposed to (K, O C)."""
         first, second, *kernel = _sizes(weights)
         taps = math.prod(kernel)
@@ -94,34 +94,34 @@ class TapRows:
         return cls(rows, first, 1, first, tuple(kernel))
 
     @classmethod
-    def of_forward(cls, emit: Emitter, weights: SSAValue) -> TapRows:
+    def of_forward(cls, emit: Builder, weights: SSAValue) -> TapRows:
         """Return the rows of weights (C, O, K..): (C, O K) transposed to (O K, C)."""
         first, second, *kernel = _sizes(weights)
         taps = math.prod(kernel)
         matrix = reshape(emit, weights, [first, second * taps])
         return cls(emit(onnx.TransposeOp(matrix, perm=[1, 0])), second, taps, 1, tuple(kernel))
 
-    def matrix(self, emit: Emitter, chosen: Sequence[Sequence[int]]) -> SSAValue:
+    def matrix(self, emit: Builder, chosen: Sequence[Sequence[int]]) -> SSAValue:
         """Return the chosen taps of each axis as a matrix (T O, C)."""
         places = flat_taps(self.kernel, chosen)[:, None] * self.tap + np.arange(self.channels) * self.channel
         return take(emit, self.value, 0, places.reshape(-1))
 
 
-def flipped(emit: Emitter, weights: SSAValue, groups: int) -> SSAValue:
+def flip_kernel(emit: Builder, weights: SSAValue, groups: int) -> SSAValue:
     """Swap channels of weights (A, B / g, K..) to (B, A / g, K..), and reverse the spatial axes."""
     _, _, *kernel = _sizes(weights)
     if groups == 1 and (math.prod(kernel) == 1 or _is_folded(weights)):
-        return _reversed(emit, emit(onnx.TransposeOp(weights, perm=[1, 0, *range(2, len(kernel) + 2)])))
+        return _reverse_axes(emit, emit(onnx.TransposeOp(weights, perm=[1, 0, *range(2, len(kernel) + 2)])))
     swapped = SwappedWeights.of(emit, weights, groups)
     return swapped.taps(emit, [range(size - 1, -1, -1) for size in swapped.kernel])
 
 
 def _is_folded(weights: SSAValue) -> bool:
     """Return whether the weights are reordered at compile time, where fewer ops are better."""
-    return is_known(weights) and math.prod(_sizes(weights)) <= MOST_FOLDED
+    return is_const(weights) and math.prod(_sizes(weights)) <= MOST_FOLDED
 
 
-def _reversed(emit: Emitter, weights: SSAValue) -> SSAValue:
+def _reverse_axes(emit: Builder, weights: SSAValue) -> SSAValue:
     """Reverse every spatial axis."""
     for axis, size in enumerate(_sizes(weights)[2:], 2):
         if size > 1:
@@ -145,7 +145,7 @@ def flat_taps(kernel: Sequence[int], chosen: Sequence[Sequence[int]]) -> np.ndar
     return np.ravel_multi_index(np.ix_(*chosen), tuple(kernel)).reshape(-1)
 
 
-def take(emit: Emitter, value: SSAValue, axis: int, places: np.ndarray) -> SSAValue:
+def take(emit: Builder, value: SSAValue, axis: int, places: np.ndarray) -> SSAValue:
     """Gather indices of an axis, unless they are all of it in order."""
     size = _sizes(value)[axis]
     if len(places) == size and np.array_equal(places, np.arange(size)):
@@ -153,7 +153,7 @@ def take(emit: Emitter, value: SSAValue, axis: int, places: np.ndarray) -> SSAVa
     return emit(onnx.GatherOp(value, emit.constant(places), axis=axis))
 
 
-def _transposed(emit: Emitter, matrices: SSAValue) -> SSAValue:
+def _transpose_matrices(emit: Builder, matrices: SSAValue) -> SSAValue:
     """Transpose (N, A, B) to (N, B, A)."""
     _, rows, columns = _sizes(matrices)
     if 1 in (rows, columns):

@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.geometry import ConvAxis
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.tensors import product, reshape, size_of
 from passes.conv.phases import Phase
 
@@ -33,7 +33,9 @@ def tap_numbers(taps: Sequence[Taps]) -> list[list[int]]:
     return [[tap for tap, _ in axis] for axis in taps]
 
 
-def padded(emit: Emitter, data: SSAValue, axis: int, begin: Sequence[int], end: Sequence[int]) -> SSAValue:
+def pad_spatial(
+    emit: Builder, data: SSAValue, axis: int, begin: Sequence[int], end: Sequence[int]
+) -> SSAValue:
     """Zero-pad the spatial axes, the first of which is `axis`; negative pads crop."""
     if not any((*begin, *end)):
         return data
@@ -41,8 +43,8 @@ def padded(emit: Emitter, data: SSAValue, axis: int, begin: Sequence[int], end: 
     return emit(onnx.PadOp(data, emit.ints([*[0] * axis, *begin, *rest, *[0] * axis, *end, *rest])))
 
 
-def gathered(
-    emit: Emitter,
+def gather_taps(
+    emit: Builder,
     data: SSAValue,
     axis: int,
     taps: Sequence[Taps],
@@ -53,7 +55,7 @@ def gathered(
     channels that its taps read. `axis` is the first axis of Y."""
     sizes = [size for size in shape_of(data)[axis:-1] if isinstance(size, int)]
     outer, channels = [size_of(emit, data, i) for i in range(axis)], size_of(emit, data, axis + len(sizes))
-    rows = _places(sizes, taps, counts, steps)
+    rows = _read_positions(sizes, taps, counts, steps)
     all_in_order = np.array_equal(rows.reshape(-1), np.arange(math.prod(sizes)))
     if all_in_order and rows.shape == (*sizes, 1):
         return data
@@ -63,7 +65,7 @@ def gathered(
     return reshape(emit, data, [*outer, *counts, product(emit, [rows.shape[-1], channels])])
 
 
-def _places(
+def _read_positions(
     sizes: Sequence[int], taps: Sequence[Taps], counts: Sequence[int], steps: Sequence[int]
 ) -> np.ndarray:
     """Return the flat positions that the taps read, as an array (counts.., T)."""

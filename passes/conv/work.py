@@ -64,7 +64,7 @@ def reorders(work: Work, convs: Sequence[Step]) -> None:
     work.reorder(*(step.result.shape for step, kind in zip(convs, kinds, strict=True) if kind))
 
 
-def interleaved_first(work: Work, axes: Sequence[AxisPhases], batch: int, channels: int) -> None:
+def count_interleave_first(work: Work, axes: Sequence[AxisPhases], batch: int, channels: int) -> None:
     """Count `interleave_channels_first`: a Concat per axis and choice of phases of the axes before it."""
     choices, is_inner = 1, False
     for i, axis in enumerate(axes):
@@ -83,7 +83,7 @@ def interleaved_first(work: Work, axes: Sequence[AxisPhases], batch: int, channe
         choices *= reached
 
 
-def interleaved_last(work: Work, axes: Sequence[AxisPhases], batch: int, channels: int) -> None:
+def count_interleave_last(work: Work, axes: Sequence[AxisPhases], batch: int, channels: int) -> None:
     """Count `interleave_channels_last`: one Concat, one Gather."""
     parts, positions = math.prod(len(axis.reached) for axis in axes), [axis.positions for axis in axes]
     part = (batch, math.prod(positions), channels)

@@ -19,18 +19,18 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from dialects.support.constants import constant_attribute
 from dialects.support.shapes import shape_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.cost import rates, roofline
 from passes.cost.features import features
 from passes.cost.graph import SMALL, Graph
-from passes.cost.sizes import Sizes, alike, at_sizes, has_unknown
+from passes.cost.sizes import Sizes, at_sizes, has_unknown, shared_sizes
 from passes.cost.vector import LEAST, Features
-from passes.onnxruntime.optimizer_model import rewritten
+from passes.onnxruntime.optimizer_model import apply_rewrites
 from passes.targets.target import Target
 
 __all__ = ["Write", "exceeds", "features_of", "price_ops", "price_written", "problem_key"]
 
-Write = Callable[[Operation, Target, Emitter], Sequence[SSAValue]]
+Write = Callable[[Operation, Target, Builder], Sequence[SSAValue]]
 """Function that lowers an op to ONNX: `Strategy.write`."""
 
 
@@ -57,13 +57,13 @@ def price_ops(ops: Sequence[Operation], target: Target, results: Sequence[SSAVal
 
 def features_of(ops: Sequence[Operation], results: Sequence[SSAValue]) -> Features:
     """Count the features of ops with the given graph results, as onnxruntime's CPU provider runs them."""
-    return features(rewritten(Graph.of(ops, results)))
+    return features(apply_rewrites(Graph.of(ops, results)))
 
 
 def price_written(write: Write, op: Operation, target: Target) -> tuple[float, ...]:
     """Return the seconds of an op's lowering: one number, or one for each of `sizes.SIZES` if a size is
     unknown. The op and its module are not modified."""
-    emit = Emitter()
+    emit = Builder()
     results = write(op, target, emit)
     try:
         if not has_unknown(op):
@@ -76,7 +76,7 @@ def price_written(write: Write, op: Operation, target: Target) -> tuple[float, .
 
 def _at_each_size(op: Operation, ops: Sequence[Operation], results: Sequence[SSAValue], target: Target):
     prices: dict[Sizes, float] = {}
-    for sizes in alike(op):
+    for sizes in shared_sizes(op):
         if sizes not in prices:
             with at_sizes(op, ops, results, sizes) as copies:
                 made, values = copies or (ops, results)

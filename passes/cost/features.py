@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from dialects.onnx import traits
-from passes.cost.features_conv import average_pool, blocked, col2im, conv, conv_transpose
+from passes.cost.features_conv import average_pool, blocked_kernel, col2im, conv, conv_transpose
 from passes.cost.features_matmul import gemm_op, matmul
 from passes.cost.graph import VIEWS, Graph, Step, Tensor
 from passes.cost.vector import ALONE, Features, add, traffic
@@ -41,7 +41,7 @@ def rule_of(kind: str) -> Rule | None:
     return _RULES.get(kind) or (_elementwise if kind in _ELEMENTWISE else None)
 
 
-def _moved(*tensors: Tensor | None) -> int:
+def _bytes_of(*tensors: Tensor | None) -> int:
     return sum(t.bytes for t in tensors if t is not None)
 
 
@@ -49,7 +49,7 @@ def _plain(name: str) -> Rule:
     """Make a rule that counts bytes read and written."""
 
     def rule(step: Step) -> Features:
-        return traffic(name, _moved(step.operand(0), *step.results))
+        return traffic(name, _bytes_of(step.operand(0), *step.results))
 
     return rule
 
@@ -82,7 +82,7 @@ def _elementwise(step: Step) -> Features:
     """Count bytes, and spans: runs over the last axes, in which no operand changes between broadcast and
     not."""
     name = step.kind if step.kind in ("Add", "Mul", "Sum") else "Elementwise"
-    found = traffic(name, _moved(*step.operands, *step.results))
+    found = traffic(name, _bytes_of(*step.operands, *step.results))
     operands = [t for t in step.operands if t is not None]
     if all(t.elements in (1, step.result.elements) for t in operands):
         return found
@@ -106,7 +106,7 @@ def _span(operands: Sequence[Tensor], result: Tensor) -> int:
     return span
 
 
-def _copied(name: str, pieces: Sequence[tuple[int, int]], itemsize: int) -> Features:
+def _copy_features(name: str, pieces: Sequence[tuple[int, int]], itemsize: int) -> Features:
     """Count copies of `pieces`: (elements, length of a run)."""
     total = sum(elements for elements, _ in pieces)
     runs = sum(elements / max(1, run) for elements, run in pieces)
@@ -129,38 +129,38 @@ def _slice(step: Step) -> Features:
     steps = step.operands[4] if len(step.operands) > 4 else None
     if steps is not None and any(s != 1 for s in steps.known() or [0]):
         return {"Slice.strided": float(result.elements)} | traffic("Slice", 2 * result.bytes)
-    return _copied("Slice", [(result.elements, run)], result.itemsize)
+    return _copy_features("Slice", [(result.elements, run)], result.itemsize)
 
 
 def _pad(step: Step) -> Features:
     data, result = step.operand(0), step.result
     run = _run(result.shape, data.shape)
-    return _copied("Pad", [(data.elements, run)], data.itemsize) | {"Pad.filled": float(result.bytes)}
+    return _copy_features("Pad", [(data.elements, run)], data.itemsize) | {"Pad.filled": float(result.bytes)}
 
 
 def _concat(step: Step) -> Features:
     axis = step.int("axis", 0) % max(1, len(step.result.shape))
     parts = [t for t in step.operands if t is not None]
     pieces = [(t.elements, math.prod(t.shape[axis:])) for t in parts]
-    return _copied("Concat", pieces, step.result.itemsize) | {"Concat.parts": float(len(parts))}
+    return _copy_features("Concat", pieces, step.result.itemsize) | {"Concat.parts": float(len(parts))}
 
 
 def _split(step: Step) -> Features:
     axis = step.int("axis", 0) % len(step.operand(0).shape)
     pieces = [(t.elements, math.prod(t.shape[axis:])) for t in step.results]
-    return _copied("Split", pieces, step.result.itemsize) | {"Split.parts": float(len(step.results))}
+    return _copy_features("Split", pieces, step.result.itemsize) | {"Split.parts": float(len(step.results))}
 
 
 def _gather(step: Step) -> Features:
     data, result = step.operand(0), step.result
     axis = step.int("axis", 0) % len(data.shape)
-    return _copied("Gather", [(result.elements, math.prod(data.shape[axis + 1 :]))], result.itemsize)
+    return _copy_features("Gather", [(result.elements, math.prod(data.shape[axis + 1 :]))], result.itemsize)
 
 
 def _expand(step: Step) -> Features:
     data, result = step.operand(0), step.result
     shape = (1,) * (len(result.shape) - len(data.shape)) + data.shape
-    return _copied("Expand", [(result.elements, _run(result.shape, shape))], result.itemsize)
+    return _copy_features("Expand", [(result.elements, _run(result.shape, shape))], result.itemsize)
 
 
 def _transpose(step: Step) -> Features:
@@ -196,7 +196,7 @@ def _reduce(step: Step) -> Features:
     data, result = step.operand(0), step.result
     pattern: list[bool] = []
     sizes: list[int] = []
-    for size, keep in zip(data.shape, _kept_axes(step), strict=True):
+    for size, keep in zip(data.shape, _keeps_axis(step), strict=True):
         if size == 1 and keep:
             continue
         if pattern and pattern[-1] == keep:
@@ -216,7 +216,7 @@ _REDUCTIONS = ("KR", "RK", "KRK")
 """Patterns of kept (K) and reduced (R) axes with a special loop, neighbours of a kind merged."""
 
 
-def _kept_axes(step: Step) -> list[bool]:
+def _keeps_axis(step: Step) -> list[bool]:
     data = step.operand(0)
     rank = len(data.shape)
     given = step.operands[1].known() if len(step.operands) > 1 and step.operands[1] is not None else None
@@ -231,7 +231,7 @@ def _resize(step: Step) -> Features:
     name = {4: "Resize.image", 3: "Resize.line"}.get(len(shape), "Resize.general")
     if len(shape) == 4 and shape[2:] == tuple(2 * size for size in step.operand(0).shape[2:]):
         name = "Resize.doubled"
-    found = traffic(name, _moved(step.operand(0), step.result))
+    found = traffic(name, _bytes_of(step.operand(0), step.result))
     return found | {f"{name}.elements": float(step.result.elements)}
 
 
@@ -266,11 +266,11 @@ _RULES: dict[str, Rule] = {
     "Col2Im": col2im,
     "AveragePool": average_pool,
     "MaxPool": _max_pool,
-    optimizer_model.DIRECT: blocked,
-    optimizer_model.BLOCKED: blocked,
-    optimizer_model.DEPTHWISE: blocked,
-    optimizer_model.POINTWISE: blocked,
-    optimizer_model.POOL: blocked,
+    optimizer_model.DIRECT: blocked_kernel,
+    optimizer_model.BLOCKED: blocked_kernel,
+    optimizer_model.DEPTHWISE: blocked_kernel,
+    optimizer_model.POINTWISE: blocked_kernel,
+    optimizer_model.POOL: blocked_kernel,
     optimizer_model.REORDER_INPUT: _reorder("ReorderInput"),
     optimizer_model.REORDER_INPUT_LAST: _reorder("ReorderInputLast", last=True),
     optimizer_model.REORDER_OUTPUT: _reorder("ReorderOutput"),

@@ -50,7 +50,7 @@ def conv_transpose(step: Step) -> Features:
     found["ConvTranspose.weights"] = float(0 if weights.constant else weights.bytes)
     # one buffer of columns is reused for all products
     found["ConvTranspose.columns_far"] = float(products * max(0, columns * result.itemsize - NEAR))
-    add(found, _scattered("ConvTranspose", step, products * columns, data.shape[-1]))
+    add(found, _accumulation("ConvTranspose", step, products * columns, data.shape[-1]))
     return found
 
 
@@ -59,12 +59,12 @@ def col2im(step: Step) -> Features:
     strides = step.ints("strides", [1] * (len(result.shape) - 2))
     # kernel sizes are not known here: estimate the width from the last axis and its stride
     width = max(1, result.shape[-1] // strides[-1])
-    found = _scattered("Col2Im", step, data.elements, width)
+    found = _accumulation("Col2Im", step, data.elements, width)
     add(found, traffic("Col2Im", data.bytes + result.bytes))
     return found
 
 
-def _scattered(name: str, step: Step, elements: int, width: int) -> Features:
+def _accumulation(name: str, step: Step, elements: int, width: int) -> Features:
     """Count the accumulation of columns, in rows of `width`; padding is tested for each element."""
     rank = len(step.result.shape) - 2
     if rank != 2:
@@ -90,7 +90,7 @@ def average_pool(step: Step) -> Features:
     return found | rows if len(kernel) == 3 else found
 
 
-def blocked(step: Step) -> Features:
+def blocked_kernel(step: Step) -> Features:
     """Count a kernel on blocks of 16 channels. One call computes a row of results of up to four blocks from
     one block of input channels, OUTPUTS positions at a time, padded ends one by one. Taps in the padding are
     skipped. Threads share rows of results; a single row is computed by one thread alone."""

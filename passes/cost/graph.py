@@ -192,11 +192,11 @@ def step_of(op: Operation, same: Mapping[SSAValue, SSAValue], constant: Constant
         for value in op.onnx_inputs()
     )
     own = {name: value for name, value in op.properties.items() if name != SEGMENTS}
-    asked = op.results if not isinstance(op, onnx.MaxPoolOp) else _asked(op.results)
+    asked = op.results if not isinstance(op, onnx.MaxPoolOp) else _read_results(op.results)
     return Step(op.onnx_name(), operands, tuple(map(tensor, asked)), python_values(own))
 
 
-def _asked(results: Sequence[SSAValue]) -> Sequence[SSAValue]:
+def _read_results(results: Sequence[SSAValue]) -> Sequence[SSAValue]:
     """Return the maxima, and the indices if they are read: those take far longer."""
     return [value for index, value in enumerate(results) if index == 0 or value.first_use is not None]
 

@@ -52,7 +52,7 @@ def at_sizes(
 
     None if the ops contradict the sizes. The copies live as long as the context.
     """
-    values = _known_operands(source, sizes)
+    values = _static_operands(source, sizes)
     made: list[Operation] = []
     try:
         known = _copies(ops, values, made)
@@ -68,7 +68,7 @@ def problem_at(op: Operation, sizes: Sizes) -> Generator[Operation | None]:
 
     None if it contradicts them, or if a size of its result is still unknown.
     """
-    values = _known_operands(op, sizes)
+    values = _static_operands(op, sizes)
     other = type(op).create(
         operands=[values.get(value, value) for value in op.operands],
         result_types=op.result_types,
@@ -91,13 +91,13 @@ def _is_known(op: Operation) -> bool:
     return not has_unknown(op)
 
 
-def alike(op: Operation) -> list[Sizes]:
+def shared_sizes(op: Operation) -> list[Sizes]:
     """Return `SIZES`, each replaced by the first that gives the op the same shapes."""
     first: dict[object, Sizes] = {}
-    return [first.setdefault(_known_shapes(op, sizes), sizes) for sizes in SIZES]
+    return [first.setdefault(_static_shapes(op, sizes), sizes) for sizes in SIZES]
 
 
-def _known_shapes(op: Operation, sizes: Sizes) -> tuple[tuple[int, ...], ...]:
+def _static_shapes(op: Operation, sizes: Sizes) -> tuple[tuple[int, ...], ...]:
     channels = channel_axis(op)
     return tuple(
         tuple(sizes.of(dim, axis, channels) for axis, dim in enumerate(shape_of(operand)))
@@ -105,10 +105,10 @@ def _known_shapes(op: Operation, sizes: Sizes) -> tuple[tuple[int, ...], ...]:
     )
 
 
-def _known_operands(op: Operation, sizes: Sizes) -> dict[SSAValue, SSAValue]:
+def _static_operands(op: Operation, sizes: Sizes) -> dict[SSAValue, SSAValue]:
     """Return static values that replace operands of unknown sizes."""
     values: dict[SSAValue, SSAValue] = {}
-    for operand, shape in zip(op.operands, _known_shapes(op, sizes), strict=True):
+    for operand, shape in zip(op.operands, _static_shapes(op, sizes), strict=True):
         if not shapes.is_static(shape_of(operand)):
             (values[operand],) = Block(arg_types=[shapes.tensor_type(element_type_of(operand), shape)]).args
     return values

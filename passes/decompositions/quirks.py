@@ -11,7 +11,7 @@ from passes.decompositions.missing_kernels import affine_grid, inverse_dft, lrn,
 
 
 @dataclass(frozen=True)
-class WrongForm:
+class Quirk:
     """A variant of an op: `what` names it, `holds` tests whether an op may have it."""
 
     what: str
@@ -22,23 +22,23 @@ def _has_no_hidden_size(op: OnnxOp) -> bool:
     return "hidden_size" not in op.onnx_attributes()
 
 
-NO_HIDDEN_SIZE = WrongForm("no hidden_size", _has_no_hidden_size)
+NO_HIDDEN_SIZE = Quirk("no hidden_size", _has_no_hidden_size)
 """ONNX allows inferring it from the weights; `simplify` sets it for static shapes."""
 
-WRONG_FORMS: Mapping[str, Mapping[type[OnnxOp], WrongForm]] = {
+QUIRKS: Mapping[str, Mapping[type[OnnxOp], Quirk]] = {
     "cpu": {
-        onnx.AffineGridOp: WrongForm("align_corners and an axis of size 1", affine_grid.is_of_one_place),
-        onnx.BatchNormalizationOp: WrongForm("training, in place", normalizations.may_overwrite),
-        onnx.DFTOp: WrongForm("f64, inverse, with a factor in f32", inverse_dft.is_inverse_in_f64),
+        onnx.AffineGridOp: Quirk("align_corners and an axis of size 1", affine_grid.may_have_size_1),
+        onnx.BatchNormalizationOp: Quirk("training, in place", normalizations.may_overwrite),
+        onnx.DFTOp: Quirk("f64, inverse, with a factor in f32", inverse_dft.is_inverse_in_f64),
         **dict.fromkeys((onnx.GRUOp, onnx.LSTMOp, onnx.RNNOp), NO_HIDDEN_SIZE),
-        onnx.HardSwishOp: WrongForm("f64, with a factor in f32", pointwise.is_in_f64),
-        onnx.LRNOp: WrongForm("an even size, or no image", lrn.is_no_image),
+        onnx.HardSwishOp: Quirk("f64, with a factor in f32", pointwise.is_in_f64),
+        onnx.LRNOp: Quirk("an even size, or no image", lrn.is_unsupported_lrn),
     }
 }
 """Execution provider -> op -> the variant at which its kernel fails or is wrong."""
 
 
-def wrong_form(provider: str, op: OnnxOp) -> str | None:
+def quirk_of(provider: str, op: OnnxOp) -> str | None:
     """Return the variant of an op that a provider's kernel gets wrong, or None."""
-    found = WRONG_FORMS.get(provider, {}).get(type(op))
+    found = QUIRKS.get(provider, {}).get(type(op))
     return found.what if found is not None and found.holds(op) else None

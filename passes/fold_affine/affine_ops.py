@@ -87,14 +87,14 @@ def affine_of(op: Operation, value: SSAValue, axis: int | None, channels: int) -
     return affine if is_along else None
 
 
-_Found = tuple[int | None, Affine]
+_AxisAffine = tuple[int | None, Affine]
 """Channel axis (None if uniform) and affine map."""
 
 
-def _by_number(of: Callable[[np.ndarray, bool], Affine | None]) -> Callable[[Operation], _Found | None]:
+def _by_number(of: Callable[[np.ndarray, bool], Affine | None]) -> Callable[[Operation], _AxisAffine | None]:
     """Lift `of`, a function of a constant and whether it comes first, to ops with one constant."""
 
-    def found(op: Operation) -> _Found | None:
+    def found(op: Operation) -> _AxisAffine | None:
         data = data_of(op)
         if data is None or not has_rank(data):
             return None
@@ -113,7 +113,7 @@ def _by_number(of: Callable[[np.ndarray, bool], Affine | None]) -> Callable[[Ope
     return found
 
 
-def _divided(number: np.ndarray, is_first: bool) -> Affine | None:
+def _quotient(number: np.ndarray, is_first: bool) -> Affine | None:
     return None if is_first or not number.all() else Affine(1 / number, NONE)
 
 
@@ -121,7 +121,7 @@ def _difference(number: np.ndarray, is_first: bool) -> Affine:
     return Affine(-ONE, number) if is_first else Affine(ONE, -number)
 
 
-def _batch(op: Operation) -> _Found | None:
+def _batch(op: Operation) -> _AxisAffine | None:
     assert isinstance(op, onnx.BatchNormalizationOp)
     given = attributes_of(op)
     arrays = [constant_of(value) for value in op.operands[1:]]
@@ -133,7 +133,7 @@ def _batch(op: Operation) -> _Found | None:
     return 1, Affine(factor, bias - mean * factor)
 
 
-def _last(op: Operation) -> _Found | None:
+def _last(op: Operation) -> _AxisAffine | None:
     """Return scale and shift of a normalization along the last axis."""
     assert isinstance(op, OnnxOp)
     rank = len(shape_of(op.results[0]))
@@ -145,11 +145,11 @@ def _last(op: Operation) -> _Found | None:
     return rank - 1, Affine(scale.astype(np.float64).reshape(-1), bias.astype(np.float64).reshape(-1))
 
 
-AFFINE: Mapping[type[Operation], Callable[[Operation], _Found | None]] = MappingProxyType(
+AFFINE: Mapping[type[Operation], Callable[[Operation], _AxisAffine | None]] = MappingProxyType(
     {
         onnx.AddOp: _by_number(lambda number, is_first: Affine(ONE, number)),
         onnx.BatchNormalizationOp: _batch,
-        onnx.DivOp: _by_number(_divided),
+        onnx.DivOp: _by_number(_quotient),
         onnx.LayerNormalizationOp: _last,
         onnx.MulOp: _by_number(lambda number, is_first: Affine(number, NONE)),
         onnx.RMSNormalizationOp: _last,

@@ -19,7 +19,7 @@ def attributes_of(op: OnnxOp) -> Mapping[str, Any]:
     return op.onnx_attributes()
 
 
-def moved_axis(op: Operation, axis: int) -> int | None:
+def track_axis(op: Operation, axis: int) -> int | None:
     """Return the axis of each result that holds the elements of the first operand's `axis`, all of them and
     in order; None if there is none."""
     rule = _AXES.get(type(op))

@@ -15,7 +15,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import element_type_of, has_rank
 from passes.builder.operands import replace_uses
-from passes.builder.rewriting import Emitter, functions
+from passes.builder.rewriting import Builder, functions
 from passes.fold_affine.affine_ops import (
     AFFINE,
     CENTRED,
@@ -27,7 +27,7 @@ from passes.fold_affine.affine_ops import (
     is_one,
     upper_bound,
 )
-from passes.fold_affine.channel_axes import moved_axis, only_moves
+from passes.fold_affine.channel_axes import only_moves, track_axis
 from passes.fold_affine.linear_maps import CHANNELS, LinearMap, linear_map
 
 MOST_MOVES = 64
@@ -94,7 +94,7 @@ class _Folding:
         axis: int | None = found.axis_of(value)
         values = list(found.values)
         while (reader := self._reader(value)) is not None and _passes_on(reader):
-            axis = None if axis is None else moved_axis(reader, axis)
+            axis = None if axis is None else track_axis(reader, axis)
             value = reader.results[0]
             values.append(value)
         affine = None if reader is None else affine_of(reader, value, axis, found.outputs)
@@ -102,10 +102,10 @@ class _Folding:
             return False
         if affine.offset.any() and not found.takes_bias:
             return False
-        found.scale_outputs(_of(affine.factor, found.outputs))
+        found.scale_outputs(_per_channel(affine.factor, found.outputs))
         if affine.offset.any():
-            found.add_bias(_of(affine.offset, found.outputs))
-        _put(value, reader)
+            found.add_bias(_per_channel(affine.offset, found.outputs))
+        _replace_op(value, reader)
         return True
 
     def _fold_gate(self, op: Operation) -> bool:
@@ -119,9 +119,9 @@ class _Folding:
             return False
         if not self._multiply(value, back):
             return False
-        found.scale_outputs(_of(gate.factor, found.outputs))
+        found.scale_outputs(_per_channel(gate.factor, found.outputs))
         for read in gate.scaled:
-            _put(found.result, read)
+            _replace_op(found.result, read)
         return True
 
     def _gate(self, value: SSAValue) -> _Gate | None:
@@ -153,9 +153,9 @@ class _Folding:
         )
         if not products or not Affine(factor, NONE).is_safe:
             return False
-        found.scale_outputs(_of(1 / factor, found.outputs))
+        found.scale_outputs(_per_channel(1 / factor, found.outputs))
         for product in products:
-            product.scale_inputs(_of(factor, product.inputs))
+            product.scale_inputs(_per_channel(factor, product.inputs))
         one = onnx.ConstantOp(np.ones_like(constant_of(clip.operands[2])))
         one.location = clip.location
         Rewriter.insert_op(one, InsertPoint.before(clip))
@@ -169,7 +169,7 @@ class _Folding:
         if reader is None or other is None or other.offset.any():
             products = self._products_behind(value, None)
             for product in products:
-                product.scale_inputs(_of(affine.factor, product.inputs))
+                product.scale_inputs(_per_channel(affine.factor, product.inputs))
             return bool(products)
         if self._keeps(reader.results[0]):
             return False
@@ -178,7 +178,7 @@ class _Folding:
         product.location = constant.location = reader.location
         product.C.name_hint = reader.results[0].name_hint
         Rewriter.insert_op([constant, product], InsertPoint.before(reader))
-        _put(product.C, reader)
+        _replace_op(product.C, reader)
         return True
 
     def _fold_ahead(self, op: Operation) -> None:
@@ -220,7 +220,7 @@ class _Folding:
                         return []
                     products.append(product)
                     continue
-                after = None if place is None else moved_axis(op, place)
+                after = None if place is None else track_axis(op, place)
                 is_moved = only_moves(op) or (is_factor and isinstance(op, POOLS))
                 is_moved = is_moved and (use.index == 0 or isinstance(op, onnx.ConcatOp))
                 if op.parent is not self.block or not is_moved or (place is not None and after is None):
@@ -238,7 +238,7 @@ class _Folding:
         gelus = [op for op in self.block.ops if isinstance(op, onnx.GeluOp)]
         if not gelus:
             return
-        reached = _reached(self.block, self.wrt)
+        reached = _dependent_values(self.block, self.wrt)
         for op in gelus:
             is_plain = op.onnx_attributes().get("approximate", "none") == "none"
             is_plain = is_plain and self._is_product(op.X)
@@ -265,12 +265,12 @@ def _put_ahead(products: Sequence[LinearMap], affine: Affine) -> bool:
     """Fold an affine op into the products that read it; return whether that was possible."""
     offsets: list[np.ndarray | None] = [None] * len(products)
     if affine.offset.any():
-        offsets = [product.offset_of(_of(affine.offset, product.inputs)) for product in products]
+        offsets = [product.offset_of(_per_channel(affine.offset, product.inputs)) for product in products]
         added = sum(not product.takes_bias for product in products)
         if added > MOST_ADDED or any(offset is None for offset in offsets):
             return False
     for product, offset in zip(products, offsets, strict=True):
-        product.scale_inputs(_of(affine.factor, product.inputs))
+        product.scale_inputs(_per_channel(affine.factor, product.inputs))
         if offset is not None:
             product.add_bias(offset)
     return True
@@ -286,7 +286,7 @@ def _centre(op: onnx.LayerNormalizationOp, products: Sequence[LinearMap]) -> Non
     op.attributes[CENTRED] = UnitAttr()
 
 
-def _of(vector: np.ndarray, channels: int) -> np.ndarray:
+def _per_channel(vector: np.ndarray, channels: int) -> np.ndarray:
     return np.broadcast_to(vector, (channels,))
 
 
@@ -295,7 +295,7 @@ def _scalar(number: np.ndarray, like: Operation) -> np.ndarray:
     return number.reshape(()).astype(constant.dtype)
 
 
-def _put(value: SSAValue, op: Operation) -> None:
+def _replace_op(value: SSAValue, op: Operation) -> None:
     """Replace an op by a value, which takes over the name of its result."""
     result = op.results[0]
     replace_uses(result, value)
@@ -308,7 +308,7 @@ def _passes_on(op: Operation) -> bool:
     return only_moves(op) and len(op.results) == 1 and not isinstance(op, onnx.ConcatOp | onnx.GatherOp)
 
 
-def _reached(block: Block, sources: frozenset[SSAValue]) -> set[SSAValue]:
+def _dependent_values(block: Block, sources: frozenset[SSAValue]) -> set[SSAValue]:
     """Return the values that depend on `sources`, also through captures of regions."""
     found = set(sources)
     for op in block.ops:
@@ -319,7 +319,7 @@ def _reached(block: Block, sources: frozenset[SSAValue]) -> set[SSAValue]:
 
 
 def _write_gelu(op: onnx.GeluOp) -> None:
-    emit = Emitter()
+    emit = Builder()
     number = element_type_of(op.X)
     half, root, one = (
         emit.constant(np.array(value, np.float64 if number == f64 else np.float32))
@@ -330,7 +330,7 @@ def _write_gelu(op: onnx.GeluOp) -> None:
     for new in emit.ops:
         new.location = op.location
     Rewriter.insert_op(emit.ops, InsertPoint.before(op))
-    _put(value, op)
+    _replace_op(value, op)
 
 
 def _strip(op: Operation) -> None:

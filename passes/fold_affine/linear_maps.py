@@ -60,7 +60,7 @@ def _conv_offset(op: OnnxOp, weights: Array, vector: Array) -> Array | None:
     return np.einsum("goi,gi->go", parts, vector.reshape(len(parts), -1)).reshape(-1)
 
 
-def _is_turned(op: OnnxOp) -> bool:
+def _is_transposed(op: OnnxOp) -> bool:
     return bool(attributes_of(op).get("transB", 0))
 
 
@@ -68,7 +68,7 @@ def _gemm_offset(op: OnnxOp, weights: Array, vector: Array) -> Array | None:
     given = attributes_of(op)
     if given.get("alpha", 1.0) != 1 or given.get("beta", 1.0) != 1:
         return None
-    return weights @ vector if _is_turned(op) else vector @ weights
+    return weights @ vector if _is_transposed(op) else vector @ weights
 
 
 CHANNELS: Mapping[type[Operation], Channels] = MappingProxyType(
@@ -88,10 +88,10 @@ CHANNELS: Mapping[type[Operation], Channels] = MappingProxyType(
             1,
         ),
         onnx.GemmOp: Channels(
-            lambda op, w, s: w * (s if _is_turned(op) else s[:, None]),
-            lambda op, w, s: w * (s[:, None] if _is_turned(op) else s),
+            lambda op, w, s: w * (s if _is_transposed(op) else s[:, None]),
+            lambda op, w, s: w * (s[:, None] if _is_transposed(op) else s),
             _gemm_offset,
-            lambda op, w: (w.shape[1], w.shape[0]) if _is_turned(op) else (w.shape[0], w.shape[1]),
+            lambda op, w: (w.shape[1], w.shape[0]) if _is_transposed(op) else (w.shape[0], w.shape[1]),
             -1,
         ),
         onnx.MatMulOp: Channels(
@@ -175,7 +175,7 @@ class LinearMap:
 
     def centre_inputs(self) -> None:
         """Make the weights of each output channel sum to 0, which changes nothing for inputs of mean 0."""
-        axis = 1 if isinstance(self.op, onnx.ConvOp) or _is_turned(self.op) else 0
+        axis = 1 if isinstance(self.op, onnx.ConvOp) or _is_transposed(self.op) else 0
         means = self.weights.mean(axis, dtype=np.float64, keepdims=True)
         self._put_weights(self.weights - _like(means, self.weights))
 

@@ -37,7 +37,7 @@ def provider_of(target: str) -> str:
     return _table(target).get("like", target)
 
 
-def shunned(target: str) -> Mapping[str, str]:
+def excluded_ops(target: str) -> Mapping[str, str]:
     """Return the ops that a target avoids although its provider has them -> reason."""
     return _table(target).get("without", {})
 
@@ -55,10 +55,10 @@ def narrow_integers(target: str) -> str | None:
 @cache
 def kernel_table(target: str) -> Mapping[str, list[tuple[int, int | None, Mapping[str, str]]]]:
     kernels = _table(provider_of(target))["kernels"]
-    return {name: rows for name, rows in kernels.items() if name not in shunned(target)}
+    return {name: rows for name, rows in kernels.items() if name not in excluded_ops(target)}
 
 
-RENAMED: Mapping[str, tuple[tuple[int, Mapping[str, tuple[str, ...]]], ...]] = {
+OLD_VARIABLE_NAMES: Mapping[str, tuple[tuple[int, Mapping[str, tuple[str, ...]]], ...]] = {
     "BatchNormalization": ((14, {"T": ("T", "T1", "T2")}), (15, {"T": ("T", "T1"), "U": ("T2",)})),
     "DequantizeLinear": ((19, {"T": ("T1",)}), (23, {"T2": ("T2", "T3")})),
     "Identity": ((14, {"T": ("V",)}),),
@@ -68,10 +68,10 @@ RENAMED: Mapping[str, tuple[tuple[int, Mapping[str, tuple[str, ...]]], ...]] = {
 kernels by the names of their time."""
 
 
-def renamed(name: str, since: int, types: Mapping[str, str]) -> Mapping[str, str]:
+def rename_variables(name: str, since: int, types: Mapping[str, str]) -> Mapping[str, str]:
     """Return the dtypes of a kernel by today's names of type variables."""
     none: Mapping[str, tuple[str, ...]] = {}
-    changed = next((names for before, names in RENAMED.get(name, ()) if since < before), none)
+    changed = next((names for before, names in OLD_VARIABLE_NAMES.get(name, ()) if since < before), none)
     return {new: words for old, words in types.items() for new in changed.get(old, (old,))}
 
 
@@ -131,7 +131,7 @@ class Kernels:
         if any(types.get(variable) in words.split() for variable, words in fails.items()):
             return False
         return any(
-            serves(since, until, schema_since) and _admits(renamed(name, since, constraints), types)
+            serves(since, until, schema_since) and _admits(rename_variables(name, since, constraints), types)
             for since, until, constraints in kernel_table(self.target).get(name, [])
         )
 

@@ -28,7 +28,7 @@ def least(sizes: Sequence[int], tables: Iterable[tuple[Scope, np.ndarray]]) -> l
     problem = _Problem(sizes)
     for scope, table in tables:
         problem.add(scope, table)
-    return problem.solved()
+    return problem.minimize()
 
 
 @dataclass
@@ -48,7 +48,7 @@ class _Problem:
             self.seen_by[variable].add(len(self.tables))
         self.tables.append((scope, table))
 
-    def solved(self) -> list[int]:
+    def minimize(self) -> list[int]:
         eliminated: list[tuple[int, Scope, np.ndarray]] = []
         waiting = [(self._entries(variable), variable) for variable in range(len(self.sizes))]
         heapify(waiting)

@@ -16,11 +16,11 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import element_type_of, has_rank, static_shape
-from passes.builder.rewriting import Emitter
-from passes.builder.step_as_hard_sigmoid import Line, line_from, squared_step
+from passes.builder.rewriting import Builder
+from passes.builder.step_as_hard_sigmoid import Line, line_from, step_of_square
 from passes.builder.values import MASK, SUM
 from passes.cost.graph import Constants, step_of
-from passes.layout.orders import reduced_axes
+from passes.layout.orders import reduction_axes
 from passes.onnxruntime.optimizer_model import ALIGNED, BLOCK, ELEMENTWISE, blocked_kind
 
 MOST_READERS = 64
@@ -51,7 +51,7 @@ class Form:
     """
 
     operands: tuple[SSAValue, ...]
-    write: Callable[[Emitter, list[SSAValue]], SSAValue]
+    write: Callable[[Builder, list[SSAValue]], SSAValue]
     extra: float = 0.0
     inner: tuple[SSAValue, ...] = ()
 
@@ -137,7 +137,7 @@ def _per_channel(value: SSAValue, shape: Shape) -> np.ndarray | None:
     return known.reshape(-1) if sizes == (1, shape[1], 1, 1) else None
 
 
-def scaled(emit: Emitter, data: SSAValue, factor: np.ndarray, offset: np.ndarray | None) -> SSAValue:
+def scale_channels(emit: Builder, data: SSAValue, factor: np.ndarray, offset: np.ndarray | None) -> SSAValue:
     """Compute data * factor + offset, both per channel."""
     channels = len(factor)
     bias = None if offset is None else emit.constant(offset.astype(np.float32))
@@ -146,7 +146,7 @@ def scaled(emit: Emitter, data: SSAValue, factor: np.ndarray, offset: np.ndarray
 
 
 def _affine(data: SSAValue, factor: np.ndarray, offset: np.ndarray | None) -> Form:
-    return Form((data,), lambda emit, given: scaled(emit, given[0], factor, offset), WRITTEN)
+    return Form((data,), lambda emit, given: scale_channels(emit, given[0], factor, offset), WRITTEN)
 
 
 def _product(op: Operation) -> Form | None:
@@ -163,7 +163,7 @@ def _product(op: Operation) -> Form | None:
 
 
 def _product_with_channels(data: SSAValue, other: SSAValue, shape: Shape) -> Form:
-    def write(emit: Emitter, given: list[SSAValue]) -> SSAValue:
+    def write(emit: Builder, given: list[SSAValue]) -> SSAValue:
         scales = emit.constant(np.array([1, 1, *shape[2:]], np.float32))
         repeated = onnx.ResizeOp(
             given[1],
@@ -200,7 +200,9 @@ def _difference(op: Operation) -> Form | None:
     if blocked_shape(minuend) != shape or blocked_shape(subtrahend) != shape:
         return None
     return Form(
-        (minuend, subtrahend), lambda emit, v: emit(onnx.AddOp(v[0], scaled(emit, v[1], -one, None))), WRITTEN
+        (minuend, subtrahend),
+        lambda emit, v: emit(onnx.AddOp(v[0], scale_channels(emit, v[1], -one, None))),
+        WRITTEN,
     )
 
 
@@ -226,8 +228,8 @@ def _clip(op: Operation) -> Form | None:
     if _bounds(op) == (0, 1):
         return Form((op.input,), lambda emit, v: emit(onnx.HardSigmoidOp(v[0], alpha=1.0, beta=0.0)))
 
-    def write(emit: Emitter, given: list[SSAValue]) -> SSAValue:
-        data = scaled(emit, given[0], np.ones(shape[1]), None)
+    def write(emit: Builder, given: list[SSAValue]) -> SSAValue:
+        data = scale_channels(emit, given[0], np.ones(shape[1]), None)
         return emit(onnx.ClipOp(data, op.min, op.max))
 
     return Form((op.input,), write, WRITTEN)
@@ -241,9 +243,9 @@ def _hard_sigmoid(op: Operation) -> Form | None:
     alpha, beta = op.call().attribute("alpha", 0.2), op.call().attribute("beta", 0.5)
     if not isinstance(inner, onnx.AbsOp) or not op.operands[0].has_one_use() or alpha >= 0 or beta < 1:
         return _native(op)
-    squared = squared_step((alpha, beta))
+    squared = step_of_square((alpha, beta))
 
-    def write(emit: Emitter, given: list[SSAValue]) -> SSAValue:
+    def write(emit: Builder, given: list[SSAValue]) -> SSAValue:
         if squared is not None:
             square = emit(onnx.MulOp(given[0], given[0]))
             return emit(onnx.HardSigmoidOp(square, alpha=squared[0], beta=squared[1]))
@@ -272,7 +274,7 @@ def _within(compared: onnx.EqualOp, data: SSAValue, bounds: tuple[float, float] 
     if steps is None or blocked_shape(data) is None:
         return None
 
-    def write(emit: Emitter, given: list[SSAValue]) -> SSAValue:
+    def write(emit: Builder, given: list[SSAValue]) -> SSAValue:
         above, below = (emit(onnx.HardSigmoidOp(given[0], alpha=alpha, beta=beta)) for alpha, beta in steps)
         return emit(onnx.MulOp(above, below))
 
@@ -293,16 +295,16 @@ def _mean(op: Operation) -> Form | None:
         return None
     data = op.operands[0]
     shape = blocked_shape(data)
-    if shape is None or shape[1] % BLOCK or list(reduced_axes(op)) != [2, 3]:
+    if shape is None or shape[1] % BLOCK or list(reduction_axes(op)) != [2, 3]:
         return None
     if static_shape(op.results[0]) != (*shape[:2], 1, 1) or math.prod(shape[2:]) > MOST_POOLED:
         return None
 
-    def write(emit: Emitter, given: list[SSAValue]) -> SSAValue:
+    def write(emit: Builder, given: list[SSAValue]) -> SSAValue:
         mean = emit(onnx.GlobalAveragePoolOp(given[0]))
         if isinstance(op, onnx.ReduceMeanOp):
             return mean
-        return scaled(emit, mean, np.full(shape[1], math.prod(shape[2:])), None)
+        return scale_channels(emit, mean, np.full(shape[1], math.prod(shape[2:])), None)
 
     return Form((data,), write)
 

@@ -17,7 +17,7 @@ from dialects.onnx import ops as onnx
 from dialects.support.shapes import has_rank, shape_of
 from passes.builder.captured_values import uses_by
 from passes.builder.operands import set_operand
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.layout.orders import (
     Order,
     compose,
@@ -25,9 +25,9 @@ from passes.layout.orders import (
     inverse,
     is_result_transposable,
     layout_orders,
-    moved,
     orders_of,
     transposable_operands,
+    with_order,
 )
 from passes.onnxruntime.fusions import fused_ops
 
@@ -77,7 +77,7 @@ class Tensor:
         return self.within | {compose(read, choice[op]) for op, read in self.readers}
 
 
-Place = tuple[Tensor, Order]
+OperandOrder = tuple[Tensor, Order]
 """An operand: a tensor in an order."""
 
 
@@ -100,13 +100,13 @@ class OrderGraph:
     layout. Both are in program order."""
 
     tensors: dict[SSAValue, Tensor] = field(default_factory=dict)
-    operands: dict[Operation, list[Place]] = field(default_factory=dict)
-    reads: dict[Operation, list[Place]] = field(default_factory=dict)
+    operands: dict[Operation, list[OperandOrder]] = field(default_factory=dict)
+    reads: dict[Operation, list[OperandOrder]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, function: FuncOp) -> OrderGraph:
         graph, fused = cls(), fused_ops(function)
-        places: dict[SSAValue, Place] = {value: graph._add(value) for value in function.args}
+        places: dict[SSAValue, OperandOrder] = {value: graph._add(value) for value in function.args}
         for op in function.body.block.ops:
             if isinstance(op, onnx.TransposeOp) and has_rank(op.data):
                 tensor, order = places[op.data]
@@ -117,11 +117,11 @@ class OrderGraph:
             places |= {value: graph._add(value) for value in op.results}
         return graph
 
-    def _add(self, value: SSAValue) -> Place:
+    def _add(self, value: SSAValue) -> OperandOrder:
         tensor = self.tensors[value] = Tensor(value)
         return tensor, tensor.given
 
-    def _read(self, op: Operation, places: list[Place], is_free: bool) -> None:
+    def _read(self, op: Operation, places: list[OperandOrder], is_free: bool) -> None:
         self.operands[op] = places
         moving = transposable_operands(op) if is_free and orders_of(op) else ()
         if moving:
@@ -134,7 +134,7 @@ class OrderGraph:
                 tensor.within |= set() if isinstance(op, ReturnOp) else {read}
 
     def components(self) -> list[Component]:
-        joined = _Joined()
+        joined = _DisjointSets()
         for op, places in self.reads.items():
             joined.join(self._around(op, places))
         transposed = {tensor for tensor in self.tensors.values() if _is_transposed(tensor)}
@@ -150,7 +150,7 @@ class OrderGraph:
                 component.suggested.update(layout_orders(len(tensors[0].given)))
         return list(found.values())
 
-    def _around(self, op: Operation, places: Sequence[Place]) -> list[Tensor]:
+    def _around(self, op: Operation, places: Sequence[OperandOrder]) -> list[Tensor]:
         """Return the tensors read and defined by an op that change order with it."""
         made = [self.tensors[op.results[0]]] if is_result_transposable(op) else []
         return [*(tensor for tensor, _ in places), *made]
@@ -175,7 +175,7 @@ class OrderGraph:
             if order and order != identity(len(order)):
                 tensor = written[self.tensors[op.results[0]]]
                 made = order if is_result_transposable(op) else tensor.made
-                tensor.values[made] = _moved(op, order, [values[index] for index in moving])
+                tensor.values[made] = _create_in_order(op, order, [values[index] for index in moving])
                 replaced.append(op)
         for op in reversed(replaced):
             for use in list(op.results[0].uses):
@@ -211,11 +211,11 @@ class TensorLayouts:
         return self.values[order]
 
 
-def _moved(op: Operation, order: Order, data: Sequence[SSAValue]) -> SSAValue:
+def _create_in_order(op: Operation, order: Order, data: Sequence[SSAValue]) -> SSAValue:
     """Create the op in another order before the original; return its result."""
-    block, emit = op.parent_block(), Emitter()
+    block, emit = op.parent_block(), Builder()
     assert block is not None
-    result = emit(moved(op, order, data, emit))
+    result = emit(with_order(op, order, data, emit))
     for emitted in emit.ops:
         emitted.location = op.location
     block.insert_ops_before(emit.ops, op)
@@ -236,7 +236,7 @@ def _erase_transposes(op: onnx.TransposeOp) -> None:
 
 
 @dataclass
-class _Joined:
+class _DisjointSets:
     """Disjoint sets of tensors (union-find)."""
 
     towards: dict[Tensor, Tensor] = field(default_factory=dict)

@@ -23,7 +23,7 @@ from dialects.support import layouts
 from dialects.support.attributes import INTS
 from dialects.support.constants import constant_value
 from dialects.support.shapes import element_type_of, has_rank, shape_of, tensor_type
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.shape_math import ShapeMath
 
 Order = tuple[int, ...]
@@ -110,12 +110,12 @@ def orders_of(op: Operation) -> list[Order]:
 
 def _keeps(op: Operation, order: Order) -> bool:
     """Return whether the axes left by a reduction keep their relative order."""
-    axes = reduced_axes(op)
+    axes = reduction_axes(op)
     left = [axis for axis in order if axis not in axes]
     return is_result_transposable(op) or left == sorted(left)
 
 
-def reduced_axes(op: Operation) -> tuple[int, ...]:
+def reduction_axes(op: Operation) -> tuple[int, ...]:
     """Return the nonnegative axes of a reduction; () if there are none, or they are dynamic."""
     given = constant_value(op.operands[1]) if len(op.operands) > 1 else None
     rank = len(shape_of(op.operands[0]))
@@ -131,7 +131,7 @@ def _free_rank(op: Operation) -> int:
         return 0
     if not all(map(has_rank, (*op.operands, *op.results))):
         return 0
-    if kind in traits.REDUCTIONS and not reduced_axes(op):
+    if kind in traits.REDUCTIONS and not reduction_axes(op):
         return 0
     data = data_of(op)
     if not data or (kind not in traits.REDUCTIONS and not is_result_transposable(op)):
@@ -140,12 +140,12 @@ def _free_rank(op: Operation) -> int:
     return rank if rank in (3, 4, 5) else 0
 
 
-def reordered(value: SSAValue, order: Order) -> TensorType:
+def type_in_order(value: SSAValue, order: Order) -> TensorType:
     """Return the type of a tensor in another order."""
     return tensor_type(element_type_of(value), [shape_of(value)[axis] for axis in order])
 
 
-def moved(op: OpT, order: Order, data: Sequence[SSAValue], emit: Emitter) -> OpT:
+def with_order(op: OpT, order: Order, data: Sequence[SSAValue], emit: Builder) -> OpT:
     """Return the op in one of its `orders_of`, reading `data` for its `data_of`."""
     properties = dict(op.properties)
     moving = dict(zip(transposable_operands(op), data, strict=True))
@@ -163,13 +163,13 @@ def moved(op: OpT, order: Order, data: Sequence[SSAValue], emit: Emitter) -> OpT
     elif isinstance(op, onnx.PadOp):
         operands[1] = ShapeMath(emit).take(op.pads, [*order, *(len(order) + axis for axis in order)])
     elif _kind(op) in traits.REDUCTIONS:
-        operands[1] = ShapeMath(emit).vector(sorted(order.index(axis) for axis in reduced_axes(op)))
+        operands[1] = ShapeMath(emit).vector(sorted(order.index(axis) for axis in reduction_axes(op)))
     elif _kind(op) in ELEMENTWISE:
         operands = [
-            operand if index in moving else _spread(operand, order, emit)
+            operand if index in moving else _insert_axes(operand, order, emit)
             for index, operand in enumerate(operands)
         ]
-    result = reordered(op.results[0], order) if is_result_transposable(op) else op.results[0].type
+    result = type_in_order(op.results[0], order) if is_result_transposable(op) else op.results[0].type
     return type(op).create(
         operands=operands,
         result_types=[result],
@@ -179,7 +179,7 @@ def moved(op: OpT, order: Order, data: Sequence[SSAValue], emit: Emitter) -> OpT
     )
 
 
-def _spread(value: SSAValue, order: Order, emit: Emitter) -> SSAValue:
+def _insert_axes(value: SSAValue, order: Order, emit: Builder) -> SSAValue:
     """Reorder an operand that broadcasts along the last axes, inserting axes of size 1."""
     rank, own = len(order), len(shape_of(value))
     if own == 0:
@@ -197,12 +197,12 @@ def _spread(value: SSAValue, order: Order, emit: Emitter) -> SSAValue:
 
 @contextmanager
 def layout_variant(op: OpT, order: Order, data: Sequence[SSAValue] = ()) -> Generator[OpT]:
-    """Yield a `moved` op, in no block, while the context lasts.
+    """Yield a `with_order` op, in no block, while the context lasts.
 
     It reads `data`, or by default block arguments of the same types.
     """
-    data = data or Block(arg_types=[reordered(value, order) for value in data_of(op)]).args
-    other = moved(op, order, data, Emitter())
+    data = data or Block(arg_types=[type_in_order(value, order) for value in data_of(op)]).args
+    other = with_order(op, order, data, Builder())
     try:
         yield other
     finally:

@@ -39,21 +39,21 @@ from dialects.onednn.conv_transpose_backward_data import (
     ConvTransposeBackwardDataOp,
     ConvTransposeBackwardDataProblem,
 )
-from dialects.onednn.families import RowOp
+from dialects.onednn.families import TableOp
 from dialects.onednn.interpolate_backward import InterpolateBackwardOp
-from dialects.onednn.windows import known_pads
+from dialects.onednn.windows import static_pads
 from dialects.support import layouts
 from dialects.support.shapes import shape_of
-from passes.builder.rewrite_cache import templates, write_templated
-from passes.builder.rewriting import Emitter, replace, rewrite
+from passes.builder.rewrite_cache import templates, write_from_template
+from passes.builder.rewriting import Builder, replace, rewrite
 from passes.builder.shape_math import ShapeMath
-from passes.builder.values import Operators
+from passes.builder.values import ValueBuilder
 from passes.conv.dynamic_pads import (
     begin_of,
     conv_axes,
-    convolved_everywhere,
+    convolve_all_windows,
     library_total,
-    padded,
+    pad_input,
     same_sides,
 )
 from passes.lower_onednn.op_specs import in_onnx
@@ -83,16 +83,16 @@ class ConvertConvolution(RewritePattern):
     def match_and_rewrite(self, op: ConvolutionBackwardDataOp, rewriter: PatternRewriter) -> None:
         if op.weights_format != "OIX":
             return
-        emit = Emitter()
-        values = write_templated(op, _KNOWN, emit, lambda emit: [_convolution(op, emit)])
+        emit = Builder()
+        values = write_from_template(op, _KNOWN, emit, lambda emit: [_convolution(op, emit)])
         replace(op, rewriter, emit, values)
 
 
-def _convolution(op: ConvolutionBackwardDataOp, emit: Emitter) -> SSAValue:
+def _convolution(op: ConvolutionBackwardDataOp, emit: Builder) -> SSAValue:
     problem = op.problem()
-    pads = known_pads(problem.pads)
+    pads = static_pads(problem.pads)
     if op.has_runtime_shape or pads is None:
-        return _windowed(op, problem, emit)
+        return _full_gradient_window(op, problem, emit)
     return emit(_static(op, problem, pads))
 
 
@@ -111,8 +111,8 @@ def _static(op: ConvolutionBackwardDataOp, problem: ConvolutionBackwardDataProbl
     return conv_backward_data(op.diff_dst, op.weights, axes, residue, problem.groups, layout)
 
 
-def _windowed(
-    op: ConvolutionBackwardDataOp, problem: ConvolutionBackwardDataProblem, emit: Emitter
+def _full_gradient_window(
+    op: ConvolutionBackwardDataOp, problem: ConvolutionBackwardDataProblem, emit: Builder
 ) -> SSAValue:
     """Lower to the gradient over the full extent s (Y - 1) + Ke; diff_src is its window [pb, pb + X)."""
     n = len(problem.windows)
@@ -137,7 +137,7 @@ def _pads_begin(
 ) -> SSAValue:
     """Return pads_begin as a vector, computed in the graph for `same_*`."""
     if not op.is_same:
-        return math.vector([begin for begin, _ in op.given_pads()])
+        return math.vector([begin for begin, _ in op.explicit_pads()])
     windows = problem.windows
     if op.auto_pad_rule == "library":
         total = library_total(windows, size, math)
@@ -164,23 +164,23 @@ class ConvertConvTranspose(RewritePattern):
         problem = op.problem()
         if op.weights_format != "IOX" or problem.documented_weights:
             return
-        emit = Emitter()
-        values = write_templated(
-            op, _KNOWN, emit, lambda emit: [self._written(op, problem, emit)], self.strict_ieee
+        emit = Builder()
+        values = write_from_template(
+            op, _KNOWN, emit, lambda emit: [self._modified_at(op, problem, emit)], self.strict_ieee
         )
         replace(op, rewriter, emit, values)
 
-    def _written(
-        self, op: ConvTransposeBackwardDataOp, problem: ConvTransposeBackwardDataProblem, emit: Emitter
+    def _modified_at(
+        self, op: ConvTransposeBackwardDataOp, problem: ConvTransposeBackwardDataProblem, emit: Builder
     ) -> SSAValue:
         windows, groups, layout = problem.windows, problem.groups, op.data_format
         diff_dst: SSAValue = op.diff_dst
-        pads = known_pads(problem.pads)
+        pads = static_pads(problem.pads)
         if pads is None:
             sides = same_sides(diff_dst, layout, windows, _odd_at_end(op), ShapeMath(emit))
             if self.strict_ieee:
-                return convolved_everywhere(diff_dst, op.weights, windows, groups, layout, sides, emit)
-            diff_dst, pads = padded(diff_dst, layout, sides, emit), [(0, 0)] * len(windows)
+                return convolve_all_windows(diff_dst, op.weights, windows, groups, layout, sides, emit)
+            diff_dst, pads = pad_input(diff_dst, layout, sides, emit), [(0, 0)] * len(windows)
         axes = conv_axes(windows, pads)
         return emit(conv_transpose_backward_data(diff_dst, op.weights, axes, groups, layout))
 
@@ -188,12 +188,12 @@ class ConvertConvTranspose(RewritePattern):
 class ConvertInterpolate(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: InterpolateBackwardOp, rewriter: PatternRewriter) -> None:
-        emit = Emitter()
-        values = write_templated(op, _KNOWN, emit, lambda emit: [_resize(op, emit)])
+        emit = Builder()
+        values = write_from_template(op, _KNOWN, emit, lambda emit: [_resize(op, emit)])
         replace(op, rewriter, emit, values)
 
 
-def _resize(op: InterpolateBackwardOp, emit: Emitter) -> SSAValue:
+def _resize(op: InterpolateBackwardOp, emit: Builder) -> SSAValue:
     src = shape_of(op.src)
     spatial = layouts.spatial_axes(op.data_format, len(src) - 2)
     axes = [ResizeAxis(axis, src[axis]) for axis in spatial]
@@ -205,7 +205,7 @@ class ConvertRow(RewritePattern):
     strict_ieee: bool = False
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        if not isinstance(op, RowOp):
+        if not isinstance(op, TableOp):
             return
-        e = Operators(strict_ieee=self.strict_ieee)
+        e = ValueBuilder(strict_ieee=self.strict_ieee)
         replace(op, rewriter, e.emit, [result.value for result in in_onnx(op, e)])

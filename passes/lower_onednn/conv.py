@@ -18,36 +18,36 @@ from xdsl.ir import SSAValue
 from dialects.grad.conv import conv_backward_data, conv_transpose_backward_data
 from dialects.grad.geometry import Pads
 from dialects.onednn.conv import ConvolutionForwardOp, ConvTransposeForwardOp, ForwardConvOp
-from dialects.onednn.windows import known_pads
+from dialects.onednn.windows import static_pads
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.shapes import shape_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.shape_math import ShapeMath
-from passes.builder.values import Expr, Operators
-from passes.conv.dynamic_pads import conv_axes, convolved_everywhere, padded, same_sides
-from passes.lower_onednn.channels import reordered
+from passes.builder.values import Value, ValueBuilder
+from passes.conv.dynamic_pads import conv_axes, convolve_all_windows, pad_input, same_sides
+from passes.lower_onednn.channels import to_layout
 
 
-def convolution(op: ConvolutionForwardOp, e: Operators) -> Sequence[Expr]:
-    weights = reordered(op.weights, op.weights_format, "OIX", e.emit)
+def convolution(op: ConvolutionForwardOp, e: ValueBuilder) -> Sequence[Value]:
+    weights = to_layout(op.weights, op.weights_format, "OIX", e.emit)
     if e.strict_ieee:
-        return [e(_biased(_strict_convolution(op, weights, e.emit), op, e.emit))]
+        return [e(_add_bias(_strict_convolution(op, weights, e.emit), op, e.emit))]
     problem, layout = op.problem(), op.data_format
     src: SSAValue = op.src
-    pads = known_pads(problem.pads)
+    pads = static_pads(problem.pads)
     if pads is None:
-        src = padded(src, layout, _sides(op, e.emit), e.emit)
+        src = pad_input(src, layout, _sides(op, e.emit), e.emit)
         pads = [(0, 0)] * len(problem.windows)
-    data = reordered(src, layout, "NCX", e.emit)
+    data = to_layout(src, layout, "NCX", e.emit)
     made = e.emit(onnx.ConvOp(data, weights, op.bias, **_attributes(op, pads)))
-    return [e(reordered(made, "NCX", layout, e.emit))]
+    return [e(to_layout(made, "NCX", layout, e.emit))]
 
 
-def conv_transpose(op: ConvTransposeForwardOp, e: Operators) -> Sequence[Expr]:
+def conv_transpose(op: ConvTransposeForwardOp, e: ValueBuilder) -> Sequence[Value]:
     """Lower a ConvTranspose. output_padding first reduces pads_end; the rest is the residue of a convolution
     if smaller than the stride, else zeros after the result."""
-    weights = reordered(op.weights, op.weights_format, "IOX", e.emit)
+    weights = to_layout(op.weights, op.weights_format, "IOX", e.emit)
     if op.documented_weights:
         weights = library_weights(weights, op.groups, e.emit)
     problem, layout = op.problem(), op.data_format
@@ -57,14 +57,14 @@ def conv_transpose(op: ConvTransposeForwardOp, e: Operators) -> Sequence[Expr]:
     axes = conv_axes(problem.windows, pads)
     made = e.emit(conv_backward_data(op.src, weights, axes, residue, op.groups, layout))
     rest = [more - written for more, written in zip(beyond, residue, strict=True)]
-    return [e(_biased(_extended(made, layout, rest, e.emit), op, e.emit))]
+    return [e(_add_bias(_append_zeros(made, layout, rest, e.emit), op, e.emit))]
 
 
 def _ends(op: ConvTransposeForwardOp) -> list[tuple[Pads, int]]:
     """Return pads and output_padding of each axis."""
-    pads = known_pads(op.problem().pads)
+    pads = static_pads(op.problem().pads)
     assert pads is not None
-    return list(zip(pads, op.added, strict=True))
+    return list(zip(pads, op.output_pads, strict=True))
 
 
 def _attributes(op: ForwardConvOp, pads: Sequence[Pads]) -> dict[str, Any]:
@@ -77,15 +77,15 @@ def _attributes(op: ForwardConvOp, pads: Sequence[Pads]) -> dict[str, Any]:
     }
 
 
-def _extended(value: SSAValue, layout: str, beyond: Sequence[int], emit: Emitter) -> SSAValue:
+def _append_zeros(value: SSAValue, layout: str, beyond: Sequence[int], emit: Builder) -> SSAValue:
     """Append zeros to each spatial axis."""
     if not any(beyond):
         return value
     math = ShapeMath(emit)
-    return padded(value, layout, (math.vector([0] * len(beyond)), math.vector(beyond)), emit)
+    return pad_input(value, layout, (math.vector([0] * len(beyond)), math.vector(beyond)), emit)
 
 
-def _biased(value: SSAValue, op: ForwardConvOp, emit: Emitter) -> SSAValue:
+def _add_bias(value: SSAValue, op: ForwardConvOp, emit: Builder) -> SSAValue:
     """Add the bias to a value in the op's layout."""
     if op.bias is None:
         return value
@@ -95,22 +95,22 @@ def _biased(value: SSAValue, op: ForwardConvOp, emit: Emitter) -> SSAValue:
     return emit(onnx.AddOp(value, bias))
 
 
-def _sides(op: ConvolutionForwardOp, emit: Emitter) -> tuple[SSAValue, SSAValue]:
+def _sides(op: ConvolutionForwardOp, emit: Builder) -> tuple[SSAValue, SSAValue]:
     odd_at_end = op.auto_pad == "same_upper"
     return same_sides(op.src, op.data_format, op.problem().windows, odd_at_end, ShapeMath(emit))
 
 
-def _strict_convolution(op: ConvolutionForwardOp, weights: SSAValue, emit: Emitter) -> SSAValue:
+def _strict_convolution(op: ConvolutionForwardOp, weights: SSAValue, emit: Builder) -> SSAValue:
     problem, layout = op.problem(), op.data_format
-    pads = known_pads(problem.pads)
+    pads = static_pads(problem.pads)
     if pads is None:
         sides = _sides(op, emit)
-        return convolved_everywhere(op.src, weights, problem.windows, op.groups, layout, sides, emit)
+        return convolve_all_windows(op.src, weights, problem.windows, op.groups, layout, sides, emit)
     axes = conv_axes(problem.windows, pads)
     return emit(conv_transpose_backward_data(op.src, weights, axes, op.groups, layout))
 
 
-def library_weights(weights: SSAValue, groups: int, emit: Emitter) -> SSAValue:
+def library_weights(weights: SSAValue, groups: int, emit: Builder) -> SSAValue:
     """Convert (C/g, O, K...) to (C, O/g, K...): split O by group, move the groups first, merge them with C/g.
 
     Input channel i of group q is c = q C/g + i and output channel j of it o = q O/g + j, so library[q C/g +
@@ -124,6 +124,6 @@ def library_weights(weights: SSAValue, groups: int, emit: Emitter) -> SSAValue:
     return emit(onnx.ReshapeOp(emit(onnx.TransposeOp(parts, perm=perm)), joined))
 
 
-CONVERSIONS: Mapping[str, Callable[..., Sequence[Expr]]] = MappingProxyType(
+CONVERSIONS: Mapping[str, Callable[..., Sequence[Value]]] = MappingProxyType(
     {"Convolution": convolution, "ConvTranspose": conv_transpose}
 )

@@ -13,30 +13,30 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.conv_weights import conv_backward_weights
 from dialects.onednn.conv_backward_weights import WeightsGradientOp
-from dialects.onednn.windows import known_pads
+from dialects.onednn.windows import static_pads
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.shapes import shape_of
 from passes.builder.shape_math import ShapeMath
-from passes.builder.values import Expr, Operators
-from passes.conv.dynamic_pads import Sides, conv_axes, padded, same_sides
+from passes.builder.values import Value, ValueBuilder
+from passes.conv.dynamic_pads import Sides, conv_axes, pad_input, same_sides
 from passes.conv.weight_gradients import Taps, by_taps
 
 
-def weights_gradient(op: WeightsGradientOp, e: Operators) -> Sequence[Expr]:
+def weights_gradient(op: WeightsGradientOp, e: ValueBuilder) -> Sequence[Value]:
     value = _in_onnx_order(op, e)
     order = layouts.permutation(op.ROW.order, op.weights_format, len(shape_of(op.src)) - 2)
     moved = order != tuple(range(len(order)))
     return [e(e.emit(onnx.TransposeOp(value, perm=order)) if moved else value)]
 
 
-def _in_onnx_order(op: WeightsGradientOp, e: Operators) -> SSAValue:
-    image, windows, layout, pads = op.image, op.kernel_windows, op.data_format, known_pads(op.pads())
+def _in_onnx_order(op: WeightsGradientOp, e: ValueBuilder) -> SSAValue:
+    image, windows, layout, pads = op.image, op.kernel_windows, op.data_format, static_pads(op.pads())
     if pads is None:
         sides = _sides(op, ShapeMath(e.emit))
         if e.strict_ieee:
             return _exactly(op, sides, e)
-        image, pads = padded(image, layout, sides, e.emit), [(0, 0)] * len(windows)
+        image, pads = pad_input(image, layout, sides, e.emit), [(0, 0)] * len(windows)
     axes = conv_axes(windows, pads)
     return e.emit(conv_backward_weights(image, op.window_values, axes, op.groups, layout))
 
@@ -55,14 +55,14 @@ def _sides(op: WeightsGradientOp, math: ShapeMath) -> Sides:
     return begin, math.max(math.sub(math.sub(whole, math.sizes(op.image, spatial)), begin), 0)
 
 
-def _exactly(op: WeightsGradientOp, sides: Sides, e: Operators) -> SSAValue:
+def _exactly(op: WeightsGradientOp, sides: Sides, e: ValueBuilder) -> SSAValue:
     windows = op.kernel_windows
     perm = layouts.permutation(op.data_format, "NCX", len(windows))
     image, values = (e.emit(onnx.TransposeOp(value, perm=perm)) for value in (op.image, op.window_values))
     return by_taps(e.emit, image, values, Taps(windows, *sides), op.groups, exact=True)
 
 
-CONVERSIONS: Mapping[str, Callable[..., Sequence[Expr]]] = MappingProxyType(
+CONVERSIONS: Mapping[str, Callable[..., Sequence[Value]]] = MappingProxyType(
     {
         "ConvolutionBackwardWeights": weights_gradient,
         "ConvTransposeBackwardWeights": weights_gradient,

@@ -22,8 +22,8 @@ from dialects.onednn.interpolate import InterpolationOp, exact_ratio
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import Dim, shape_of
 from passes.builder.shape_math import ShapeMath
-from passes.builder.values import Expr, Operators
-from passes.lower_onednn.channels import reordered
+from passes.builder.values import Value, ValueBuilder
+from passes.lower_onednn.channels import to_layout
 
 LONG = 2**12
 """Limit on the positions for f32 coordinates: at 384 they are off by 4e-5 of a step, at 1,024 by 9e-5.
@@ -36,14 +36,14 @@ class Taps:
     """Positions before and after each output of an axis, and the weight of the latter in f32; the last two
     are None for `nearest`."""
 
-    lower: Expr
-    upper: Expr | None = None
-    fraction: Expr | None = None
+    lower: Value
+    upper: Value | None = None
+    fraction: Value | None = None
 
 
-def interpolate(op: InterpolationOp, e: Operators) -> Sequence[Expr]:
+def interpolate(op: InterpolationOp, e: ValueBuilder) -> Sequence[Value]:
     if op.mode != "nearest" and not e.strict_ieee and _has_exact_coordinates(op):
-        return [_resized(op, e)]
+        return [_by_resize(op, e)]
     value = e(op.src)
     for index, axis in enumerate(op.axes):
         if not _is_identity(op, index):
@@ -70,15 +70,15 @@ def _is_near(mode: str, x: Dim, y: Dim) -> bool:
     return all(part & (part - 1) == 0 for part in ratio.as_integer_ratio())
 
 
-def _resized(op: InterpolationOp, e: Operators) -> Expr:
+def _by_resize(op: InterpolationOp, e: ValueBuilder) -> Value:
     if all(_is_identity(op, index) for index in range(len(op.axes))):
         return e(op.src)
     math = ShapeMath(e.emit)
-    data = reordered(op.src, op.data_format, "NCX", e.emit)
+    data = to_layout(op.src, op.data_format, "NCX", e.emit)
     sizes = math.concat([math.sizes(data, (0, 1)), *(_size(op, i, math) for i in range(len(op.axes)))])
     mode = op.coordinate_transformation_mode
     resized = onnx.ResizeOp(data, None, None, sizes, mode="linear", coordinate_transformation_mode=mode)
-    return e(reordered(e.emit(resized), "NCX", op.data_format, e.emit))
+    return e(to_layout(e.emit(resized), "NCX", op.data_format, e.emit))
 
 
 def _size(op: InterpolationOp, index: int, math: ShapeMath) -> SSAValue:
@@ -99,7 +99,7 @@ def _size(op: InterpolationOp, index: int, math: ShapeMath) -> SSAValue:
     return math.max(math.as_int64(product), 1)
 
 
-def _taps(op: InterpolationOp, index: int, e: Operators) -> Taps:
+def _taps(op: InterpolationOp, index: int, e: ValueBuilder) -> Taps:
     x = shape_of(op.src)[op.axes[index]]
     y = op.axis_size(index, x)
     if isinstance(x, int) and isinstance(y, int):
@@ -111,11 +111,11 @@ def _taps(op: InterpolationOp, index: int, e: Operators) -> Taps:
     return _run_time_taps(op, index, e)
 
 
-def _positions(found: np.ndarray, e: Operators) -> Expr:
+def _positions(found: np.ndarray, e: ValueBuilder) -> Value:
     return e(e.emit.constant(found.astype(np.int64)))
 
 
-def _run_time_taps(op: InterpolationOp, index: int, e: Operators) -> Taps:
+def _run_time_taps(op: InterpolationOp, index: int, e: ValueBuilder) -> Taps:
     """Return the taps for t = numerator / denominator: ((2y + 1) X - Y) / 2Y, or y (X - 1) / (Y - 1)."""
     math = ShapeMath(e.emit)
     one, two = math.vector([1]), math.vector([2])
@@ -140,7 +140,7 @@ def _run_time_taps(op: InterpolationOp, index: int, e: Operators) -> Taps:
     return Taps(e(lower), e(upper), rest.cast(f32) / e(denominator).cast(f32))
 
 
-def _along(value: Expr, axis: int, taps: Taps, e: Operators) -> Expr:
+def _along(value: Value, axis: int, taps: Taps, e: ValueBuilder) -> Value:
     first = value.apply(onnx.GatherOp, taps.lower, axis=axis)
     if taps.upper is None or taps.fraction is None:
         return first
@@ -151,4 +151,4 @@ def _along(value: Expr, axis: int, taps: Taps, e: Operators) -> Expr:
     return part.equals(0).where(first, first * (1 - part) + second * part)
 
 
-CONVERSIONS: Mapping[str, Callable[..., Sequence[Expr]]] = MappingProxyType({"Interpolate": interpolate})
+CONVERSIONS: Mapping[str, Callable[..., Sequence[Value]]] = MappingProxyType({"Interpolate": interpolate})

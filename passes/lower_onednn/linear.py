@@ -8,20 +8,20 @@ from types import MappingProxyType
 from dialects.onednn.linear import BiasBackwardOp, BiasOp, ProductOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import element_type_of, shape_of
-from passes.autodiff.rules.norm import per_channel, summed
-from passes.builder.values import Expr, Operators
+from passes.autodiff.rules.norm import per_channel, sum_over
+from passes.builder.values import Value, ValueBuilder
 
 
-def bias_add(op: BiasOp, e: Operators) -> Sequence[Expr]:
+def bias_add(op: BiasOp, e: ValueBuilder) -> Sequence[Value]:
     return [e(op.src) + per_channel(e(op.bias), op.channel_axis(op.src), len(shape_of(op.src)))]
 
 
-def bias_backward(op: BiasBackwardOp, e: Operators) -> Sequence[Expr]:
+def bias_backward(op: BiasBackwardOp, e: ValueBuilder) -> Sequence[Value]:
     axis = op.channel_axis(op.diff_dst)
-    return [summed(e(op.diff_dst), [i for i in range(len(shape_of(op.diff_dst))) if i != axis])]
+    return [sum_over(e(op.diff_dst), [i for i in range(len(shape_of(op.diff_dst))) if i != axis])]
 
 
-def matmul(op: ProductOp, e: Operators) -> Sequence[Expr]:
+def matmul(op: ProductOp, e: ValueBuilder) -> Sequence[Value]:
     """Lower a MatMul, to Gemm if that saves an op; a bias that Gemm does not accept is added."""
     src, weights = e(op.src), e(op.weights)
     transposes = [op.is_transposed(port) for port in op.PORTS[:2]]
@@ -38,20 +38,20 @@ def matmul(op: ProductOp, e: Operators) -> Sequence[Expr]:
     return [product.cast(element_type_of(op.dst))]
 
 
-def _product(src: Expr, weights: Expr, *transposes: bool) -> Expr:
+def _product(src: Value, weights: Value, *transposes: bool) -> Value:
     """Multiply; a transposed matrix times a vector exchanges operands, as onnxruntime loses the Transpose."""
     if any(transposes) and 1 in (len(shape_of(src.value)), len(shape_of(weights.value))):
         return weights.apply(onnx.MatMulOp, src)
-    left, right = (_exchanged(x) if t else x for x, t in zip((src, weights), transposes, strict=True))
+    left, right = (_swap_last_two(x) if t else x for x, t in zip((src, weights), transposes, strict=True))
     return left.apply(onnx.MatMulOp, right)
 
 
-def _exchanged(x: Expr) -> Expr:
+def _swap_last_two(x: Value) -> Value:
     """Swap the last two axes."""
     *batch, row, column = range(len(shape_of(x.value)))
     return x.apply(onnx.TransposeOp, perm=[*batch, column, row])
 
 
-CONVERSIONS: Mapping[str, Callable[..., Sequence[Expr]]] = MappingProxyType(
+CONVERSIONS: Mapping[str, Callable[..., Sequence[Value]]] = MappingProxyType(
     {"BiasAdd": bias_add, "BiasAddBackward": bias_backward, "MatMul": matmul}
 )

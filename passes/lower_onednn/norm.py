@@ -15,30 +15,30 @@ from dialects.onednn.norm import (
 )
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import element_type_of, shape_of
-from passes.autodiff.common.primal import Forward
+from passes.autodiff.common.primal import Primal
 from passes.autodiff.rules import norm
 from passes.builder.shape_math import ShapeMath
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
 
-def _parameter(op: NormalizationOp, port: str, e: Operators) -> Expr | None:
+def _parameter(op: NormalizationOp, port: str, e: ValueBuilder) -> Value | None:
     """Return a parameter in the dtype of the data, None if absent."""
     given = op.parameter(port)
     return None if given is None else e(given).cast(element_type_of(op.data))
 
 
-def _given(op: NormalizationOp, port: str, e: Operators) -> Expr:
+def _parameter_of(op: NormalizationOp, port: str, e: ValueBuilder) -> Value:
     found = _parameter(op, port, e)
     assert found is not None
     return found
 
 
-def _in_dtypes(op: NormalizationOp, results: Sequence[Expr]) -> Sequence[Expr]:
+def _in_dtypes(op: NormalizationOp, results: Sequence[Value]) -> Sequence[Value]:
     rows = zip(results, op.results, strict=True)
     return [expression.cast(element_type_of(result)) for expression, result in rows]
 
 
-def _ones(like: Expr, axes: Sequence[int], e: Operators) -> Expr:
+def _ones(like: Value, axes: Sequence[int], e: ValueBuilder) -> Value:
     """Return ones in the shape of some axes of a tensor."""
     sizes = e(ShapeMath(e.emit).sizes(like.value, axes))
     return e.scalar(1, like).apply(onnx.ExpandOp, sizes)
@@ -51,7 +51,7 @@ def _rank(op: NormalizationOp) -> int:
 # Over the last axes
 
 
-def layer_norm(op: LayerNormalizationOp, e: Operators) -> Sequence[Expr]:
+def layer_norm(op: LayerNormalizationOp, e: ValueBuilder) -> Sequence[Value]:
     """Lower a LayerNormalization; the variance is computed separately, as InvStdDev includes epsilon."""
     src, axis = e(op.src), op.first_axis()
     over = range(axis, _rank(op))
@@ -67,26 +67,26 @@ def layer_norm(op: LayerNormalizationOp, e: Operators) -> Sequence[Expr]:
     return _in_dtypes(op, [dst, mean.apply(onnx.SqueezeOp, axes), variance])
 
 
-def layer_norm_backward(op: LayerNormalizationBackwardOp, e: Operators) -> Sequence[Expr]:
+def layer_norm_backward(op: LayerNormalizationBackwardOp, e: ValueBuilder) -> Sequence[Value]:
     src, diff_dst, axis = e(op.src), e(op.diff_dst), op.first_axis()
     over = range(axis, _rank(op))
     mean, variance = (
-        _given(op, port, e).apply(onnx.UnsqueezeOp, e.ints(over)) for port in ("mean", "variance")
+        _parameter_of(op, port, e).apply(onnx.UnsqueezeOp, e.ints(over)) for port in ("mean", "variance")
     )
-    results: list[Expr | None] = [None, mean, norm.inverse_deviation(variance, op.value("epsilon"))]
+    results: list[Value | None] = [None, mean, norm.inverse_deviation(variance, op.value("epsilon"))]
     gamma = _parameter(op, "gamma", e)
 
-    def gradients(scale: Expr | None) -> Sequence[Expr]:
-        forward = Forward(e, (src, scale, scale), {"axis": axis}, results)
+    def gradients(scale: Value | None) -> Sequence[Value]:
+        forward = Primal(e, (src, scale, scale), {"axis": axis}, results)
         found = norm.layer_normalization(forward, [diff_dst], e)
-        return [gradient for gradient in found if isinstance(gradient, Expr)]
+        return [gradient for gradient in found if isinstance(gradient, Value)]
 
     diff_src, *_ = gradients(gamma)
-    affine = [norm.summed(found, range(axis)) for found in gradients(gamma or _ones(src, over, e))[1:]]
+    affine = [norm.sum_over(found, range(axis)) for found in gradients(gamma or _ones(src, over, e))[1:]]
     return _in_dtypes(op, [diff_src, *affine])
 
 
-def rms_norm(op: RMSNormalizationOp, e: Operators) -> Sequence[Expr]:
+def rms_norm(op: RMSNormalizationOp, e: ValueBuilder) -> Sequence[Value]:
     src, axis, epsilon = e(op.src), op.first_axis(), op.value("epsilon")
     gamma = _parameter(op, "gamma", e)
     if gamma is not None:
@@ -98,38 +98,38 @@ def rms_norm(op: RMSNormalizationOp, e: Operators) -> Sequence[Expr]:
 # Per channel
 
 
-def group_norm(op: GroupNormalizationOp, e: Operators) -> Sequence[Expr]:
+def group_norm(op: GroupNormalizationOp, e: ValueBuilder) -> Sequence[Value]:
     src, axis, groups = e(op.src), op.channel_axis(), op.value("groups")
     rank = _rank(op)
     split = norm.split_channels(src, axis, groups)
-    over = norm.grouped_axes(axis, rank)
+    over = norm.group_axes(axis, rank)
     mean = norm.mean_of(split, over)
     centred = split - mean
     variance = norm.mean_of(centred.square(), over)
     dst = norm.join_channels(centred / (variance + op.value("epsilon")).sqrt(), src)
-    dst = _shifted(op, dst, axis, e)
+    dst = _scale_and_shift(op, dst, axis, e)
     sides = [x.apply(onnx.SqueezeOp, e.ints(over)) for x in (mean, variance)]
     return _in_dtypes(op, [dst, *sides])
 
 
-def _shifted(op: NormalizationOp, normal: Expr, axis: int, e: Operators) -> Expr:
+def _scale_and_shift(op: NormalizationOp, normal: Value, axis: int, e: ValueBuilder) -> Value:
     """Multiply by gamma and add beta, if present."""
     gamma, beta = _parameter(op, "gamma", e), _parameter(op, "beta", e)
     scaled = normal if gamma is None else normal * norm.per_channel(gamma, axis, _rank(op))
     return scaled if beta is None else scaled + norm.per_channel(beta, axis, _rank(op))
 
 
-def batch_inference(op: InferenceOp, e: Operators) -> Sequence[Expr]:
+def batch_inference(op: InferenceOp, e: ValueBuilder) -> Sequence[Value]:
     """Lower to ONNX's op for channels first; for channels last, vectors broadcast."""
     src, axis, epsilon = e(op.src), op.channel_axis(), op.value("epsilon")
-    gamma, beta, mean, variance = (_given(op, port, e) for port in op.PORTS[1:])
+    gamma, beta, mean, variance = (_parameter_of(op, port, e) for port in op.PORTS[1:])
     if axis == 1:
         return [src.apply(onnx.BatchNormalizationOp, gamma, beta, mean, variance, epsilon=epsilon)]
     factor = gamma / (variance + epsilon).sqrt()
     return [(src - mean) * factor + beta]
 
 
-def batch_training(op: TrainingOp, e: Operators) -> Sequence[Expr]:
+def batch_training(op: TrainingOp, e: ValueBuilder) -> Sequence[Value]:
     src, axis, rank = e(op.src), op.channel_axis(), _rank(op)
     others = [i for i in range(rank) if i != axis]
     mean = norm.mean_of(src, others, keepdims=0)
@@ -141,22 +141,22 @@ def batch_training(op: TrainingOp, e: Operators) -> Sequence[Expr]:
     dst = scaled if beta is None else scaled + norm.per_channel(beta, axis, rank)
     momentum = op.value("momentum")
     pairs = (("mean", mean), ("variance", variance))
-    running = [_given(op, port, e) * momentum + new * (1 - momentum) for port, new in pairs]
+    running = [_parameter_of(op, port, e) * momentum + new * (1 - momentum) for port, new in pairs]
     return _in_dtypes(op, [dst, *running, mean, variance])
 
 
-def batch_backward(op: TrainingBackwardOp, e: Operators) -> Sequence[Expr]:
+def batch_backward(op: TrainingBackwardOp, e: ValueBuilder) -> Sequence[Value]:
     """Lower the gradient. Without gamma the statistics are constants for src, as in the library."""
     src, diff_dst, axis = e(op.src), e(op.diff_dst), op.channel_axis()
     attributes = {"training_mode": 1, "epsilon": op.value("epsilon"), norm.CHANNEL_AXIS: axis}
-    mean, variance = _given(op, "mean", e), _given(op, "variance", e)
+    mean, variance = _parameter_of(op, "mean", e), _parameter_of(op, "variance", e)
     gamma = _parameter(op, "gamma", e)
 
-    def gradients(scale: Expr | None) -> Sequence[Expr]:
-        saved: list[Expr | None] = [None, None, None, mean, variance]
-        forward = Forward(e, (src, scale, scale), attributes, saved, read=(0,))
+    def gradients(scale: Value | None) -> Sequence[Value]:
+        saved: list[Value | None] = [None, None, None, mean, variance]
+        forward = Primal(e, (src, scale, scale), attributes, saved, read=(0,))
         found = norm.batch_normalization(forward, [diff_dst], e)
-        return [gradient for gradient in found if isinstance(gradient, Expr)]
+        return [gradient for gradient in found if isinstance(gradient, Value)]
 
     diff_src, *affine = gradients(gamma or _ones(src, [axis], e))
     if gamma is None:
@@ -165,7 +165,7 @@ def batch_backward(op: TrainingBackwardOp, e: Operators) -> Sequence[Expr]:
     return _in_dtypes(op, [diff_src, *affine[:2]])
 
 
-CONVERSIONS: Mapping[str, Callable[..., Sequence[Expr]]] = MappingProxyType(
+CONVERSIONS: Mapping[str, Callable[..., Sequence[Value]]] = MappingProxyType(
     {
         "BatchNormForwardTraining": batch_training,
         "BatchNormInference": batch_inference,

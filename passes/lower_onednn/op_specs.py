@@ -15,16 +15,16 @@ from typing import Any, TypeAlias
 
 from xdsl.dialects.builtin import f32, f64, i1
 
-from dialects.onednn.families import BinaryOp, ChoiceOp, ReductionOp, RowOp, UnaryBackwardOp, UnaryOp
-from dialects.onednn.prelu import RectifierBackwardOp, RectifierOp, SlopeOp
+from dialects.onednn.families import BinaryOp, ReductionOp, SelectionOp, TableOp, UnaryBackwardOp, UnaryOp
+from dialects.onednn.prelu import PReLUBackwardBaseOp, PReLUBaseOp, SlopeOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.shapes import element_type_of, shape_of
-from passes.autodiff.common.primal import Convention, Forward
+from passes.autodiff.common.primal import Convention, Primal
 from passes.autodiff.common.unbroadcast import unbroadcast
 from passes.autodiff.rules import pointwise
 from passes.builder.long_sums import long_mean, long_sum
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 from passes.lower_onednn import (
     conv,
     conv_weights,
@@ -38,44 +38,44 @@ from passes.lower_onednn import (
     structure,
 )
 
-Form: TypeAlias = Callable[..., Expr]
+Form: TypeAlias = Callable[..., Value]
 """Function of the operands as expressions, and the attributes by keyword."""
 
 ONEDNN = Convention(strict_bounds=True)
 
 
-def gelu(x: Expr, mode: str) -> Expr:
+def gelu(x: Value, mode: str) -> Value:
     if mode == "gelu_erf":
         return x * ((x * math.sqrt(0.5)).erf() * 0.5 + 0.5)
     scale = 2 * math.sqrt(2 / math.pi)
     return x * (x * (x.square() * (scale * 0.044715) + scale)).sigmoid()
 
 
-def power(x: Expr, beta: float) -> Expr:
+def power(x: Value, beta: float) -> Value:
     return x.square() if beta == 2 else x.apply(onnx.PowOp, beta)
 
 
-def elu(x: Expr, alpha: float) -> Expr:
+def elu(x: Value, alpha: float) -> Value:
     """Lower an Elu; in f64 by its formula, as an attribute of ONNX is f32."""
     if x.dtype != f64:
         return x.apply(onnx.EluOp, alpha=alpha)
     return (x > 0).where(x, x.apply(onnx.EluOp, alpha=1.0) * alpha)
 
 
-def hard_sigmoid(x: Expr, alpha: float, beta: float) -> Expr:
+def hard_sigmoid(x: Value, alpha: float, beta: float) -> Value:
     if x.dtype != f64:
         return x.apply(onnx.HardSigmoidOp, alpha=alpha, beta=beta)
-    return (x * alpha + beta).clipped(0, 1)
+    return (x * alpha + beta).clip_to(0, 1)
 
 
-def leaky_relu(x: Expr, alpha: float) -> Expr:
+def leaky_relu(x: Value, alpha: float) -> Value:
     return x.apply(onnx.LeakyReluOp, alpha=alpha) if x.dtype != f64 else (x > 0).where(x, x * alpha)
 
 
 FORMS: Mapping[str, Form] = MappingProxyType(
     {
         "Abs": lambda x: x.abs(),
-        "Clamp": lambda x, min, max: x.clipped(min, max),
+        "Clamp": lambda x, min, max: x.clip_to(min, max),
         "Elu": elu,
         "Exp": lambda x: x.exp(),
         "GELU": gelu,
@@ -117,11 +117,11 @@ class Derivative:
     """
 
     of: str
-    operands: Callable[..., tuple[Expr, ...]] = lambda x, **_: (x,)
+    operands: Callable[..., tuple[Value, ...]] = lambda x, **_: (x,)
     attributes: Callable[..., Mapping[str, Any]] = lambda **given: given
 
 
-def _bounds(x: Expr, min: float, max: float) -> tuple[Expr, ...]:
+def _bounds(x: Value, min: float, max: float) -> tuple[Value, ...]:
     return x, x.e.scalar(min, x), x.e.scalar(max, x)
 
 
@@ -148,31 +148,31 @@ DERIVATIVES: Mapping[str, Derivative] = MappingProxyType(
 """Backward kind -> the function that it is the derivative of."""
 
 EMITTED: Mapping[str, Form] = MappingProxyType(
-    {"Sigmoid": Expr.sigmoid, "Sqrt": Expr.sqrt, "Tanh": Expr.tanh}
+    {"Sigmoid": Value.sigmoid, "Sqrt": Value.sqrt, "Tanh": Value.tanh}
 )
 """Forward ops whose result a rule reads if only the operand is given."""
 
-Reduction: TypeAlias = Callable[..., Expr]
+Reduction: TypeAlias = Callable[..., Value]
 """Function of the operand, the axes, static or as an expression, and the attributes of ONNX's reductions."""
 
-Axes: TypeAlias = Sequence[int] | Expr
+Axes: TypeAlias = Sequence[int] | Value
 
 
 def by(op: type[OnnxOp]) -> Reduction:
-    def reduced(x: Expr, axes: Axes, **given: int) -> Expr:
-        return x.apply(op, axes if isinstance(axes, Expr) else x.e.ints(axes), **given)
+    def reduced(x: Value, axes: Axes, **given: int) -> Value:
+        return x.apply(op, axes if isinstance(axes, Value) else x.e.ints(axes), **given)
 
     return reduced
 
 
-def total(x: Expr, axes: Axes, **given: int) -> Expr:
+def total(x: Value, axes: Axes, **given: int) -> Value:
     one_stage = by(onnx.ReduceSumOp)
-    return one_stage(x, axes, **given) if isinstance(axes, Expr) else long_sum(x, axes, **given)
+    return one_stage(x, axes, **given) if isinstance(axes, Value) else long_sum(x, axes, **given)
 
 
-def mean(x: Expr, axes: Axes, **given: int) -> Expr:
+def mean(x: Value, axes: Axes, **given: int) -> Value:
     one_stage = by(onnx.ReduceMeanOp)
-    return one_stage(x, axes, **given) if isinstance(axes, Expr) else long_mean(x, axes, **given)
+    return one_stage(x, axes, **given) if isinstance(axes, Value) else long_mean(x, axes, **given)
 
 
 REDUCTIONS: Mapping[str, Reduction] = MappingProxyType(
@@ -190,10 +190,10 @@ REDUCTIONS: Mapping[str, Reduction] = MappingProxyType(
 million terms; its ReduceSum does so for some orders of axes and for more terms, hence the stages."""
 
 
-def in_onnx(op: RowOp, e: Operators) -> Sequence[Expr]:
+def in_onnx(op: TableOp, e: ValueBuilder) -> Sequence[Value]:
     """Lower an op that is declared by a table."""
     match op:
-        case UnaryOp() | ChoiceOp():
+        case UnaryOp() | SelectionOp():
             return [_form(op, e)]
         case UnaryBackwardOp() if op.KIND in FORMS:
             return [_form(op, e)]
@@ -207,40 +207,40 @@ def in_onnx(op: RowOp, e: Operators) -> Sequence[Expr]:
             return CONVERSIONS[op.KIND](op, e)
 
 
-def _form(op: RowOp, e: Operators) -> Expr:
-    return FORMS[op.KIND](*map(e, op.operands), **op.given_attributes())
+def _form(op: TableOp, e: ValueBuilder) -> Value:
+    return FORMS[op.KIND](*map(e, op.operands), **op.spec_attributes())
 
 
-def _binary(op: BinaryOp, e: Operators) -> Expr:
+def _binary(op: BinaryOp, e: ValueBuilder) -> Value:
     """Compute in f32 if the dtypes differ, and round to the declared one."""
     operands, declared = [e(value) for value in op.operands], element_type_of(op.results[0])
     types = {*(operand.dtype for operand in operands)} | ({declared} - {i1})
     if len(types) > 1:
         operands = [operand.cast(f32) for operand in operands]
-    result = FORMS[op.KIND](*operands, **op.given_attributes())
+    result = FORMS[op.KIND](*operands, **op.spec_attributes())
     return result if declared == i1 else result.cast(declared)
 
 
-def _derivative(op: UnaryBackwardOp, e: Operators) -> Expr:
+def _derivative(op: UnaryBackwardOp, e: ValueBuilder) -> Value:
     entry = DERIVATIVES[op.KIND]
     given, cotangent = e(op.src), e(op.diff_dst)
-    first, *others = entry.operands(given, **op.given_attributes())
-    forward = Forward(
+    first, *others = entry.operands(given, **op.spec_attributes())
+    forward = Primal(
         e,
         operands=(None if op.uses_dst else first, *others),
-        attributes=entry.attributes(**op.given_attributes()),
+        attributes=entry.attributes(**op.spec_attributes()),
         results=[given if op.uses_dst else None],
         emit=lambda: [EMITTED[entry.of](first)],
         convention=ONEDNN,
     )
     gradient, *_ = pointwise.RULES[entry.of](forward, [cotangent], e)
-    assert isinstance(gradient, Expr)
+    assert isinstance(gradient, Value)
     return gradient
 
 
-def _reduction(op: ReductionOp, e: Operators) -> Expr:
+def _reduction(op: ReductionOp, e: ValueBuilder) -> Value:
     """Lower a reduction; without axes it is the identity."""
-    src, known = e(op.src), op.known_axes()
+    src, known = e(op.src), op.static_axes()
     if known == ():
         return src
     keepdims = int(op.value("keep_dims"))
@@ -254,36 +254,36 @@ def _reduction(op: ReductionOp, e: Operators) -> Expr:
 # Kinds whose family has one op
 
 
-def prelu(op: RectifierOp, e: Operators) -> Sequence[Expr]:
+def prelu(op: PReLUBaseOp, e: ValueBuilder) -> Sequence[Value]:
     src, slope = e(op.src), _slope(op, e)
     if e.strict_ieee:
         return [(src > 0).where(src, src * slope)]
     return [src.apply(onnx.PReluOp, slope)]
 
 
-def prelu_backward(op: RectifierBackwardOp, e: Operators) -> Sequence[Expr]:
+def prelu_backward(op: PReLUBackwardBaseOp, e: ValueBuilder) -> Sequence[Value]:
     src, slope = e(op.src), _slope(op, e)
-    forward = Forward(e, operands=(src, slope))
+    forward = Primal(e, operands=(src, slope))
     diff_src, repeated = pointwise.RULES["PRelu"](forward, [e(op.diff_dst)], e)
-    assert isinstance(diff_src, Expr)
-    assert isinstance(repeated, Expr)
+    assert isinstance(diff_src, Value)
+    assert isinstance(repeated, Value)
     summed = unbroadcast(repeated, slope, e)
-    added = _added_axes(op)
+    added = _slope_axes(op)
     return [diff_src, summed.apply(onnx.SqueezeOp, e.ints(added)) if added else summed]
 
 
-def _slope(op: SlopeOp, e: Operators) -> Expr:
+def _slope(op: SlopeOp, e: ValueBuilder) -> Value:
     """Return the slope in a shape that broadcasts to src."""
-    slope, added = e(op.slope), _added_axes(op)
+    slope, added = e(op.slope), _slope_axes(op)
     return slope.apply(onnx.UnsqueezeOp, e.ints(added)) if added else slope
 
 
-def _added_axes(op: SlopeOp) -> range:
+def _slope_axes(op: SlopeOp) -> range:
     """Return the axes to add to a per-channel slope, for the axes of src after the channels."""
     return range(1, len(shape_of(op.src)) - op.channel_axis) if op.is_per_channel else range(0)
 
 
-CONVERSIONS: Mapping[str, Callable[..., Sequence[Expr]]] = MappingProxyType(
+CONVERSIONS: Mapping[str, Callable[..., Sequence[Value]]] = MappingProxyType(
     {
         **conv_weights.CONVERSIONS,
         **pool_backward.CONVERSIONS,

@@ -22,52 +22,52 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.geometry import Pads, Window
 from dialects.onednn.pool import AveragePoolingOp, MaxPoolingOp, PoolingOp
-from dialects.onednn.windows import known_pads, positions
+from dialects.onednn.windows import positions, static_pads
 from dialects.onnx import ops as onnx
 from dialects.onnx.dims import TO_THE_END
 from dialects.support import layouts
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import Dim, element_type_of
 from passes.builder.shape_math import ShapeMath
-from passes.builder.values import Expr, Operators
-from passes.conv.dynamic_pads import Sides, padded, same_sides
-from passes.lower_onednn.channels import reordered
+from passes.builder.values import Value, ValueBuilder
+from passes.conv.dynamic_pads import Sides, pad_input, same_sides
+from passes.lower_onednn.channels import to_layout
 
 
-def average(op: AveragePoolingOp, e: Operators) -> Sequence[Expr]:
+def average(op: AveragePoolingOp, e: ValueBuilder) -> Sequence[Value]:
     pads = _attribute_pads(op)
     if pads is not None:
         counted = int(not op.exclude_pad and any(pads))
         return [_back(op, _mean(op, _data(op, e), pads=pads, count_include_pad=counted))]
     sides, layout = _sides(op, e), op.data_format
-    total = _mean(op, e(reordered(_padded_apart(op, sides, e), layout, "NCX", e.emit)))
+    total = _mean(op, e(to_layout(_pad_unfused(op, sides, e), layout, "NCX", e.emit)))
     if not op.exclude_pad:
         return [_back(op, total)]
-    ones = e(padded(_ones(op, e).value, "NCX", sides, e.emit))
+    ones = e(pad_input(_ones(op, e).value, "NCX", sides, e.emit))
     return [_back(op, total / _mean(op, ones))]
 
 
-def _padded_apart(op: AveragePoolingOp, sides: Sides, e: Operators) -> SSAValue:
+def _pad_unfused(op: AveragePoolingOp, sides: Sides, e: ValueBuilder) -> SSAValue:
     """Zero-pad the data. onnxruntime 1.31 fuses a constant Pad into the AveragePool after it, which rejects
     pads as wide as its kernel: one more zero, which is sliced off again, prevents that."""
     layout, (begin, end) = op.data_format, sides
-    if _known(op) is None:
-        return padded(op.src, layout, sides, e.emit)
+    if _floor_pads(op) is None:
+        return pad_input(op.src, layout, sides, e.emit)
     math, axes = ShapeMath(e.emit), layouts.spatial_axes(layout, len(op.kernel))
     one = math.vector([1] * len(axes))
-    wider = padded(op.src, layout, (math.add(begin, one), end), e.emit)
+    wider = pad_input(op.src, layout, (math.add(begin, one), end), e.emit)
     return e.emit(onnx.SliceOp(wider, one, math.vector([TO_THE_END] * len(axes)), math.vector(axes)))
 
 
-def maximum(op: MaxPoolingOp, e: Operators) -> Sequence[Expr]:
+def maximum(op: MaxPoolingOp, e: ValueBuilder) -> Sequence[Value]:
     src = e(op.src)
     least = e.scalar(op.option, src)
     if e.strict_ieee:
         src = (src >= least).where(src, least)
     pads = _attribute_pads(op)
     if pads is None:
-        src = e(padded(src.value, op.data_format, _sides(op, e), e.emit, least.value))
-    data = e(reordered(src.value, op.data_format, "NCX", e.emit))
+        src = e(pad_input(src.value, op.data_format, _sides(op, e), e.emit, least.value))
+    data = e(to_layout(src.value, op.data_format, "NCX", e.emit))
     dilations = {"dilations": op.steps} if any(step > 1 for step in op.steps) else {}
     given = {} if pads is None else {"pads": pads}
     made = data.apply(onnx.MaxPoolOp, **_window(op), **dilations, **given)
@@ -76,7 +76,7 @@ def maximum(op: MaxPoolingOp, e: Operators) -> Sequence[Expr]:
     return [_back(op, made)]
 
 
-def _mean(op: AveragePoolingOp, data: Expr, **attributes: Any) -> Expr:
+def _mean(op: AveragePoolingOp, data: Value, **attributes: Any) -> Value:
     return data.apply(onnx.AveragePoolOp, **_window(op), **attributes)
 
 
@@ -84,15 +84,15 @@ def _window(op: PoolingOp) -> dict[str, Any]:
     return {"kernel_shape": op.kernel, "strides": op.strides}
 
 
-def _data(op: PoolingOp, e: Operators) -> Expr:
-    return e(reordered(op.src, op.data_format, "NCX", e.emit))
+def _data(op: PoolingOp, e: ValueBuilder) -> Value:
+    return e(to_layout(op.src, op.data_format, "NCX", e.emit))
 
 
-def _back(op: PoolingOp, made: Expr) -> Expr:
-    return made.e(reordered(made.value, "NCX", op.data_format, made.e.emit))
+def _back(op: PoolingOp, made: Value) -> Value:
+    return made.e(to_layout(made.value, "NCX", op.data_format, made.e.emit))
 
 
-def _ones(op: PoolingOp, e: Operators) -> Expr:
+def _ones(op: PoolingOp, e: ValueBuilder) -> Value:
     """Return an image of ones with one channel."""
     math = ShapeMath(e.emit)
     spatial = layouts.spatial_axes(op.data_format, len(op.kernel))
@@ -102,23 +102,23 @@ def _ones(op: PoolingOp, e: Operators) -> Expr:
 
 def _attribute_pads(op: PoolingOp) -> list[int] | None:
     """Return the pads as ONNX's attribute; None if they are dynamic or onnxruntime rejects them."""
-    pads = _known(op)
+    pads = _floor_pads(op)
     if pads is None or any(max(pair) >= k or min(pair) < 0 for pair, k in zip(pads, op.kernel, strict=True)):
         return None
     begin, end = zip(*pads, strict=True)
     return [*begin, *end]
 
 
-def _known(op: PoolingOp) -> list[Pads] | None:
+def _floor_pads(op: PoolingOp) -> list[Pads] | None:
     """Return the pads for which rounding down gives every position."""
-    pads = known_pads(op.pads())
+    pads = static_pads(op.pads())
     if pads is None or not op.rounds_up:
         return pads
     sizes = op.channels_first(op.src)[2:]
-    return [_rounded_up(*axis) for axis in zip(op.windows, sizes, pads, strict=True)]
+    return [_ceil_pads(*axis) for axis in zip(op.windows, sizes, pads, strict=True)]
 
 
-def _rounded_up(window: Window, size: Dim, pads: Pads) -> Pads:
+def _ceil_pads(window: Window, size: Dim, pads: Pads) -> Pads:
     """Extend the end pad to the end of the last window; for an unknown size, enough for any."""
     begin, end = pads
     count = positions(window, size, pads, ceil=True)
@@ -127,14 +127,14 @@ def _rounded_up(window: Window, size: Dim, pads: Pads) -> Pads:
     return begin, end + window.stride - 1
 
 
-def _sides(op: PoolingOp, e: Operators) -> Sides:
-    math, pads = ShapeMath(e.emit), _known(op)
+def _sides(op: PoolingOp, e: ValueBuilder) -> Sides:
+    math, pads = ShapeMath(e.emit), _floor_pads(op)
     if pads is None:
         return same_sides(op.src, op.data_format, op.windows, op.auto_pad == "same_upper", math)
     begin, end = zip(*pads, strict=True)
     return math.vector(begin), math.vector(end)
 
 
-CONVERSIONS: Mapping[str, Callable[..., Sequence[Expr]]] = MappingProxyType(
+CONVERSIONS: Mapping[str, Callable[..., Sequence[Value]]] = MappingProxyType(
     {"AvgPool": average, "MaxPool": maximum}
 )

@@ -28,32 +28,32 @@ from dialects.onnx import ops as onnx
 from dialects.support.dtypes import by_name, name_of
 from dialects.support.shapes import element_type_of, shape_of
 from passes.builder.shape_math import ShapeMath
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
 
-def quantize(op: QuantizationOp, e: Operators) -> Sequence[Expr]:
+def quantize(op: QuantizationOp, e: ValueBuilder) -> Sequence[Value]:
     """Lower to ONNX's op, which divides and rounds first, for scales of powers of two and no zero points."""
     dtype = name_of(element_type_of(op.dst))
     scales, zeros = op.given()
     inverses = np.float32(1) / scales.astype(np.float32)
     if dtype in INTEGERS and not zeros.any() and np.all(np.frexp(scales)[0] == 0.5):
-        return [_quantized(op, e(op.src), *_constants(op, dtype, e), **_axis(op))]
+        return [_quantize_linear(op, e(op.src), *_constants(op, dtype, e), **_axis(op))]
     product = e(op.src) * e(e.emit.constant(inverses))
     total = product + e(e.emit.constant(zeros.astype(np.float32))) if zeros.any() else product
-    return [_rounded(op, total, e)]
+    return [_round_to_dtype(op, total, e)]
 
 
-def _rounded(op: QuantizationOp | DynamicQuantizationOp, total: Expr, e: Operators) -> Expr:
+def _round_to_dtype(op: QuantizationOp | DynamicQuantizationOp, total: Value, e: ValueBuilder) -> Value:
     """Round and clip by ONNX's op with a scale of 1."""
     entry = by_name(name_of(element_type_of(op.dst)))
     assert entry is not None
     one, zero = np.ones((), np.float32), np.zeros((), entry.numpy)
-    return _quantized(op, total, e(e.emit.constant(one)), e(e.emit.constant(zero)))
+    return _quantize_linear(op, total, e(e.emit.constant(one)), e(e.emit.constant(zero)))
 
 
-def _quantized(
-    op: QuantizationOp | DynamicQuantizationOp, src: Expr, scales: Expr, zeros: Expr, **given: Any
-) -> Expr:
+def _quantize_linear(
+    op: QuantizationOp | DynamicQuantizationOp, src: Value, scales: Value, zeros: Value, **given: Any
+) -> Value:
     """Quantize; oneDNN does not clip 8-bit floats. Values out of range are doubled: onnxruntime rounds the
     first of them to the largest in range, or inf to NaN."""
     dtype = name_of(element_type_of(op.dst))
@@ -67,7 +67,7 @@ FIRST_BEYOND = {"f8_e4m3": float(np.nextafter(np.float32(464), np.float32(465)))
 """Least f32 numbers beyond the range of 8-bit floats."""
 
 
-def dequantize(op: DequantizationOp, e: Operators) -> Sequence[Expr]:
+def dequantize(op: DequantizationOp, e: ValueBuilder) -> Sequence[Value]:
     scales, zeros = op.given()
     factors = e(e.emit.constant(scales.astype(np.float32)))
     wide = e(op.src).cast(factors.dtype)
@@ -75,38 +75,38 @@ def dequantize(op: DequantizationOp, e: Operators) -> Sequence[Expr]:
     return [(wide if offsets is None else wide - offsets) * factors]
 
 
-def _constants(op: StaticScalingOp, dtype: str, e: Operators) -> tuple[Expr, Expr]:
+def _constants(op: StaticScalingOp, dtype: str, e: ValueBuilder) -> tuple[Value, Value]:
     """Return scales and zero points: scalars, or vectors along the axis."""
     entry, scales = by_name(dtype), op.value("scales")
     assert entry is not None
     zeros = op.value("zps") or (0,) * len(scales)
-    shape = () if op.scaled_axis() is None else (len(scales),)
+    shape = () if op.quantization_axis() is None else (len(scales),)
     arrays = (np.array(scales, np.float32), np.array(zeros, np.float32).astype(entry.numpy))
     first, second = (e(e.emit.constant(array.reshape(shape))) for array in arrays)
     return first, second
 
 
 def _axis(op: ScalingOp) -> dict[str, Any]:
-    axis = op.scaled_axis()
+    axis = op.quantization_axis()
     return {} if axis is None else {"axis": axis}
 
 
-def dynamic_quantize(op: DynamicQuantizationOp, e: Operators) -> Sequence[Expr]:
+def dynamic_quantize(op: DynamicQuantizationOp, e: ValueBuilder) -> Sequence[Value]:
     """Lower to the formula: ONNX's op would divide, and add the zero point after rounding."""
     src = e(op.src)
-    product = src * _repeated(op, e(op.scales).apply(onnx.ReciprocalOp), e)
+    product = src * _broadcast_parameter(op, e(op.scales).apply(onnx.ReciprocalOp), e)
     if op.zps is None:
-        return [_rounded(op, product, e)]
-    return [_rounded(op, product + _repeated(op, e(op.zps).cast(src.dtype), e), e)]
+        return [_round_to_dtype(op, product, e)]
+    return [_round_to_dtype(op, product + _broadcast_parameter(op, e(op.zps).cast(src.dtype), e), e)]
 
 
-def _beside_all(op: ScalingOp, vector: SSAValue, e: Operators) -> Expr:
+def _scalar_or_vector(op: ScalingOp, vector: SSAValue, e: ValueBuilder) -> Value:
     """Return a vector, or a scalar if there is one value for all."""
-    is_scalar = op.scaled_axis() is not None or not shape_of(vector)
+    is_scalar = op.quantization_axis() is not None or not shape_of(vector)
     return e(vector) if is_scalar else e(vector).apply(onnx.ReshapeOp, e.ints([]))
 
 
-def dynamic_dequantize(op: DynamicDequantizationOp, e: Operators) -> Sequence[Expr]:
+def dynamic_dequantize(op: DynamicDequantizationOp, e: ValueBuilder) -> Sequence[Value]:
     """Lower to the formula, or to ONNX's op if it has a scale for each group of 4-bit numbers."""
     src, groups = e(op.src), op.groups()
     is_own = op.zps is None or element_type_of(op.zps) == src.dtype
@@ -115,18 +115,18 @@ def dynamic_dequantize(op: DynamicDequantizationOp, e: Operators) -> Sequence[Ex
         vectors = [None if v is None else e(v) for v in (op.scales, op.zps)]
         given = {"axis": grouped[0], "block_size": groups[grouped[0]]}
         return [src.apply(onnx.DequantizeLinearOp, *vectors, **given)]
-    scales = _repeated(op, e(op.scales), e)
+    scales = _broadcast_parameter(op, e(op.scales), e)
     wide = src.cast(scales.dtype)
-    centred = wide if op.zps is None else wide - _repeated(op, e(op.zps).cast(scales.dtype), e)
+    centred = wide if op.zps is None else wide - _broadcast_parameter(op, e(op.zps).cast(scales.dtype), e)
     return [centred * scales]
 
 
-def _repeated(op: DynamicScalingOp, vector: Expr, e: Operators) -> Expr:
+def _broadcast_parameter(op: DynamicScalingOp, vector: Value, e: ValueBuilder) -> Value:
     """Return scales or zero points in a shape that broadcasts to the data."""
     groups, rank = op.groups(), len(shape_of(op.src))
     if not groups:
-        axis = op.scaled_axis()
-        vector = _beside_all(op, vector.value, e)
+        axis = op.quantization_axis()
+        vector = _scalar_or_vector(op, vector.value, e)
         behind = range(0) if axis is None else range(1, rank - axis)
         return vector.apply(onnx.UnsqueezeOp, e.ints(behind)) if behind else vector
     math = ShapeMath(e.emit)
@@ -140,7 +140,7 @@ def _repeated(op: DynamicScalingOp, vector: Expr, e: Operators) -> Expr:
     return expanded.apply(onnx.ReshapeOp, e(math.concat(joined)))
 
 
-CONVERSIONS: Mapping[str, Callable[..., Sequence[Expr]]] = MappingProxyType(
+CONVERSIONS: Mapping[str, Callable[..., Sequence[Value]]] = MappingProxyType(
     {
         "Dequantize": dequantize,
         "DynamicDequantize": dynamic_dequantize,

@@ -9,14 +9,14 @@ from types import MappingProxyType
 from dialects.onednn.softmax import LogSoftmaxFamilyOp, SoftmaxFamilyBackwardOp, SoftmaxFamilyOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import element_type_of
-from passes.autodiff.common.primal import Forward
+from passes.autodiff.common.primal import Primal
 from passes.autodiff.rules import softmaxes
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
 
-def softmax(op: SoftmaxFamilyOp, e: Operators) -> Sequence[Expr]:
+def softmax(op: SoftmaxFamilyOp, e: ValueBuilder) -> Sequence[Value]:
     """Lower a softmax; a row of -inf alone gives NaN in ONNX."""
-    src, axis = e(op.src), op.checked_axis(op.src)
+    src, axis = e(op.src), op.resolve_axis(op.src)
     along = e.ints([axis])
     largest = src.apply(onnx.ReduceMaxOp, along, keepdims=1)
     total = (src - largest).exp().apply(onnx.ReduceSumOp, along, keepdims=1)
@@ -27,22 +27,22 @@ def softmax(op: SoftmaxFamilyOp, e: Operators) -> Sequence[Expr]:
     return [dst.cast(element_type_of(op.dst)), stats.cast(element_type_of(op.stats))]
 
 
-def log_softmax(op: LogSoftmaxFamilyOp, e: Operators) -> Sequence[Expr]:
-    return [e(op.src).apply(onnx.LogSoftmaxOp, axis=op.checked_axis(op.src))]
+def log_softmax(op: LogSoftmaxFamilyOp, e: ValueBuilder) -> Sequence[Value]:
+    return [e(op.src).apply(onnx.LogSoftmaxOp, axis=op.resolve_axis(op.src))]
 
 
-def _backward(of: str) -> Callable[[SoftmaxFamilyBackwardOp, Operators], Sequence[Expr]]:
-    def convert(op: SoftmaxFamilyBackwardOp, e: Operators) -> Sequence[Expr]:
-        attributes = {"axis": op.checked_axis(op.dst)}
-        forward = Forward(e, operands=(None,), attributes=attributes, results=[e(op.dst)])
+def _backward(of: str) -> Callable[[SoftmaxFamilyBackwardOp, ValueBuilder], Sequence[Value]]:
+    def convert(op: SoftmaxFamilyBackwardOp, e: ValueBuilder) -> Sequence[Value]:
+        attributes = {"axis": op.resolve_axis(op.dst)}
+        forward = Primal(e, operands=(None,), attributes=attributes, results=[e(op.dst)])
         (gradient,) = softmaxes.RULES[of](forward, [e(op.diff_dst)], e)
-        assert isinstance(gradient, Expr)
+        assert isinstance(gradient, Value)
         return [gradient.cast(element_type_of(op.diff_src))]
 
     return convert
 
 
-CONVERSIONS: Mapping[str, Callable[..., Sequence[Expr]]] = MappingProxyType(
+CONVERSIONS: Mapping[str, Callable[..., Sequence[Value]]] = MappingProxyType(
     {
         "LogSoftmax": log_softmax,
         "LogSoftmaxBackward": _backward("LogSoftmax"),

@@ -11,12 +11,12 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from dialects.onednn.structure import (
-    CastingOp,
-    DroppingOp,
-    IndexingOp,
-    JoiningOp,
-    PermutingOp,
-    ReshapingOp,
+    ConcatBaseOp,
+    DropoutBaseOp,
+    GenIndexBaseOp,
+    ReshapeBaseOp,
+    TransposeBaseOp,
+    TypeCastBaseOp,
     nonzero_probability,
 )
 from dialects.onnx import ops as onnx
@@ -25,19 +25,19 @@ from dialects.support.dtypes import UI8
 from dialects.support.shapes import Shape, element_type_of, shape_of
 from passes.builder.budget import FREE_CONSTANTS
 from passes.builder.shape_math import ShapeMath
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
 
-def concat(op: JoiningOp, e: Operators) -> Sequence[Expr]:
-    return [e(e.emit(onnx.ConcatOp(list(op.operands), axis=op.joined_axis())))]
+def concat(op: ConcatBaseOp, e: ValueBuilder) -> Sequence[Value]:
+    return [e(e.emit(onnx.ConcatOp(list(op.operands), axis=op.concat_axis())))]
 
 
-def reshape(op: ReshapingOp, e: Operators) -> Sequence[Expr]:
+def reshape(op: ReshapeBaseOp, e: ValueBuilder) -> Sequence[Value]:
     """Lower a reshape; a static size replaces a -1, which is ambiguous for empty tensors."""
     rows = zip(op.value("shape"), shape_of(op.dst), strict=True)
     sizes = [known if size == -1 and isinstance(known, int) else size for size, known in rows]
     if op.value("special_zero") and _is_ambiguous(sizes, shape_of(op.src)):
-        return [e(op.src).apply(onnx.ReshapeOp, e(_told(op.src, sizes, ShapeMath(e.emit))))]
+        return [e(op.src).apply(onnx.ReshapeOp, e(_explicit_sizes(op.src, sizes, ShapeMath(e.emit))))]
     zeros = {"allowzero": 1} if 0 in sizes and not op.value("special_zero") else {}
     return [e(op.src).apply(onnx.ReshapeOp, e.ints(sizes), **zeros)]
 
@@ -48,7 +48,7 @@ def _is_ambiguous(sizes: Sequence[int], shape: Shape) -> bool:
     return -1 in sizes and any(not isinstance(shape[axis], int) for axis in kept)
 
 
-def _told(src: SSAValue, sizes: Sequence[int], math: ShapeMath) -> SSAValue:
+def _explicit_sizes(src: SSAValue, sizes: Sequence[int], math: ShapeMath) -> SSAValue:
     """Return the sizes with -1 computed from the axes that are not copied.
 
     Copied sizes are computed as well: onnxruntime would turn a single one among constants into -1 again.
@@ -66,17 +66,17 @@ def _told(src: SSAValue, sizes: Sequence[int], math: ShapeMath) -> SSAValue:
     )
 
 
-def transpose(op: PermutingOp, e: Operators) -> Sequence[Expr]:
+def transpose(op: TransposeBaseOp, e: ValueBuilder) -> Sequence[Value]:
     return [e(op.src).apply(onnx.TransposeOp, perm=op.permutation())]
 
 
-def cast(op: CastingOp, e: Operators) -> Sequence[Expr]:
+def cast(op: TypeCastBaseOp, e: ValueBuilder) -> Sequence[Value]:
     return [e(op.src).cast(element_type_of(op.dst))]
 
 
-def indices(op: IndexingOp, e: Operators) -> Sequence[Expr]:
+def indices(op: GenIndexBaseOp, e: ValueBuilder) -> Sequence[Value]:
     """Lower to 0, 1, 2 ... along the axis, repeated along the others."""
-    axis, rank = op.checked_axis(op.src), len(shape_of(op.src))
+    axis, rank = op.resolve_axis(op.src), len(shape_of(op.src))
     math = ShapeMath(e.emit)
     numbers = _numbers(op, axis, e)
     beside = [i for i in range(rank) if i != axis]
@@ -84,7 +84,7 @@ def indices(op: IndexingOp, e: Operators) -> Sequence[Expr]:
     return [column.apply(onnx.ExpandOp, e(math.sizes(op.src, range(rank))))]
 
 
-def _numbers(op: IndexingOp, axis: int, e: Operators) -> Expr:
+def _numbers(op: GenIndexBaseOp, axis: int, e: ValueBuilder) -> Value:
     size = shape_of(op.src)[axis]
     if isinstance(size, int) and size <= FREE_CONSTANTS:
         return e(e.emit.constant(np.arange(size, dtype=np.int32)))
@@ -93,7 +93,7 @@ def _numbers(op: IndexingOp, axis: int, e: Operators) -> Expr:
     return first.apply(onnx.RangeOp, last, step).cast(i32)
 
 
-def dropout(op: DroppingOp, e: Operators) -> Sequence[Expr]:
+def dropout(op: DropoutBaseOp, e: ValueBuilder) -> Sequence[Value]:
     """Return src; NaN if a dynamic probability is not 0."""
     src = e(op.src)
     sizes = e(ShapeMath(e.emit).sizes(op.src, range(len(shape_of(op.src)))))
@@ -108,7 +108,7 @@ def dropout(op: DroppingOp, e: Operators) -> Sequence[Expr]:
     return [src, mask]
 
 
-CONVERSIONS: Mapping[str, Callable[..., Sequence[Expr]]] = MappingProxyType(
+CONVERSIONS: Mapping[str, Callable[..., Sequence[Value]]] = MappingProxyType(
     {
         "Concat": concat,
         "Dropout": dropout,

@@ -49,8 +49,8 @@ JOINS = ("Concat", *ELEMENTWISE)
 """Ops that stay blocked if all operands are."""
 
 
-def rewritten(graph: Graph) -> Graph:
-    for rewrite in (_gathers, _transposes, _transposed_products, _padded, _moved_transposes, _blocked):
+def apply_rewrites(graph: Graph) -> Graph:
+    for rewrite in (_gathers, _transposes, _fuse_transposes, _fuse_pads, _move_transposes, _assign_blocks):
         rewrite(graph)
         graph.index()
     return graph
@@ -126,7 +126,7 @@ def _value(tensor: Tensor) -> SSAValue:
     return tensor.value
 
 
-def _transposed_products(graph: Graph) -> None:
+def _fuse_transposes(graph: Graph) -> None:
     fused = {
         step.result.value
         for step in graph.steps
@@ -136,11 +136,12 @@ def _transposed_products(graph: Graph) -> None:
     }
     kept = [step for step in graph.steps if step.result.value not in fused]
     graph.steps = [
-        _turned(step) if step.kind == "MatMul" and step.operand(0).value in fused else step for step in kept
+        _mark_transposed(step) if step.kind == "MatMul" and step.operand(0).value in fused else step
+        for step in kept
     ]
 
 
-def _turned(product: Step) -> Step:
+def _mark_transposed(product: Step) -> Step:
     """Mark a product whose first factor onnxruntime transposes on the fly."""
     return replace(product, attributes={**product.attributes, "transA": 1})
 
@@ -155,7 +156,7 @@ def _read_only_by(graph: Graph, step: Step, *kinds: str) -> bool:
     return bool(readers) and not graph.leaves(step.result.value) and all(r.kind in kinds for r in readers)
 
 
-def _padded(graph: Graph) -> None:
+def _fuse_pads(graph: Graph) -> None:
     """Fuse Pads: the convolution then has the padded tensor as operand."""
     fused = {
         step.result.value
@@ -168,7 +169,7 @@ def _padded(graph: Graph) -> None:
     graph.steps = [step for step in graph.steps if step.result.value not in fused]
 
 
-def _moved_transposes(graph: Graph) -> None:
+def _move_transposes(graph: Graph) -> None:
     """Apply rule 4, for Concat alone."""
     makers = graph.makers()
     steps: list[Step] = []
@@ -215,13 +216,13 @@ class _Formats:
     plain: set[SSAValue]
 
 
-def _blocked(graph: Graph) -> None:
+def _assign_blocks(graph: Graph) -> None:
     makers = graph.makers()
     formats = _Formats(set(), set())
     steps: list[Step] = []
     gone: set[SSAValue | None] = set()
     for old in graph.steps:
-        kind = blocked_kind(old) or _joined_kind(old, formats)
+        kind = blocked_kind(old) or _join_kind(old, formats)
         if kind is None:
             if _is(old, "Transpose", TO_LAST) and old.operand(0).value in formats.blocked:
                 steps.append(replace(old, kind=REORDER_OUTPUT_LAST))
@@ -267,7 +268,7 @@ def _has_one_reader(graph: Graph, tensor: Tensor) -> bool:
     return len(graph.readers.get(_value(tensor), [])) == 1 and not graph.leaves(tensor.value)
 
 
-def _joined_kind(step: Step, formats: _Formats) -> str | None:
+def _join_kind(step: Step, formats: _Formats) -> str | None:
     if step.kind not in JOINS or len(step.result.shape) != 4:
         return None
     operands = [t for t in step.operands if t is not None]
@@ -294,7 +295,7 @@ def blocked_kind(step: Step) -> str | None:
     out, per_group, *kernel = weights.shape
     groups = step.int("group", 1)
     if groups > 1:
-        return _grouped_kind(out, per_group, groups)
+        return _group_conv_kind(out, per_group, groups)
     if per_group < BLOCK:
         return DIRECT
     if per_group % ALIGNED:
@@ -303,7 +304,7 @@ def blocked_kind(step: Step) -> str | None:
     return POINTWISE if dense and kernel == [1, 1] else BLOCKED
 
 
-def _grouped_kind(out: int, per_group: int, groups: int) -> str | None:
+def _group_conv_kind(out: int, per_group: int, groups: int) -> str | None:
     if per_group == 1 and out == groups:
         return DEPTHWISE if out % ALIGNED == 0 else None
     aligned = per_group % BLOCK == 0 and out // groups % BLOCK == 0

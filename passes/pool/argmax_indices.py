@@ -12,18 +12,18 @@ from dialects.grad.geometry import Window
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import of_mlir
 from passes.builder.shape_math import ShapeMath
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
 
 @dataclass(frozen=True)
-class Neighbourhood:
+class WindowPads:
     """Pads, channels first, for which a tensor has one window per position of another."""
 
     begin: SSAValue
     end: SSAValue
 
     @classmethod
-    def of(cls, src: Expr, diff_dst: Expr, windows: Sequence[Window], begin: Sequence[int]) -> Neighbourhood:
+    def of(cls, src: Value, diff_dst: Value, windows: Sequence[Window], begin: Sequence[int]) -> WindowPads:
         math, spatial = ShapeMath(src.e.emit), range(2, src.rank)
         counts = math.sub(math.sizes(diff_dst.value, spatial), math.vector([1] * len(windows)))
         strides, extents = ([getattr(w, name) for w in windows] for name in ("stride", "extent"))
@@ -31,24 +31,24 @@ class Neighbourhood:
         begins = math.vector(begin)
         return cls(begins, math.sub(math.sub(lengths, math.sizes(src.value, spatial)), begins))
 
-    def put_on(self, data: Expr, fill: Expr | None = None) -> Expr:
-        return _padded(data, self.begin, self.end, fill)
+    def add_padding(self, data: Value, fill: Value | None = None) -> Value:
+        return _pad_spatial(data, self.begin, self.end, fill)
 
-    def take_off(self, data: Expr) -> Expr:
+    def remove_padding(self, data: Value) -> Value:
         math = ShapeMath(data.e.emit)
         zeros = math.vector([0] * (data.rank - 2))
-        return _padded(data, math.sub(zeros, self.begin), math.sub(zeros, self.end), None)
+        return _pad_spatial(data, math.sub(zeros, self.begin), math.sub(zeros, self.end), None)
 
 
-def _padded(data: Expr, begin: SSAValue, end: SSAValue, fill: Expr | None) -> Expr:
+def _pad_spatial(data: Value, begin: SSAValue, end: SSAValue, fill: Value | None) -> Value:
     math, spatial = ShapeMath(data.e.emit), range(2, data.rank)
     sides = math.concat([math.spread(side, spatial, data.rank) for side in (begin, end)])
     return data.apply(onnx.PadOp, data.e(sides), fill)
 
 
-def places_of(src: Expr, around: Neighbourhood, windows: Sequence[Window]) -> Expr:
+def flat_argmax(src: Value, around: WindowPads, windows: Sequence[Window]) -> Value:
     """Return the flat index, in the padded tensor, of the first maximum of each window."""
-    data = around.put_on(src, src.e.scalar(-np.inf, src))
+    data = around.add_padding(src, src.e.scalar(-np.inf, src))
     kernel, strides, steps = (
         [getattr(w, name) for w in windows] for name in ("kernel", "stride", "dilation")
     )
@@ -58,7 +58,7 @@ def places_of(src: Expr, around: Neighbourhood, windows: Sequence[Window]) -> Ex
     return src.e(found)
 
 
-def scattered(values: Expr, places: Expr, like: Expr, e: Operators) -> Expr:
+def scatter_add(values: Value, places: Value, like: Value, e: ValueBuilder) -> Value:
     """Add values at flat indices into zeros of the shape of `like`."""
     sizes, line = e.shape(like), e.ints([-1])
     zeros = zeros_of(sizes, like, e)
@@ -67,13 +67,13 @@ def scattered(values: Expr, places: Expr, like: Expr, e: Operators) -> Expr:
     return sums.apply(onnx.ReshapeOp, sizes)
 
 
-def zeros_of(sizes: Expr, like: Expr, e: Operators) -> Expr:
+def zeros_of(sizes: Value, like: Value, e: ValueBuilder) -> Value:
     dtype = of_mlir(like.dtype)
     assert dtype is not None
     return sizes.apply(onnx.ConstantOfShapeOp, value=np.zeros(1, dtype.numpy))
 
 
-def gathered(data: Expr, places: Expr) -> Expr:
+def gather_flat(data: Value, places: Value) -> Value:
     """Gather the elements at flat indices."""
     line = data.e.ints([-1])
     flat, indices = (value.apply(onnx.ReshapeOp, line) for value in (data, places))

@@ -20,11 +20,11 @@ from dialects.grad.geometry import Window
 from dialects.onnx import ops as onnx
 from passes.builder.shape_math import ShapeMath
 from passes.builder.tensors import Size, reshape, size_of
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
 
 @dataclass(frozen=True)
-class Line:
+class AxisWindows:
     """Windows along an axis of channels-first or -last data, which has `blocks` blocks of s positions."""
 
     window: Window
@@ -51,7 +51,7 @@ class Line:
         blocks = math.add(count, math.vector([self.further]))
         return math.mul(blocks, math.vector([self.window.stride]))
 
-    def reads(self, data: Expr, count: SSAValue) -> list[Expr]:
+    def reads(self, data: Value, count: SSAValue) -> list[Value]:
         """Return the reads of each tap."""
         e, axis, stride = data.e, self.axis, self.window.stride
         math = ShapeMath(e.emit)
@@ -59,7 +59,7 @@ class Line:
             return self._singles(data, count, math)
         if stride > 1:
             data = self._blocks(data, count, math)
-        found: list[Expr] = []
+        found: list[Value] = []
         for block, place in self.steps:
             begin, axes = [block], [axis]
             end = math.add(count, math.vector([block]))
@@ -70,7 +70,7 @@ class Line:
             found.append(e(e.emit(onnx.SqueezeOp(taken, e.emit.ints([axis + 1]))) if stride > 1 else taken))
         return found
 
-    def _singles(self, data: Expr, count: SSAValue, math: ShapeMath) -> list[Expr]:
+    def _singles(self, data: Value, count: SSAValue, math: ShapeMath) -> list[Value]:
         """Take every s-th position of the last axis by a Split: a strided Slice takes twice as long."""
         e, axis, stride = data.e, self.axis, self.window.stride
         split = onnx.SplitOp(
@@ -87,7 +87,7 @@ class Line:
             for block, place in self.steps
         ]
 
-    def _blocks(self, data: Expr, count: SSAValue, math: ShapeMath) -> Expr:
+    def _blocks(self, data: Value, count: SSAValue, math: ShapeMath) -> Value:
         emit, stride = data.e.emit, self.window.stride
         sizes: list[Size] = [size_of(emit, data.value, axis) for axis in range(data.rank)]
         before, behind = sizes[: self.axis], sizes[self.axis + 1 :]
@@ -95,11 +95,11 @@ class Line:
         blocks = dim // stride if isinstance(dim, int) else math.add(count, math.vector([self.further]))
         return data.e(reshape(emit, data.value, [*before, blocks, stride, *behind]))
 
-    def gathered(self, parts: Sequence[Expr]) -> Expr:
+    def gathered(self, parts: Sequence[Value]) -> Value:
         """Return the sums of the taps' contributions at the positions that they read."""
         first = parts[0]
         e, axis, stride = first.e, self.axis, self.window.stride
-        sums = [self._of_place(parts, place) for place in range(stride)]
+        sums = [self._sum_at_offset(parts, place) for place in range(stride)]
         if stride == 1:
             return sums[0]
         beside = e.ints([axis + 1])
@@ -110,7 +110,7 @@ class Line:
         length = blocks * stride if isinstance(blocks, int) else math.mul(blocks, math.vector([stride]))
         return e(reshape(e.emit, joined, [*sizes[:axis], length, *sizes[axis + 2 :]]))
 
-    def _of_place(self, parts: Sequence[Expr], place: int) -> Expr:
+    def _sum_at_offset(self, parts: Sequence[Value], place: int) -> Value:
         given = [
             self._at_block(part, block)
             for part, (block, at) in zip(parts, self.steps, strict=True)
@@ -118,13 +118,13 @@ class Line:
         ]
         if not given:
             like = self._at_block(parts[0], 0)
-            return like.e.filled(0, like)
+            return like.e.fill_like(0, like)
         total = given[0]
         for value in given[1:]:
             total = total + value
         return total
 
-    def _at_block(self, part: Expr, block: int) -> Expr:
+    def _at_block(self, part: Value, block: int) -> Value:
         """Pad with zeros for the blocks that a tap does not read."""
         before, behind = block, self.further - block
         if not before and not behind:
@@ -134,7 +134,9 @@ class Line:
         return part.apply(onnx.PadOp, part.e.ints(sides.ravel().tolist()))
 
 
-def backward(e: Operators, src: Expr, diff_dst: Expr, lines: Sequence[Line], begin: Sequence[int]) -> Expr:
+def backward(
+    e: ValueBuilder, src: Value, diff_dst: Value, lines: Sequence[AxisWindows], begin: Sequence[int]
+) -> Value:
     """Return the gradient of maxima along the lines, for windows of which the first begins at -begin."""
     math = ShapeMath(e.emit)
     axes = [line.axis for line in lines]
@@ -144,8 +146,8 @@ def backward(e: Operators, src: Expr, diff_dst: Expr, lines: Sequence[Line], beg
     ends = math.sub(math.sub(lengths, math.sizes(src.value, axes)), begins)
     is_whole = _fills(src, diff_dst, lines, begin)
     least = e.scalar(-np.inf, src)
-    data = src if is_whole else _padded(src, begins, ends, axes, math, least)
-    taken: list[tuple[Line, list[Expr], Expr]] = []
+    data = src if is_whole else _pad_axes(src, begins, ends, axes, math, least)
+    taken: list[tuple[AxisWindows, list[Value], Value]] = []
     for line, count in reversed(list(zip(lines, counts, strict=True))):
         reads = line.reads(data, count)
         data = e(e.emit(onnx.MaxOp([value.value for value in reads]))) if len(reads) > 1 else reads[0]
@@ -156,10 +158,10 @@ def backward(e: Operators, src: Expr, diff_dst: Expr, lines: Sequence[Line], beg
     if is_whole:
         return gradient
     zeros = math.vector([0] * len(axes))
-    return _padded(gradient, math.sub(zeros, begins), math.sub(zeros, ends), axes, math)
+    return _pad_axes(gradient, math.sub(zeros, begins), math.sub(zeros, ends), axes, math)
 
 
-def _fills(src: Expr, diff_dst: Expr, lines: Sequence[Line], begin: Sequence[int]) -> bool:
+def _fills(src: Value, diff_dst: Value, lines: Sequence[AxisWindows], begin: Sequence[int]) -> bool:
     """Return whether the windows' blocks are statically the positions of src."""
     sizes = [(src.shape[line.axis], diff_dst.shape[line.axis]) for line in lines]
     return not any(begin) and all(
@@ -168,18 +170,23 @@ def _fills(src: Expr, diff_dst: Expr, lines: Sequence[Line], begin: Sequence[int
     )
 
 
-def _padded(
-    data: Expr, begin: SSAValue, end: SSAValue, axes: Sequence[int], math: ShapeMath, fill: Expr | None = None
-) -> Expr:
+def _pad_axes(
+    data: Value,
+    begin: SSAValue,
+    end: SSAValue,
+    axes: Sequence[int],
+    math: ShapeMath,
+    fill: Value | None = None,
+) -> Value:
     sides = math.concat([math.spread(side, axes, data.rank) for side in (begin, end)])
     return data.apply(onnx.PadOp, data.e(sides), fill)
 
 
-def _shares(e: Operators, reads: Sequence[Expr], largest: Expr, gradient: Expr) -> list[Expr]:
+def _shares(e: ValueBuilder, reads: Sequence[Value], largest: Value, gradient: Value) -> list[Value]:
     """Return the gradient for the first tap that equals the maximum, 0 for the others."""
     if e.strict_ieee:
         return _exact_shares(e, reads, largest, gradient)
-    found: list[Expr] = []
+    found: list[Value] = []
     rest = gradient
     for value in reads[:-1]:
         share = rest * value.equals(largest).cast(gradient.dtype)
@@ -188,10 +195,10 @@ def _shares(e: Operators, reads: Sequence[Expr], largest: Expr, gradient: Expr) 
     return [*found, rest]
 
 
-def _exact_shares(e: Operators, reads: Sequence[Expr], largest: Expr, gradient: Expr) -> list[Expr]:
+def _exact_shares(e: ValueBuilder, reads: Sequence[Value], largest: Value, gradient: Value) -> list[Value]:
     """Do `_shares` without a difference: that of two inf is NaN."""
-    found: list[Expr] = []
-    before: Expr | None = None
+    found: list[Value] = []
+    before: Value | None = None
     for value in reads:
         is_largest = value.equals(largest)
         first = is_largest if before is None else is_largest & before.apply(onnx.NotOp)
@@ -200,7 +207,7 @@ def _exact_shares(e: Operators, reads: Sequence[Expr], largest: Expr, gradient: 
     return found
 
 
-def without_nan(e: Operators, src: Expr) -> Expr:
+def without_nan(e: ValueBuilder, src: Value) -> Value:
     """Replace NaN by -inf: kernels treat NaN differently."""
     least = e.scalar(-np.inf, src)
     return (src >= least).where(src, least)

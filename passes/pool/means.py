@@ -7,23 +7,23 @@ import math
 from dialects.grad.avg_pool import AvgPoolBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.dims import TO_THE_END
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
 
-def shares(op: AvgPoolBackwardOp, e: Operators) -> Expr:
+def shares(op: AvgPoolBackwardOp, e: ValueBuilder) -> Value:
     """Return the gradient of each position of a window."""
     taps = math.prod(op.kernel)
     return e(op.diff_dst) if taps == 1 else e(op.diff_dst) * (1 / taps)
 
 
-def in_place(sums: Expr, op: AvgPoolBackwardOp, behind: tuple[int, ...]) -> Expr:
+def crop_to_src(sums: Value, op: AvgPoolBackwardOp, behind: tuple[int, ...]) -> Value:
     """Crop or pad sums over the windows, and `behind` more positions per axis, to diff_src."""
     rows = zip(op.spatial_axes, op.axes, op.residue, behind, strict=True)
     sides = {at: (-axis.pad_begin, rest - axis.pad_end - more) for at, axis, rest, more in rows}
-    return _padded(_cropped(sums, sides), sides)
+    return _pad_ends(_crop_sides(sums, sides), sides)
 
 
-def _cropped(value: Expr, sides: dict[int, tuple[int, int]]) -> Expr:
+def _crop_sides(value: Value, sides: dict[int, tuple[int, int]]) -> Value:
     cut = {at: (max(-begin, 0), min(end, 0)) for at, (begin, end) in sides.items() if min(begin, end) < 0}
     if not cut:
         return value
@@ -32,7 +32,7 @@ def _cropped(value: Expr, sides: dict[int, tuple[int, int]]) -> Expr:
     return value.apply(onnx.SliceOp, *map(value.e.ints, given))
 
 
-def _padded(value: Expr, sides: dict[int, tuple[int, int]]) -> Expr:
+def _pad_ends(value: Value, sides: dict[int, tuple[int, int]]) -> Value:
     """Zero-pad the ends; no sum begins after diff_src does."""
     behind = [max(sides[at][1], 0) if at in sides else 0 for at in range(value.rank)]
     if not any(behind):

@@ -14,7 +14,7 @@ from dialects.grad.sampling import AxisSampling, ResizeRule
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import Dim, element_type_of, shape_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.shape_math import ShapeMath
 
 
@@ -28,7 +28,7 @@ class ResizeAxis:
 
 
 def emit_resize_backward(
-    emit: Emitter,
+    emit: Builder,
     diff_dst: SSAValue,
     axes: Sequence[ResizeAxis],
     rule: ResizeRule,
@@ -66,7 +66,7 @@ def emit_resize_backward(
 
 
 def _emit_dynamic(
-    emit: Emitter, value: SSAValue, axes: Sequence[ResizeAxis], rule: ResizeRule, donor: SSAValue
+    emit: Builder, value: SSAValue, axes: Sequence[ResizeAxis], rule: ResizeRule, donor: SSAValue
 ) -> SSAValue:
     positions = [axis.axis for axis in axes]
     math = ShapeMath(emit)

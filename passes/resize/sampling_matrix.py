@@ -23,7 +23,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from dialects.grad.resize import ResizeBackwardDynamicOp
 from dialects.onnx import ops as onnx
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.shape_math import ShapeMath
 
 NARROW_STEP = 1 << 14
@@ -70,7 +70,7 @@ def emit_matrix(math: ShapeMath, sampling: RuntimeSampling, dtype: Attribute) ->
     last = math.sub(sampling.x, emit.ints([1]))
     if sampling.interpolation == "linear":
         return _linear(math, numerator, denominator, last, columns, dtype)
-    index = _clamped(math, _rounded(math, numerator, denominator, sampling.interpolation), last)
+    index = _clamp_index(math, _round_quotient(math, numerator, denominator, sampling.interpolation), last)
     return emit(onnx.CastOp(_hits(emit, columns, index), to=dtype))
 
 
@@ -109,8 +109,8 @@ def _linear(
     dtype: Attribute,
 ) -> SSAValue:
     emit = math.emit
-    lower = _clamped(math, math.div(numerator, denominator), last)
-    upper = _clamped(math, math.add(lower, emit.ints([1])), last)
+    lower = _clamp_index(math, math.div(numerator, denominator), last)
+    upper = _clamp_index(math, math.add(lower, emit.ints([1])), last)
     rest = math.sub(numerator, math.mul(lower, denominator))
     parts: list[SSAValue] = []
     # both weights are quotients of integers: 1 - fraction would lose a small one if f64 runs in f32
@@ -122,14 +122,16 @@ def _linear(
     return emit(onnx.AddOp(*parts))
 
 
-def _weight(emit: Emitter, share: SSAValue, whole: SSAValue) -> SSAValue:
+def _weight(emit: Builder, share: SSAValue, whole: SSAValue) -> SSAValue:
     """Return share / whole in f64, clamped to [0, 1]."""
     quotient = emit(onnx.DivOp(emit(onnx.CastOp(share, to=f64)), emit(onnx.CastOp(whole, to=f64))))
     zero, one = (emit.constant(np.array([v])) for v in (0.0, 1.0))
     return emit(onnx.MinOp([emit(onnx.MaxOp([quotient, zero])), one]))
 
 
-def _rounded(math: ShapeMath, numerator: SSAValue, denominator: SSAValue, interpolation: str) -> SSAValue:
+def _round_quotient(
+    math: ShapeMath, numerator: SSAValue, denominator: SSAValue, interpolation: str
+) -> SSAValue:
     """Return floor(t + 1/2), ceil(t - 1/2) or floor(t), for t = numerator / denominator.
 
     ceil((2n - d) / 2d) = floor((2n + d - 1) / 2d) for whole numbers, and 2n + d > 0.
@@ -143,18 +145,18 @@ def _rounded(math: ShapeMath, numerator: SSAValue, denominator: SSAValue, interp
     return math.div(dividend, math.mul(denominator, two))
 
 
-def _clamped(math: ShapeMath, value: SSAValue, high: SSAValue) -> SSAValue:
+def _clamp_index(math: ShapeMath, value: SSAValue, high: SSAValue) -> SSAValue:
     return math.emit(onnx.MinOp([math.max(value, 0), high]))
 
 
-def _range(emit: Emitter, size: SSAValue) -> SSAValue:
+def _range(emit: Builder, size: SSAValue) -> SSAValue:
     """Return 0, 1, .., size - 1."""
     zero, one = (emit.constant(np.array(v, np.int64)) for v in (0, 1))
     limit = emit(onnx.SqueezeOp(size, emit.ints([0])))
     return emit(onnx.RangeOp(zero, limit, one))
 
 
-def _hits(emit: Emitter, columns: SSAValue, position: SSAValue) -> SSAValue:
+def _hits(emit: Builder, columns: SSAValue, position: SSAValue) -> SSAValue:
     """Return a mask (Y, X): column x is the position of row y."""
     rows = emit(onnx.UnsqueezeOp(position, emit.ints([1])))
     return emit(onnx.EqualOp(rows, columns))

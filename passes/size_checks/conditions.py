@@ -1,6 +1,6 @@
 """Conditions of the source ops' verifiers on dynamic sizes.
 
-Most are collected by running the verifier with symbolic sizes (`demanded`). For ops whose sizes determine
+Most are collected by running the verifier with symbolic sizes (`collect_rows`). For ops whose sizes determine
 their pads, they are given here: a condition is `(op, operands, math) -> rows, sizes of the result`.
 `operands` are the sizes of each data operand, and the elements of an operand that is sizes or axes.
 tests/property/test_run_time_sizes.py and test_checked_rows.py compare the conditions with the verifiers.
@@ -25,9 +25,9 @@ from dialects.support.attributes import documented_attributes
 from dialects.support.diagnostics import UnsupportedError, error_at
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.shapes import Shape, element_type_of, shape_of, tensor_type
-from dialects.support.size_guards import UNBOUNDED, collected
+from dialects.support.size_guards import SIZE_LIMIT, collect
 from passes.builder.shape_math import ShapeMath
-from passes.size_checks.expressions import Expressions, NoSuchSize
+from passes.size_checks.expressions import Expressions, UnknownSize
 from passes.size_checks.rows import Row, Size, elements, equal, positive, row, vector_of
 
 Sizes = tuple[Size, ...]
@@ -74,34 +74,34 @@ def _forward(op: ConvolutionBackwardDataOp, axis: int, letter: str, x: Size, y: 
     stride, label = window.stride, f"{letter} of diff_dst for that of diff_src"
     terms = [(1, x), (-stride, y)]
     if not op.is_same:
-        pads = sum(op.given_pads()[axis])
+        pads = sum(op.explicit_pads()[axis])
         return row(label, terms, pads - window.extent + stride, stride - 1)
     if op.auto_pad_rule == "library":
         return row(label, terms, stride - 1, stride - 1)
     given = op.value("output_padding")[axis] if op.is_given("output_padding") else 0
     if given >= stride:
         return [Row(label, (), -1, 0)]
-    return row(label, [(-1, x), (stride, y)], window.extent - 1, UNBOUNDED)
+    return row(label, [(-1, x), (stride, y)], window.extent - 1, SIZE_LIMIT)
 
 
 def _conv_transpose(op: ConvTransposeBackwardDataOp, operands: Sequence[Sizes], math: ShapeMath) -> Found:
     problem, layout = op.problem(), op.data_format
     n, channels, *ys = layouts.reorder(operands[0], layout, "NCX")
     rows = _data_rows("diff_dst", channels, ys, problem.out_channels)
-    pads = [0] * len(ys) if op.is_same else [sum(pair) for pair in op.given_pads()]
+    pads = [0] * len(ys) if op.is_same else [sum(pair) for pair in op.explicit_pads()]
     letters = axis_letters(len(ys))
     for letter, y, window, pad in zip(letters, ys, problem.windows, pads, strict=True):
         if not op.is_same:
-            rows += row(f"{letter} of diff_dst for the kernel", [(1, y)], pad - window.extent, UNBOUNDED)
-    xs = _convolved(op, ys, pads, math)
+            rows += row(f"{letter} of diff_dst for the kernel", [(1, y)], pad - window.extent, SIZE_LIMIT)
+    xs = _result_sizes(op, ys, pads, math)
     if op.is_given("output_padding"):
-        rests = _rests(op, ys, xs, pads, math)
+        rests = _remainders(op, ys, xs, pads, math)
         for letter, rest, given in zip(letters, rests, op.value("output_padding"), strict=True):
             rows += equal(f"{letter} of diff_dst for output_padding", rest, given)
     return rows, layouts.reorder((n, problem.in_channels, *xs), "NCX", layout)
 
 
-def _convolved(
+def _result_sizes(
     op: ConvTransposeBackwardDataOp, ys: Sequence[Size], pads: Sequence[int], math: ShapeMath
 ) -> Sizes:
     """Return X = (Y + p - Ke) div s + 1, or ceil(Y / s) for `same_*`."""
@@ -115,7 +115,7 @@ def _convolved(
     return elements(math.add(math.div(above, math.vector(strides)), math.vector([1])))
 
 
-def _rests(
+def _remainders(
     op: ConvTransposeBackwardDataOp, ys: Sequence[Size], xs: Sizes, pads: Sequence[int], math: ShapeMath
 ) -> Sizes:
     """Return the rest of Y after the windows: Y + p - Ke - s (X - 1), or 0 if `same_*` pads."""
@@ -139,13 +139,15 @@ def _interpolate(op: InterpolateBackwardOp, operands: Sequence[Sizes], math: Sha
         given = zip(letters, ys, op.value("sizes"), strict=True)
         rows += [found for letter, y, size in given for found in equal(f"{letter} of diff_dst", y, size)]
     elif op.is_given("scales"):
-        rows += _scaled(op, [src[axis] for axis in spatial], ys, math)
+        rows += _check_scales(op, [src[axis] for axis in spatial], ys, math)
     for letter, given, y in zip(letters, *sizes[:1], ys, strict=True) if sizes else ():
         rows += equal(f"{letter} of sizes", given, y)
     return rows, src
 
 
-def _scaled(op: InterpolateBackwardOp, xs: Sequence[Size], ys: Sequence[Size], math: ShapeMath) -> list[Row]:
+def _check_scales(
+    op: InterpolateBackwardOp, xs: Sequence[Size], ys: Sequence[Size], math: ShapeMath
+) -> list[Row]:
     """Check that Y is X scaled, as in `scale_fits`, with the product in f32, or approximately in f64."""
     if all(isinstance(size, int) for size in (*xs, *ys)):
         return []
@@ -200,21 +202,21 @@ CONDITIONS: Mapping[type[DocumentedOp], Condition] = {
 }
 
 
-def demanded(
+def collect_rows(
     op: DocumentedOp, operands: Sequence[Sizes], declared: Sequence[Shape], known: Expressions
 ) -> tuple[list[Row], list[tuple[Size | None, ...]]]:
     """Return the conditions of an op's verifier on sizes, and the sizes of its results, None if unknown.
 
     `declared` are the declared shapes of the results, as expressions if sizes are known.
     """
-    copy, elements = _stand_in(op, operands, declared, known)
-    with collected(elements) as demands:
+    copy, elements = _symbolic_copy(op, operands, declared, known)
+    with collect(elements) as demands:
         types = copy.infer_result_types()
     rows: list[Row] = []
     for demand in demands.found:
         try:
             rows += known.row(demand)
-        except NoSuchSize:
+        except UnknownSize:
             demands.unstated.append(demand.what)
     if demands.unstated:
         what = "cannot check run-time sizes that are not expressions of input sizes"
@@ -223,7 +225,7 @@ def demanded(
     return rows, [tuple(map(known.size, shape)) for shape in shapes]
 
 
-def _stand_in(
+def _symbolic_copy(
     op: DocumentedOp, operands: Sequence[Sizes], declared: Sequence[Shape], known: Expressions
 ) -> tuple[DocumentedOp, dict[SSAValue, Shape]]:
     """Return a copy of the op with symbolic sizes, and the elements of operands that are sizes."""

@@ -10,7 +10,7 @@ from dialects.onnx import ops as onnx
 from dialects.shapes.bounds import is_at_least
 from dialects.shapes.forms import Atom, Extreme, Form, Monomial, Quotient, Size, constant_of, name
 from dialects.support.shapes import Dim, shape_of
-from dialects.support.size_guards import Demand
+from dialects.support.size_guards import SizeGuard
 from passes.builder.shape_math import ShapeMath
 from passes.size_checks import rows
 from passes.size_checks.rows import Element, Row
@@ -19,7 +19,7 @@ DEEPEST = 2
 """Limit on the depth of an expression; results of deeper ones are opaque sizes."""
 
 
-class NoSuchSize(Exception):
+class UnknownSize(Exception):
     """An expression contains a size that the graph does not have."""
 
 
@@ -48,13 +48,13 @@ class Expressions:
             return dim
         try:
             found = self._element(dim)
-        except NoSuchSize:
+        except UnknownSize:
             return None
         if dim.depth <= DEEPEST:
             self._forms.setdefault(found, dim)
         return found
 
-    def row(self, demand: Demand) -> list[Row]:
+    def row(self, demand: SizeGuard) -> list[Row]:
         """Convert a demand to a row. Raises NoSuchSize."""
         form = demand.form
         terms = [(factor, self._product(monomial)) for monomial, factor in form.terms if monomial]
@@ -97,7 +97,7 @@ class Expressions:
         if isinstance(atom, Quotient):
             return self._quotient(atom)
         if not isinstance(atom, Extreme):
-            raise NoSuchSize(atom.text)
+            raise UnknownSize(atom.text)
         cls = onnx.MinOp if atom.function == "min" else onnx.MaxOp
         return self._math.emit(cls([self._vector(form) for form in atom.forms]))
 

@@ -15,7 +15,7 @@ from xdsl.ir import Operation, SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
-from dialects.support.size_guards import UNBOUNDED
+from dialects.support.size_guards import SIZE_LIMIT
 from passes.builder.shape_math import ShapeMath
 
 
@@ -59,7 +59,7 @@ def equal(label: str, a: Size, b: Size) -> list[Row]:
 
 
 def positive(label: str, size: Size) -> list[Row]:
-    return row(label, [(1, size)], -1, UNBOUNDED)
+    return row(label, [(1, size)], -1, SIZE_LIMIT)
 
 
 def elements(vector: SSAValue) -> tuple[Element, ...]:

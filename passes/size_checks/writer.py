@@ -24,19 +24,19 @@ from dialects.support.diagnostics import UnsupportedError, error_at, location, p
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.entry import entry_function, input_names
 from dialects.support.interfaces import inferred_types, set_type
-from dialects.support.shapes import Shape, element_type_of, is_static, named, shape_of, with_sizes
+from dialects.support.shapes import Shape, dim_names, element_type_of, is_static, shape_of, with_sizes
 from passes.builder.operands import set_operand
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.shape_math import ShapeMath
 from passes.infer_types import infer_types
 from passes.kernel_tables import narrow_integers
 from passes.legalize_onnx import check
-from passes.size_checks.conditions import CONDITIONS, demanded, is_vector_of_sizes
+from passes.size_checks.conditions import CONDITIONS, collect_rows, is_vector_of_sizes
 from passes.size_checks.expressions import Expressions
 from passes.size_checks.rows import Row, Size, elements, equal, guard, positive
 from passes.targets.target import Target
 
-NOT_TOLD = "a size that is no expression of the input sizes"
+UNKNOWN_SIZE = "a size that is no expression of the input sizes"
 
 RESHAPES = (onnx.ReshapeOp, onnx.SqueezeOp, onnx.UnsqueezeOp)
 
@@ -60,7 +60,7 @@ class _Writer:
         inputs = dict(zip(input_names(function), self._block.args, strict=True))
         names = zip(input_names(self._source), self._source.args, strict=True)
         self._values: dict[SSAValue, SSAValue] = {value: inputs[name] for name, value in names}
-        self._emit = Emitter()
+        self._emit = Builder()
         self._math = ShapeMath(self._emit, narrow=narrow)
         self._known = Expressions(self._math)
         self._sizes: dict[SSAValue, tuple[Size | None, ...]] = {}
@@ -73,11 +73,11 @@ class _Writer:
         """Add the checks; return the new ops."""
         for name, value in zip(input_names(self._source), self._source.args, strict=True):
             sizes = self._sizes[value] = self._input_sizes(self._values[value])
-            self._guard(None, self._declared(name, shape_of(value), sizes, None))
+            self._guard(None, self._match_declared(name, shape_of(value), sizes, None))
         for op in self._source.body.block.ops:
             if isinstance(op, DocumentedOp):
                 self._check(op)
-        gated = _gated(self._uses) if self._zeros else ()
+        gated = _inputs_to_guard(self._uses) if self._zeros else ()
         if not gated:
             return ()
         self._insert(gated)
@@ -90,17 +90,19 @@ class _Writer:
         found = elements(self._emit(onnx.ShapeOp(value)))
         return tuple(dim if isinstance(dim, int) else size for dim, size in zip(shape, found, strict=True))
 
-    def _declared(
+    def _match_declared(
         self, what: str, shape: Shape, sizes: Sequence[Size | None], op: DocumentedOp | None
     ) -> list[Row]:
         """Return rows: a size equals the declared number, and all sizes of a name are equal."""
         rows: list[Row] = []
-        for axis, (dim, size) in enumerate(zip(named(shape), sizes, strict=True)):
+        for axis, (dim, size) in enumerate(zip(dim_names(shape), sizes, strict=True)):
             if dim is None or (size is None and isinstance(dim, str) and dim not in self._names):
                 continue
             if size is None:
                 assert op is not None, "an input has its sizes"
-                raise error_at(op, f"a check of axis {axis} of {what}", given=NOT_TOLD, kind=UnsupportedError)
+                raise error_at(
+                    op, f"a check of axis {axis} of {what}", given=UNKNOWN_SIZE, kind=UnsupportedError
+                )
             if isinstance(dim, str):
                 rows += equal(f"{dim} at axis {axis} of {what}", size, self._names.setdefault(dim, size))
             else:
@@ -117,7 +119,7 @@ class _Writer:
         rows, results = self._conditions(op, operands)
         for result, role, sizes in zip(op.results, op.RESULTS, results, strict=True):
             self._sizes[result] = sizes
-            rows += self._declared(role, shape_of(result), sizes, op)
+            rows += self._match_declared(role, shape_of(result), sizes, op)
         self._guard(op, rows)
         if type(op) in CONDITIONS:
             # Results of such ops are as legal as the operands: no axis is empty, except the batch.
@@ -130,7 +132,7 @@ class _Writer:
         written = CONDITIONS.get(type(op))
         if written is None:
             declared = [self._with_names(shape_of(result)) for result in op.results]
-            return demanded(op, operands, declared, self._known)
+            return collect_rows(op, operands, declared, self._known)
         rows, sizes = written(op, operands, self._math)
         return rows, [sizes]
 
@@ -145,17 +147,19 @@ class _Writer:
             constant = constant_value(value)
             if constant is not None:
                 return tuple(constant.ravel().tolist())
-            return elements(self._math.as_int64(self._computed(op, value)))
+            return elements(self._math.as_int64(self._evaluate(op, value)))
         if value in self._sizes:
             sizes = tuple(size for size in self._sizes[value] if size is not None)
             if len(sizes) == len(shape_of(value)):
                 return sizes
-            raise error_at(op, f"a check of sizes of {op.port(index)}", given=NOT_TOLD, kind=UnsupportedError)
+            raise error_at(
+                op, f"a check of sizes of {op.port(index)}", given=UNKNOWN_SIZE, kind=UnsupportedError
+            )
         if constant_value(value) is None:
             raise self._unknown(op, value)
         return tuple(dim for dim in shape_of(value) if isinstance(dim, int))
 
-    def _computed(self, reader: DocumentedOp, value: SSAValue) -> SSAValue:
+    def _evaluate(self, reader: DocumentedOp, value: SSAValue) -> SSAValue:
         """Copy the source ops that compute a vector of sizes."""
         pending, found = [value], dict[Operation, None]()
         while pending:
@@ -198,7 +202,7 @@ class _Writer:
         zero = self._zeros[0]
         for other in self._zeros[1:]:
             zero = self._math.add(zero, other)
-        values = [(argument, self._tied(argument, zero)) for argument in gated]
+        values = [(argument, self._add_dependence(argument, zero)) for argument in gated]
         self._drop_dead([value for _, value in values])
         begin = self._block.first_op
         assert begin is not None
@@ -216,7 +220,7 @@ class _Writer:
                 op.erase()
         self._emit.ops = kept[::-1]
 
-    def _tied(self, value: BlockArgument, zero: SSAValue) -> SSAValue:
+    def _add_dependence(self, value: BlockArgument, zero: SSAValue) -> SSAValue:
         """Return the value, made to depend on the zero: by a Slice for static shapes, and in front of a
         Reshape to one, with which a runtime would fuse another Reshape."""
         type_ = value.type
@@ -233,7 +237,7 @@ class _Writer:
         return found.results[0]
 
 
-def _gated(uses: Mapping[BlockArgument, Sequence[Use]]) -> Sequence[BlockArgument]:
+def _inputs_to_guard(uses: Mapping[BlockArgument, Sequence[Use]]) -> Sequence[BlockArgument]:
     """Return the inputs that wait for the checks: those of dynamic shape; else sizes, else the smallest."""
     read = [argument for argument, found in uses.items() if found]
     sizes = [a for a in read if isinstance(element_type_of(a), IntegerType) and len(shape_of(a)) == 1]

@@ -22,7 +22,7 @@ def by_name() -> dict[str, Strategy]:
 
 
 @cache
-def written_ops() -> tuple[type[Operation], ...]:
+def lowerable_ops() -> tuple[type[Operation], ...]:
     """Return the canonical ops that any strategy lowers."""
     return tuple(dict.fromkeys(op for strategy in by_name().values() for op in strategy.ops))
 

@@ -25,13 +25,13 @@ from dialects.support.constants import constant_attribute
 from dialects.support.diagnostics import GradcError
 from dialects.support.documented_op import STRATEGY
 from dialects.support.dtypes import name_of
-from dialects.support.memo import the_same
+from dialects.support.memo import intern_value
 from dialects.support.option_names import option
 from dialects.support.shapes import compatible, element_type_of, shape_of, show
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewrite_cache import templates, write_templated
-from passes.builder.rewriting import Emitter, replace, rewrite
+from passes.builder.rewrite_cache import templates, write_from_template
+from passes.builder.rewriting import Builder, replace, rewrite
 from passes.builder.tensors import context_of
 from passes.cost.work import Work, static_sizes
 from passes.layout.orders import Order, inverse, layout_variant
@@ -74,12 +74,12 @@ class Strategy(ABC):
 
     def _refusal(self, op: Operation, target: Target) -> str | None:
         """Check the size limits first: the other checks may take as long as the lowering."""
-        reason = budget.refusal(self.compile_time_cost(op), op) or self.refuses(op, target)
+        reason = budget.budget_error(self.compile_time_cost(op), op) or self.refuses(op, target)
         if reason or not target.strict_ieee or not (mixed := self.spreads_nonfinite(op, target)):
             return reason
         return f"not strict IEEE: {mixed}"
 
-    def write(self, op: Operation, target: Target, emit: Emitter) -> Sequence[SSAValue]:
+    def write(self, op: Operation, target: Target, emit: Builder) -> Sequence[SSAValue]:
         """Lower an op in any layout that is not refused; return the ONNX values of its results.
 
         Raises StrategyFault if the ONNX is invalid or its shapes differ from those of the op's results.
@@ -98,7 +98,7 @@ class Strategy(ABC):
                 raise StrategyFault(f"{self.name} lowered {op.name} to {show(given)}, not {show(expected)}")
         return values
 
-    def _write(self, op: Operation, target: Target, emit: Emitter) -> Sequence[SSAValue]:
+    def _write(self, op: Operation, target: Target, emit: Builder) -> Sequence[SSAValue]:
         if self.writes_layout_of(op):
             written = self.emit(op, target, emit)
             return [written] if isinstance(written, SSAValue) else written
@@ -161,7 +161,7 @@ class Strategy(ABC):
         del op, target, work
 
     @abstractmethod
-    def emit(self, op: Any, target: Target, emit: Emitter) -> SSAValue | Sequence[SSAValue]:
+    def emit(self, op: Any, target: Target, emit: Builder) -> SSAValue | Sequence[SSAValue]:
         """Lower an op in a layout of `layouts` that is not refused; return its result, or all of several."""
 
 
@@ -179,17 +179,17 @@ class ApplyStrategy(RewritePattern):
 
 
 def apply_strategy(strategy: Strategy, op: Operation, target: Target, rewriter: PatternRewriter) -> None:
-    emit = Emitter()
-    replace(op, rewriter, emit, written(strategy, op, target, emit))
+    emit = Builder()
+    replace(op, rewriter, emit, lower_and_mark(strategy, op, target, emit))
 
 
-def written(strategy: Strategy, op: Operation, target: Target, emit: Emitter) -> Sequence[SSAValue]:
+def lower_and_mark(strategy: Strategy, op: Operation, target: Target, emit: Builder) -> Sequence[SSAValue]:
     """Run `Strategy.write`, or clone the result for an equal op; mark each op with the strategy's name."""
-    further = (strategy, the_same((target, limits.current())), *context_of(op))
-    return write_templated(op, _written, emit, lambda emit: _write(strategy, op, target, emit), *further)
+    further = (strategy, intern_value((target, limits.current())), *context_of(op))
+    return write_from_template(op, _written, emit, lambda emit: _write(strategy, op, target, emit), *further)
 
 
-def _write(strategy: Strategy, op: Operation, target: Target, emit: Emitter) -> Sequence[SSAValue]:
+def _write(strategy: Strategy, op: Operation, target: Target, emit: Builder) -> Sequence[SSAValue]:
     values = strategy.write(op, target, emit)
     for emitted in emit.ops:
         emitted.attributes[STRATEGY] = StringAttr(strategy.name)

@@ -18,20 +18,20 @@ from dialects.support.diagnostics import (
     UsageError,
     diagnostic_at,
     error_at,
-    nearest,
     sentence,
+    suggest,
 )
 from dialects.support.documented_op import CHOICE
 from dialects.support.limits import Limits
-from dialects.support.memo import Memo, the_same
+from dialects.support.memo import Memo, intern_value
 from dialects.support.op_cache_key import call_state
 from dialects.support.option_names import advice, option
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.cost import exceeds, price_written, problem_key
 from passes.cost.graph import Constants, live
-from passes.cost.sizes import TYPICAL, Sizes, alike, has_unknown, problem_at
+from passes.cost.sizes import TYPICAL, Sizes, has_unknown, problem_at, shared_sizes
 from passes.strategies import by_name, strategies_of
-from passes.strategies.base import Strategy, written
+from passes.strategies.base import Strategy, lower_and_mark
 from passes.targets.target import Target
 
 AUTO = "auto"
@@ -108,25 +108,25 @@ class Ranking:
             self._settle(op)
         self._write(op, strategy)
         found = self.prices.get(strategy)
-        return None if found is None else self._judged(found)
+        return None if found is None else self._worst_price(found)
 
-    def _judged(self, prices: AtSizes) -> float:
+    def _worst_price(self, prices: AtSizes) -> float:
         """Combine the prices per size by `worst_case`."""
         return worst_case([prices], [*self.prices.values()])[0]
 
     def _write(self, op: Operation, strategy: Strategy) -> None:
         """Price a strategy, or record its refusal."""
         if self.refusals[strategy] is None and strategy not in self.prices:
-            prices = self._written(op, strategy)
+            prices = self._modified_at(op, strategy)
             if self.refusals[strategy] is None:
                 self.prices[strategy] = prices
 
-    def _written(self, op: Operation, strategy: Strategy) -> AtSizes:
+    def _modified_at(self, op: Operation, strategy: Strategy) -> AtSizes:
         """Lower and price an op; record a refusal if the target cannot run the result."""
 
-        def write(op: Operation, target: Target, emit: Emitter) -> Sequence[SSAValue]:
-            values = written(strategy, op, target, emit)
-            self.refusals[strategy] = unrunnable(emit.ops, values, target)
+        def write(op: Operation, target: Target, emit: Builder) -> Sequence[SSAValue]:
+            values = lower_and_mark(strategy, op, target, emit)
+            self.refusals[strategy] = missing_kernel(emit.ops, values, target)
             return values
 
         return price_written(write, op, self.target)
@@ -149,7 +149,11 @@ class Ranking:
         """Return the cheapest applicable strategy, the first of equal ones."""
         self._settle(op)
         self._write_best(op, among)
-        found = [(self._judged(self.prices[s]), i, s) for i, s in self._asked(among) if s in self.prices]
+        found = [
+            (self._worst_price(self.prices[s]), i, s)
+            for i, s in self._requested_values(among)
+            if s in self.prices
+        ]
         if not found:
             return None
         price, _, strategy = min(found, key=lambda one: one[:2])
@@ -158,7 +162,7 @@ class Ranking:
     def _write_best(self, op: Operation, among: Callable[[Strategy], bool]) -> None:
         """Price all strategies but those whose bound exceeds another's price at all sizes."""
         self._bound(op)
-        asked = self._asked(among)
+        asked = self._requested_values(among)
         for _, strategy in sorted(asked, key=lambda one: (self._least(one[1]), one[0])):
             known = [self.prices[other] for _, other in asked if other in self.prices]
             if not any(_is_slower(self.bounds[strategy], prices) for prices in known):
@@ -171,7 +175,10 @@ class Ranking:
     def is_any_below(self, op: Operation, seconds: float, among: Callable[[Strategy], bool]) -> bool:
         """Return whether an applicable strategy costs less than `seconds`."""
         self._settle(op)
-        bounds = {strategy: self._judged(self.bounds[strategy]) for _, strategy in self._asked(among)}
+        bounds = {
+            strategy: self._worst_price(self.bounds[strategy])
+            for _, strategy in self._requested_values(among)
+        }
         for strategy in sorted(bounds, key=bounds.__getitem__):
             if exceeds(bounds[strategy], seconds):
                 return False
@@ -180,7 +187,7 @@ class Ranking:
                 return True
         return False
 
-    def _asked(self, among: Callable[[Strategy], bool]) -> list[tuple[int, Strategy]]:
+    def _requested_values(self, among: Callable[[Strategy], bool]) -> list[tuple[int, Strategy]]:
         """Return the applicable strategies with their indices."""
         return [(i, s) for i, s in enumerate(self.refusals) if self.refusals[s] is None and among(s)]
 
@@ -196,7 +203,7 @@ def least_prices(op: Operation, strategies: Sequence[Strategy], target: Target) 
     give a static problem."""
     if not has_unknown(op):
         return [(strategy.least_price(op, target),) for strategy in strategies]
-    every = alike(op)
+    every = shared_sizes(op)
     known = {sizes: _least_at(op, sizes, strategies, target) for sizes in dict.fromkeys(every)}
     return [*zip(*(known[sizes] for sizes in every), strict=True)]
 
@@ -224,7 +231,7 @@ def find_strategy(name: str) -> Strategy | None:
     if found := by_name().get(spelled):
         return found
     known = [AUTO, *by_name()]
-    text = sentence(option("strategy"), name, f"one of {', '.join(known)}", nearest(spelled, known))
+    text = sentence(option("strategy"), name, f"one of {', '.join(known)}", suggest(spelled, known))
     raise UsageError(Diagnostic("error", text))
 
 
@@ -243,7 +250,7 @@ def ranking(op: Operation, target: Target) -> Ranking:
     if state is None:
         return _of_problem(op, target)
     constant = (constant_attribute(operand) is not None for operand in op.operands)
-    key = (*state, *op.result_types, *constant, the_same((target, *_pricing_context())))
+    key = (*state, *op.result_types, *constant, intern_value((target, *_pricing_context())))
     return _seen.get(key, lambda: _of_problem(op, target))
 
 
@@ -256,7 +263,7 @@ def _of_problem(op: Operation, target: Target) -> Ranking:
     return _known[key]
 
 
-def unrunnable(ops: Sequence[Operation], values: Sequence[SSAValue], target: Target) -> str | None:
+def missing_kernel(ops: Sequence[Operation], values: Sequence[SSAValue], target: Target) -> str | None:
     """Return why the target cannot run an op that the values need, or None. Ops on constants are folded and
     do not count."""
     constant = Constants(ops)
@@ -283,18 +290,18 @@ def choose(op: Operation, forced: Strategy | None, target: Target) -> Strategy:
         refusal = ranking(op, target).refusal(op, forced)
         if refusal is None:
             return forced
-        raise _refused(op, {forced: refusal}, forced, target)
+        raise _refusal_error(op, {forced: refusal}, forced, target)
     if (chosen := _chosen(op)) is not None and _why_unused(chosen, op, target) is None:
         return chosen
     known = ranking(op, target)
     if (found := known.cheapest(op)) is not None:
-        return _beside_others(op, known, found)
-    raise _refused(op, known.refusals, forced, target)
+        return _prefer_blocked(op, known, found)
+    raise _refusal_error(op, known.refusals, forced, target)
 
 
-def _beside_others(op: Operation, known: Ranking, cheapest: Candidate) -> Strategy:
+def _prefer_blocked(op: Operation, known: Ranking, cheapest: Candidate) -> Strategy:
     """Prefer a blocked strategy for an op between others, if it costs hardly more than the cheapest."""
-    if known.target.name != "cpu" or not _stands_between(op) or cheapest.cost is None:
+    if known.target.name != "cpu" or not _is_between_ops(op) or cheapest.cost is None:
         return cheapest.strategy
     for strategy in (s for s in known.applicable() if s.is_blocked):
         price = known.price(op, strategy)
@@ -303,7 +310,7 @@ def _beside_others(op: Operation, known: Ranking, cheapest: Candidate) -> Strate
     return cheapest.strategy
 
 
-def _stands_between(op: Operation) -> bool:
+def _is_between_ops(op: Operation) -> bool:
     """Return whether ONNX ops define the data and read the results."""
     read = (use.operation for result in op.results for use in result.uses)
     return isinstance(op.operands[0].owner, OnnxOp) and any(isinstance(user, OnnxOp) for user in read)
@@ -317,7 +324,7 @@ def _chosen(op: Operation) -> Strategy | None:
     assert isinstance(named, StringAttr)
     known = by_name()
     if named.data not in known:
-        what, hint = f"attribute {CHOICE}", nearest(named.data, known)
+        what, hint = f"attribute {CHOICE}", suggest(named.data, known)
         raise error_at(op, what, given=named.data, expected=f"one of {', '.join(known)}", hint=hint)
     return known[named.data]
 
@@ -343,7 +350,7 @@ def unused_choices(module: ModuleOp, target: Target) -> Iterator[Diagnostic]:
             yield diagnostic_at(op, "remark", what)
 
 
-def _refused(
+def _refusal_error(
     op: Operation, refusals: Mapping[Strategy, str | None], forced: Strategy | None, target: Target
 ) -> UnsupportedError:
     if forced is not None and list(refusals) == [forced]:

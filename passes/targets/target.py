@@ -18,19 +18,19 @@ from dialects.onnx.opsets import OLDEST, Version
 from dialects.support import shapes
 from dialects.support.diagnostics import Diagnostic, UsageError, sentence
 from dialects.support.dtypes import HALVES, name_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.decompositions.missing_kernels.table import EXPANSIONS
 from passes.decompositions.older_opsets.table import write_older_form
-from passes.decompositions.portable.table import PortableForm, portable_form
-from passes.decompositions.quirks import wrong_form
+from passes.decompositions.portable.table import PortableQuirk, portable_quirk_of
+from passes.decompositions.quirks import quirk_of
 from passes.kernel_tables import (
     EXPANDED_BY_RUNTIME,
     FAILS_ON_EMPTY,
     TARGETS,
     Kernels,
+    excluded_ops,
     narrow_integers,
     provider_of,
-    shunned,
     symmetric_pads,
     word_types,
 )
@@ -127,8 +127,8 @@ class Target:
         return (
             since is not None
             and revision(type(op), self.opset) >= since
-            and name not in shunned(self.name)
-            and self.avoided(op) is None
+            and name not in excluded_ops(self.name)
+            and self.portable_quirk(op) is None
         )
 
     def may_fail_on_empty(self, op: OnnxOp) -> bool:
@@ -153,7 +153,7 @@ class Target:
 
     def _lacks_older_form(self, op: OnnxOp) -> str | None:
         """Return why this target cannot run the older form of an op; None if it can."""
-        emit = Emitter()
+        emit = Builder()
         try:
             if not write_older_form(emit, op):
                 return f"{op.onnx_name()} in this form is not in opset {self.opset}"
@@ -165,24 +165,24 @@ class Target:
     def expands(self, op: OnnxOp) -> bool:
         """Return whether to decompose this op: a decomposition exists, and it has no kernel, not even for
         widened half types, nor does the runtime inline its body."""
-        if (form := self.avoided(op)) is not None:
+        if (form := self.portable_quirk(op)) is not None:
             return form.write is not None
         expansion = EXPANSIONS.get(type(op))
         if expansion is None or self.lacks_kernel(op) is None or self._runs_wide(op):
             return False
-        if self.leaves_to_runtime(op) and wrong_form(self.provider, op) is None:
+        if self.leaves_to_runtime(op) and quirk_of(self.provider, op) is None:
             return False
         return self._can_expand(type(op), variable_types(op)[expansion.data])
 
-    def avoided(self, op: OnnxOp) -> PortableForm | None:
+    def portable_quirk(self, op: OnnxOp) -> PortableQuirk | None:
         """Return the variant of an op that a runtime of this target computes wrongly, or None."""
-        return portable_form(op) if self.name == "portable" else None
+        return portable_quirk_of(op) if self.name == "portable" else None
 
     def _can_expand(self, op: type[OnnxOp], dtype: str) -> bool:
         expansion = EXPANSIONS.get(op)
         return expansion is not None and all(
             self._has(other, its) or (its in HALVES and self._has(other, "f32"))
-            for other, its in expansion.needed(dtype)
+            for other, its in expansion.required_kernels(dtype)
         )
 
     def _has(self, op: type[OnnxOp], dtype: str) -> bool:
@@ -212,9 +212,9 @@ class Target:
         shown = ", ".join(sorted(set(types.values())))
         if not self.kernels.has(name, since, types):
             return f"{name} has no kernel for {shown} on {self.name} at opset {self.opset}"
-        if form := wrong_form(self.provider, op):
+        if form := quirk_of(self.provider, op):
             return f"{name} with {form} deviates from ONNX on {self.name}"
-        if avoided := self.avoided(op):
+        if avoided := self.portable_quirk(op):
             return f"{name} with {avoided.what} is not {self.name}: {avoided.why}"
         attributes = op.onnx_attributes() if name in word_types(self.name) else {}
         failing = self.kernels.failing_word(name, attributes, types)
@@ -222,7 +222,7 @@ class Target:
 
     def _misses_op(self, op: type[OnnxOp]) -> str | None:
         """Return why the target does not have an op of any type, or None."""
-        if reason := shunned(self.name).get(op.onnx_name()):
+        if reason := excluded_ops(self.name).get(op.onnx_name()):
             return f"{op.onnx_name()} is not {self.name}: {reason}"
         if schema_version(op, self.opset) is None:
             return f"{op.onnx_name()} needs opset {op.VERSIONS[0].since}, the target is {self.opset}"

@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.shape_math import ShapeMath
 
 
@@ -25,7 +25,7 @@ class EqualParts:
     step: int | SSAValue
     single: bool
 
-    def count(self, emit: Emitter) -> SSAValue:
+    def count(self, emit: Builder) -> SSAValue:
         size = _size(self.data, self.axis, emit)
         if self.step == 1:
             return size
@@ -33,7 +33,7 @@ class EqualParts:
         last = emit(onnx.SubOp(emit(onnx.AddOp(size, step)), _number(emit, 1)))
         return emit(onnx.DivOp(last, step))
 
-    def at(self, place: SSAValue, emit: Emitter) -> SSAValue:
+    def at(self, place: SSAValue, emit: Builder) -> SSAValue:
         """Return the part at a scalar index, which may be negative."""
         if self.single:
             return emit(onnx.GatherOp(self.data, place, axis=self.axis))
@@ -45,7 +45,7 @@ class EqualParts:
         start = _row(emit(onnx.MulOp(place, step)), emit)
         return _slice(self.data, self.axis, start, emit(onnx.AddOp(start, step)), emit)
 
-    def joined(self, axis: int, is_new: bool, emit: Emitter) -> SSAValue | None:
+    def concat_parts(self, axis: int, is_new: bool, emit: Builder) -> SSAValue | None:
         """Concatenate or (`is_new`) stack the parts; None for long parts along another axis."""
         rank = len(shape_of(self.data)) - self.single + is_new
         axis %= rank
@@ -56,10 +56,10 @@ class EqualParts:
         value = self.data
         if not self.single:
             value = emit(onnx.UnsqueezeOp(value, emit.ints([self.axis + 1])))
-        value = _moved(value, self.axis, axis, emit)
-        return value if is_new else _merged(value, axis, emit)
+        value = _move_axis(value, self.axis, axis, emit)
+        return value if is_new else _merge_axes(value, axis, emit)
 
-    def _step(self, emit: Emitter) -> SSAValue:
+    def _step(self, emit: Builder) -> SSAValue:
         if isinstance(self.step, int):
             return _number(emit, self.step)
         return emit(onnx.CastOp(self.step, to=i64))
@@ -73,17 +73,17 @@ class ListedParts:
     axis: int
     sizes: SSAValue
 
-    def count(self, emit: Emitter) -> SSAValue:
+    def count(self, emit: Builder) -> SSAValue:
         return _size(self.sizes, 0, emit)
 
-    def at(self, place: SSAValue, emit: Emitter) -> SSAValue:
+    def at(self, place: SSAValue, emit: Builder) -> SSAValue:
         """Return the part at a scalar index, which may be negative."""
         place, sizes = _row(place, emit), emit(onnx.CastOp(self.sizes, to=i64))
         end = emit(onnx.GatherOp(emit(onnx.CumSumOp(sizes, _number(emit, 0))), place, axis=0))
         start = emit(onnx.SubOp(end, emit(onnx.GatherOp(sizes, place, axis=0))))
         return _slice(self.data, self.axis, start, end, emit)
 
-    def joined(self, axis: int, is_new: bool, emit: Emitter) -> SSAValue | None:
+    def concat_parts(self, axis: int, is_new: bool, emit: Builder) -> SSAValue | None:
         """Concatenate all parts along an axis; None if the result is not the data."""
         if is_new or axis % len(shape_of(self.data)) != self.axis:
             return None
@@ -99,7 +99,7 @@ def parts_of(data: SSAValue, axis: int, split: SSAValue, single: bool) -> EqualP
     return ListedParts(data, axis, split) if rank == 1 else None
 
 
-def _moved(value: SSAValue, source: int, target: int, emit: Emitter) -> SSAValue:
+def _move_axis(value: SSAValue, source: int, target: int, emit: Builder) -> SSAValue:
     """Move an axis to another position."""
     if source == target:
         return emit(onnx.IdentityOp(value))
@@ -107,7 +107,7 @@ def _moved(value: SSAValue, source: int, target: int, emit: Emitter) -> SSAValue
     return emit(onnx.TransposeOp(value, perm=[*order[:target], source, *order[target:]]))
 
 
-def _merged(value: SSAValue, axis: int, emit: Emitter) -> SSAValue:
+def _merge_axes(value: SSAValue, axis: int, emit: Builder) -> SSAValue:
     """Merge an axis with the next one."""
     math, rank = ShapeMath(emit), len(shape_of(value))
     sizes = [math.sizes(value, [i]) for i in range(rank)]
@@ -115,17 +115,17 @@ def _merged(value: SSAValue, axis: int, emit: Emitter) -> SSAValue:
     return emit(onnx.ReshapeOp(value, math.concat(sizes), allowzero=1))
 
 
-def _number(emit: Emitter, value: int) -> SSAValue:
+def _number(emit: Builder, value: int) -> SSAValue:
     return emit.constant(np.array(value, np.int64))
 
 
-def _size(value: SSAValue, axis: int, emit: Emitter) -> SSAValue:
+def _size(value: SSAValue, axis: int, emit: Builder) -> SSAValue:
     return emit(onnx.GatherOp(emit(onnx.ShapeOp(value)), _number(emit, axis), axis=0))
 
 
-def _row(number: SSAValue, emit: Emitter) -> SSAValue:
+def _row(number: SSAValue, emit: Builder) -> SSAValue:
     return emit(onnx.UnsqueezeOp(number, emit.ints([0])))
 
 
-def _slice(data: SSAValue, axis: int, start: SSAValue, end: SSAValue, emit: Emitter) -> SSAValue:
+def _slice(data: SSAValue, axis: int, start: SSAValue, end: SSAValue, emit: Builder) -> SSAValue:
     return emit(onnx.SliceOp(data, start, end, emit.ints([axis])))

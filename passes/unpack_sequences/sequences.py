@@ -23,10 +23,10 @@ from dialects.support.interfaces import InfersTypes, refine_results, set_type
 from dialects.support.limits import check
 from dialects.support.shapes import element_type_of, has_rank, merge, shape_of, tensor_type
 from passes.builder.pattern_driver import ops_within
-from passes.builder.rewriting import Emitter, functions
+from passes.builder.rewriting import Builder, functions
 from passes.infer_types import infer_types
 from passes.unpack_sequences.axis_parts import EqualParts, ListedParts, parts_of
-from passes.unpack_sequences.mapped_parts import mapped
+from passes.unpack_sequences.mapped_parts import map_parts
 
 
 def unpack_sequences(module: ModuleOp) -> bool:
@@ -60,7 +60,7 @@ class _Unpacking:
             rule = _RULES.get(op.name)
             if rule is None or not isinstance(op, OnnxOp):
                 continue
-            emit = Emitter()
+            emit = Builder()
             try:
                 results = rule(self, op, emit)
             except GradcError:  # in a branch that these shapes never take
@@ -76,7 +76,7 @@ class _Unpacking:
             if is_trivially_dead(op):
                 Rewriter.erase_op(op)
 
-    def _put(self, op: OnnxOp, emit: Emitter, results: Mapping[int, SSAValue]) -> None:
+    def _put(self, op: OnnxOp, emit: Builder, results: Mapping[int, SSAValue]) -> None:
         for new in emit.ops:
             if isinstance(new.location, UnknownLoc):
                 new.location = op.location
@@ -93,12 +93,12 @@ class _Unpacking:
         return None if value is None else self.sequences.get(value)
 
 
-Rule = Callable[[_Unpacking, OnnxOp, Emitter], Mapping[int, SSAValue] | None]
+Rule = Callable[[_Unpacking, OnnxOp, Builder], Mapping[int, SSAValue] | None]
 """New values for the results of an op by index; None leaves the op alone. A sequence with known elements
 keeps its value, which gets no new reader."""
 
 
-def _identity(emit: Emitter, value: SSAValue, old: SSAValue) -> Mapping[int, SSAValue]:
+def _identity(emit: Builder, value: SSAValue, old: SSAValue) -> Mapping[int, SSAValue]:
     """Copy a tensor with Identity, so that both values keep their names."""
     new = emit(onnx.IdentityOp(value))
     if not has_rank(new):
@@ -106,14 +106,14 @@ def _identity(emit: Emitter, value: SSAValue, old: SSAValue) -> Mapping[int, SSA
     return {0: new}
 
 
-def _construct(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | None:
+def _construct(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | None:
     of.sequences[op.results[0]] = tuple(op.operands)
     return {}
 
 
-def _insert(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | None:
+def _insert(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | None:
     found = of.elements(op.operands[0])
-    place = None if found is None else _place(op.operands[2:], found, len(found))
+    place = None if found is None else _static_index(op.operands[2:], found, len(found))
     if found is None or place is None or not 0 <= place <= len(found):
         return None
     elements = list(found)
@@ -122,9 +122,9 @@ def _insert(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue]
     return {}
 
 
-def _erase(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | None:
+def _erase(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | None:
     found = of.elements(op.operands[0])
-    place = None if found is None else _place(op.operands[1:], found, -1)
+    place = None if found is None else _static_index(op.operands[1:], found, -1)
     if found is None or place is None or not 0 <= place < len(found):
         return None
     elements = list(found)
@@ -133,20 +133,20 @@ def _erase(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] 
     return {}
 
 
-def _at(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | None:
+def _at(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | None:
     sequence, position = op.operands
     parts, found = of.parts.get(sequence), of.elements(sequence)
-    place = None if found is None else _place([position], found, 0)
+    place = None if found is None else _static_index([position], found, 0)
     if found is not None and place is not None:
         return _identity(emit, found[place], op.results[0]) if 0 <= place < len(found) else None
     if parts is not None:
         return {0: parts.at(_scalar(position, emit), emit)}
     if not found or not _are_alike(found):
         return None
-    return {0: _chosen(found, _scalar(position, emit), emit)}
+    return {0: _select(found, _scalar(position, emit), emit)}
 
 
-def _scalar(position: SSAValue, emit: Emitter) -> SSAValue:
+def _scalar(position: SSAValue, emit: Builder) -> SSAValue:
     """Reshape an index to a scalar; exporters also write vectors of one element."""
     if has_rank(position) and not shape_of(position):
         return position
@@ -161,27 +161,27 @@ def _are_alike(values: Sequence[SSAValue]) -> bool:
     return None not in shape and all(shape == other for other in others)
 
 
-def _chosen(values: Sequence[SSAValue], place: SSAValue, emit: Emitter) -> SSAValue:
+def _select(values: Sequence[SSAValue], place: SSAValue, emit: Builder) -> SSAValue:
     """Select one of several values of the same shape by a dynamic index."""
     axes = emit.ints([0])
     stack = emit(onnx.ConcatOp([emit(onnx.UnsqueezeOp(value, axes)) for value in values], axis=0))
     return emit(onnx.GatherOp(stack, place, axis=0))
 
 
-def _length(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | None:
+def _length(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | None:
     parts, found = of.parts.get(op.operands[0]), of.elements(op.operands[0])
     if found is not None:
         return {0: emit.constant(np.array(len(found), np.int64))}
     return None if parts is None else {0: parts.count(emit)}
 
 
-def _concat(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | None:
+def _concat(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | None:
     attributes = op.onnx_attributes()
     axis = attributes["axis"]
     assert isinstance(axis, int)
     run_time = of.parts.get(op.operands[0])
     if run_time is not None:
-        joined = run_time.joined(axis, bool(attributes.get("new_axis", 0)), emit)
+        joined = run_time.concat_parts(axis, bool(attributes.get("new_axis", 0)), emit)
         return None if joined is None else {0: joined}
     found = of.elements(op.operands[0])
     if not found or not all(map(has_rank, found)):
@@ -193,7 +193,7 @@ def _concat(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue]
     return {0: emit(onnx.ConcatOp(list(parts), axis=axis))}
 
 
-def _split(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | None:
+def _split(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | None:
     data, *given = op.operands
     attributes = op.onnx_attributes()
     axis = attributes.get("axis", 0)
@@ -235,12 +235,12 @@ def _sizes(size: object, split: np.ndarray | None, given: bool) -> list[int] | N
     return [min(step, size - start) for start in range(0, size, step)]
 
 
-def _optional(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | None:
+def _optional(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | None:
     of.optionals[op.results[0]] = op.operands[0] if op.operands else None
     return {}
 
 
-def _get(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | None:
+def _get(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | None:
     (given,) = op.operands
     value = of.optionals.get(given) if isinstance(given.type, OptionalType) else given
     if value is None:
@@ -250,7 +250,7 @@ def _get(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | 
     return _identity(emit, value, op.results[0])
 
 
-def _has(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | None:
+def _has(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | None:
     given = op.operands[0] if op.operands else None
     if given is not None and isinstance(given.type, OptionalType):
         if given not in of.optionals:
@@ -259,14 +259,14 @@ def _has(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | 
     return {0: emit.constant(np.array(given is not None))}
 
 
-def _same(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | None:
+def _same(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | None:
     (given,) = op.operands
     if given not in of.sequences and given not in of.optionals and given not in of.parts:
         return None
     return {0: given}
 
 
-def _map(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | None:
+def _map(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | None:
     """Apply the body to each element of the first operand; operands that are no sequences are shared."""
     first, *_ = op.operands
     if first in of.parts and of.elements(first) is None:
@@ -284,13 +284,13 @@ def _map(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | 
         [value if column is None else column[i] for value, column in zip(op.operands, columns, strict=True)]
         for i in range(count)
     ]
-    made = [_copied(op.regions[0].block, row, emit) for row in rows]
+    made = [_clone_ops(op.regions[0].block, row, emit) for row in rows]
     for index, result in enumerate(op.results):
         of.sequences[result] = [row[index] for row in made]
     return {}
 
 
-def _map_parts(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAValue] | None:
+def _map_parts(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | None:
     """Apply the body like `_map` to a dynamic number of parts."""
     columns = [
         of.parts.get(value) if isinstance(value.type, SequenceType) else value for value in op.operands
@@ -298,14 +298,14 @@ def _map_parts(of: _Unpacking, op: OnnxOp, emit: Emitter) -> Mapping[int, SSAVal
     known = [column for column in columns if column is not None]
     if len(known) < len(columns):
         return None
-    made = mapped(known, lambda row, inner: _copied(op.regions[0].block, row, inner), emit)
+    made = map_parts(known, lambda row, inner: _clone_ops(op.regions[0].block, row, inner), emit)
     if made is None:
         return None
     of.parts |= zip(op.results, made, strict=True)
     return {}
 
 
-def _copied(block: Block, inputs: Sequence[SSAValue], emit: Emitter) -> list[SSAValue]:
+def _clone_ops(block: Block, inputs: Sequence[SSAValue], emit: Builder) -> list[SSAValue]:
     """Clone the ops of a block for given arguments; return the yielded values."""
     last = block.last_op
     assert isinstance(last, YieldOp)
@@ -316,7 +316,7 @@ def _copied(block: Block, inputs: Sequence[SSAValue], emit: Emitter) -> list[SSA
     return [values.get(value, value) for value in last.operands]
 
 
-def _place(given: Sequence[SSAValue], elements: Sequence[SSAValue], default: int) -> int | None:
+def _static_index(given: Sequence[SSAValue], elements: Sequence[SSAValue], default: int) -> int | None:
     """Return a static, nonnegative index, None if it is dynamic."""
     known = constant_of(given[0]) if given else np.array(default)
     if known is None:

@@ -201,7 +201,7 @@ class TestMarkdown:
         [("a*b", r"a\*b"), ("`a*b` <c>", r"`a*b` \<c>"), ("x[1]", r"x\[1\]"), ("[0, s)", r"\[0, s)")],
     )
     def test_escaping(self, text, shown):
-        assert prose.escaped(text) == shown
+        assert prose.escape_markdown(text) == shown
 
     def test_a_bar_in_a_cell(self):
         assert prose.table(("a",), [("x|y",)]).splitlines()[-1] == r"| x\|y |"

@@ -19,7 +19,7 @@ from xdsl.ir import Block
 import gradc
 from gradc.compiler.driver import compile_module, load
 from gradc.compiler.options import Options
-from gradc.graph.printing import whole
+from gradc.graph.printing import module_text
 from gradc.verification.errors import ULPS_OF_TERMS, errors
 from passes.assign_layout import Prices
 from passes.targets.target import Target
@@ -139,7 +139,7 @@ def test_in_any_order(orders: int, graphs: int, tmp_path: Path):
     """What a process has compiled before does not matter: each model is as in a process of its own."""
     paths = [*SOURCES, *(tmp_path / f"{seed}.mlir" for seed in range(graphs))]
     for seed, path in enumerate(paths[len(SOURCES) :]):
-        path.write_text(whole(seeded([6, seed], most_ops=4).module()), encoding="utf-8")
+        path.write_text(module_text(seeded([6, seed], most_ops=4).module()), encoding="utf-8")
     command = [sys.executable, "-c", ORDERS, str(orders), *map(str, paths)]
     lines = subprocess.check_output(command, text=True).splitlines()
     assert [line.split(maxsplit=1) for line in lines] == [[str(seed)] for seed in range(orders)]
@@ -157,9 +157,9 @@ def test_prices_are_kept_by_type():
 def test_by_way_of_text(path: Path, tmp_path: Path):
     """What is read from JSON or MLIR, printed, and read again, is the same graph with the same names."""
     printed = tmp_path / "printed.mlir"
-    printed.write_text(whole(load(path)), encoding="utf-8")
+    printed.write_text(module_text(load(path)), encoding="utf-8")
     again = tmp_path / "again.mlir"
-    again.write_text(whole(load(printed)), encoding="utf-8")
+    again.write_text(module_text(load(printed)), encoding="utf-8")
     assert again.read_text(encoding="utf-8") == printed.read_text(encoding="utf-8")
     first, second = (compile_module(load(p), Options(threads=2)).model for p in (path, printed))
     assert without_places(first) == without_places(second)

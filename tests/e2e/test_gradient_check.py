@@ -14,7 +14,7 @@ import gradc
 from dialects.onnx import ops as onnx_ops
 from dialects.support.diagnostics import UsageError
 from passes.autodiff.table import RULES
-from passes.builder.values import Expr
+from passes.builder.values import Value
 
 HEAD = '<ir_version: 8, opset_import: ["": 17, "com.example": 1]>'
 RNG = np.random.default_rng(0)
@@ -90,7 +90,7 @@ def test_an_op_that_onnx_has_no_f64_form_of_is_blamed(op: str, node: str):
 
     def wrong(f, g, e):
         first, *others = right(f, g, e)
-        assert isinstance(first, Expr)
+        assert isinstance(first, Value)
         return [first * 1.01, *others][: len(f.operands)]
 
     with pytest.raises(gradc.CheckError, match=f"onnx.{op} .* this op is to blame"):
@@ -207,7 +207,7 @@ def test_a_limit_of_time():
 
 
 def test_single_ops_are_proved_where_the_whole_takes_too_long(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("gradc.verification.prove.seconds_of", lambda plan: 1e9)
+    monkeypatch.setattr("gradc.verification.prove.estimate_seconds", lambda plan: 1e9)
     found = gradc.grad(network(), **ASKED)
     assert found.proof is not None
     assert str(found.proof).startswith("proved: 7 of 7 ops, worst")

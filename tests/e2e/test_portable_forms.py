@@ -13,13 +13,13 @@ import gradc
 from dialects.onnx.base import OnnxOp
 from dialects.support.diagnostics import UnsupportedError
 from gradc.importers.onnx import import_onnx
-from passes.decompositions.portable.table import portable_form
+from passes.decompositions.portable.table import portable_quirk_of
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
 def test_no_such_form_is_left(form: OpForm):
     written = gradc.compile(form.model, target="portable").model
-    left = [op for op in import_onnx(written).walk() if isinstance(op, OnnxOp) and portable_form(op)]
+    left = [op for op in import_onnx(written).walk() if isinstance(op, OnnxOp) and portable_quirk_of(op)]
     assert not left
     if form.opset > 26:  # onnxruntime has not released it
         return

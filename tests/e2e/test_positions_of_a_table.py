@@ -8,7 +8,7 @@ import pytest
 from onnx import numpy_helper
 
 import gradc
-from dialects.onnx.dims import broadcast_dims, is_cut_to
+from dialects.onnx.dims import broadcast_dims, is_min_with
 from dialects.shapes import sizes
 from dialects.shapes.forms import name
 
@@ -52,10 +52,10 @@ def test_a_table_of_one_row_is_repeated():
 
 def test_which_sizes_are_cut():
     cut = sizes.smallest(8, T)
-    assert is_cut_to(cut, T)
+    assert is_min_with(cut, T)
     assert broadcast_dims(cut, T) == broadcast_dims(T, cut) == T
-    assert not is_cut_to(sizes.smallest(1, T), T)
-    assert not is_cut_to(sizes.smallest(N, T), T)
-    assert not is_cut_to(sizes.smallest(8, N), T)
-    assert not is_cut_to(sizes.largest(8, T), T)
-    assert not is_cut_to(8, T)
+    assert not is_min_with(sizes.smallest(1, T), T)
+    assert not is_min_with(sizes.smallest(N, T), T)
+    assert not is_min_with(sizes.smallest(8, N), T)
+    assert not is_min_with(sizes.largest(8, T), T)
+    assert not is_min_with(8, T)

@@ -59,7 +59,7 @@ class Form:
             codes = np.clip(real, self.low, self.high) - zero
         return codes * scale, codes, (real >= self.low) & (real <= self.high)
 
-    def summed(self, terms: np.ndarray) -> np.ndarray:
+    def sum_axes(self, terms: np.ndarray) -> np.ndarray:
         """Those that one scale belongs to, together."""
         total = np.zeros(self.scale.shape)
         places = self.spread(np.arange(self.scale.size).reshape(self.scale.shape))
@@ -121,7 +121,7 @@ def test_the_cotangent_passes_within_the_range(name: str, shape: Any):
     y, codes, inside = form.fake_quantized(X)
     assert 0 < inside.mean() < 1
     np.testing.assert_allclose(got["grad_x"], 2 * y * G * inside, rtol=1e-5, atol=1e-5)
-    want = form.summed((2 * y * G * codes).astype(np.float64))
+    want = form.sum_axes((2 * y * G * codes).astype(np.float64))
     np.testing.assert_allclose(got["grad_s"], want, rtol=1e-4, atol=1e-3 * np.abs(want).max())
 
 

@@ -99,7 +99,7 @@ class TestGradient:
         assert run_gradc("grad", source, "-o", path, *options, "-q").err == ""
 
     def test_a_limit_is_reported(self, source, tmp_path, monkeypatch):
-        monkeypatch.setattr("gradc.verification.prove.seconds_of", lambda plan: 1e9)
+        monkeypatch.setattr("gradc.verification.prove.estimate_seconds", lambda plan: 1e9)
         path = tmp_path / "grad.onnx"
         (line,) = written(run_gradc("grad", source, "-o", path), path)
         assert line.endswith("; the whole takes more than the time or memory of the check")

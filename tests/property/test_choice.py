@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 from dialects.support.diagnostics import GradcError
 from gradc.problems import OPS, parse_problem
 from passes.cost import exceeds, price_written
-from passes.cost.sizes import alike, has_unknown
+from passes.cost.sizes import has_unknown, shared_sizes
 from passes.strategies import choice
 from passes.strategies.choice import Ranking, least_prices
 from passes.targets.target import Target
@@ -168,7 +168,7 @@ def test_few_candidates_are_written_for_an_unknown_batch(monkeypatch: pytest.Mon
     monkeypatch.setattr(choice, "price_written", price)
     for text in speed_texts()[::3]:
         op, _module = gradient(unknown(text, images=False))
-        assert len(set(alike(op))) == 2
+        assert len(set(shared_sizes(op))) == 2
         ranking = Ranking.of(op, TARGETS[0])
         ranking.cheapest(op)
         applicable += len(ranking.applicable())

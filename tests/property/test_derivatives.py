@@ -17,21 +17,21 @@ from xdsl.dialects.builtin import ModuleOp
 
 from dialects.evaluate import evaluate
 from dialects.onnx.ops import op_names
-from gradc.verification.evaluation import evaluated_at
+from gradc.verification.evaluation import evaluate_in_float64
 from passes.autodiff.activity import non_differentiable
 from passes.autodiff.control_flow import sequences
-from passes.autodiff.table import BODIES, REGION_RULES, RULES
+from passes.autodiff.table import DECOMPOSITIONS, REGION_RULES, RULES
 
 
 def test_every_op_has_a_rule_or_a_reason():
     """An op that is owed leaves the list as soon as it has a rule."""
     lists = (
         RULES,
-        BODIES,
+        DECOMPOSITIONS,
         REGION_RULES,
-        non_differentiable.REASONS,
+        non_differentiable.ZERO_BY_DEFINITION,
         non_differentiable.REFUSED,
-        non_differentiable.OWED,
+        non_differentiable.MISSING,
     )
     known = {name for one in lists for name in one}
     for name in sorted(set(op_names()) - known):
@@ -42,7 +42,9 @@ def test_every_op_has_a_rule_or_a_reason():
 
 
 def test_every_rule_has_a_problem():
-    of_tensors = {*RULES, *BODIES} - {*sequences.RULES}  # tests/e2e/test_sequences_at_run_time.py has those
+    of_tensors = {*RULES, *DECOMPOSITIONS} - {
+        *sequences.RULES
+    }  # tests/e2e/test_sequences_at_run_time.py has those
     owed = of_tensors - {problem.op for problem in problems()}
     assert not owed, f"owed: problem for {', '.join(sorted(owed))} in tests/support/vjp_problems.py"
 
@@ -68,4 +70,4 @@ def test_a_rule_is_the_adjoint_and_so_is_that_of_what_it_gives(problem: Problem)
 
 
 def _widely(module: ModuleOp, inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-    return evaluated_at(module, inputs)
+    return evaluate_in_float64(module, inputs)

@@ -21,34 +21,34 @@ from dialects.grad.resize import resize_backward, resize_backward_dynamic
 from dialects.grad.sampling import AxisSampling
 from dialects.support import layouts
 from passes.autodiff.table import GRADIENT_RULES
-from passes.builder.values import Expr
+from passes.builder.values import Value
 
 AXES = conv_axes((3, 2), (2, 1), (1, 2), (1, 0), (0, 1))
 GROUPS = 2
 
 
-def data(x: Expr, w: Expr, layout: str) -> Expr:
+def data(x: Value, w: Value, layout: str) -> Value:
     return x.e(x.e.emit(conv_backward_data(x.value, w.value, AXES, [1, 0], GROUPS, layout)))
 
 
-def transposed(x: Expr, w: Expr, layout: str) -> Expr:
+def transposed(x: Value, w: Value, layout: str) -> Value:
     return x.e(x.e.emit(conv_transpose_backward_data(x.value, w.value, AXES, GROUPS, layout)))
 
 
-def weights(x: Expr, y: Expr, layout: str) -> Expr:
+def weights(x: Value, y: Value, layout: str) -> Value:
     return x.e(x.e.emit(conv_backward_weights(x.value, y.value, AXES, GROUPS, layout)))
 
 
-def largest(x: Expr, y: Expr, layout: str) -> Expr:
+def largest(x: Value, y: Value, layout: str) -> Value:
     windows = [axis.window for axis in AXES]
     return x.e(x.e.emit(max_pool_backward(x.value, y.value, windows, [1, 0], layout)))
 
 
-def mean(x: Expr, layout: str) -> Expr:
+def mean(x: Value, layout: str) -> Value:
     return x.e(x.e.emit(avg_pool_backward(x.value, AXES, [1, 0], layout)))
 
 
-def window(x: Expr) -> Expr:
+def window(x: Value) -> Value:
     e = x.e
     return e(e.emit(take_window(x.value, e.ints([1, 0]).value, e.ints([3, 5]).value, [1, 2])))
 
@@ -57,11 +57,11 @@ SAMPLINGS = [AxisSampling(3, 5, Fraction(3, 5), "linear", "half_pixel")]
 SAMPLINGS += [AxisSampling(4, 2, Fraction(3), "linear", "half_pixel")]
 
 
-def resized(x: Expr) -> Expr:
+def resized(x: Value) -> Value:
     return x.e(x.e.emit(resize_backward(x.value, [1, 2], SAMPLINGS)))
 
 
-def resized_dynamically(x: Expr) -> Expr:
+def resized_dynamically(x: Value) -> Value:
     e, steps = x.e, [s.step for s in SAMPLINGS]
     sizes = e.ints([s.x for s in SAMPLINGS]).value
     numerators, denominators = (

@@ -23,9 +23,9 @@ from dialects.onnx import ops as onnx
 from dialects.shapes.forms import name
 from dialects.support.diagnostics import GradcError
 from dialects.support.shapes import Shape, shape_of, tensor_type, with_sizes
-from gradc.graph.run_time_sizes import specialised
+from gradc.graph.run_time_sizes import specialize
 from gradc.model.exporter import export
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 
 runtime = pytest.importorskip("onnxruntime")
 FAILURES = tuple(
@@ -41,7 +41,7 @@ class Chain:
 
     draw: Callable[..., Any]
     argument: SSAValue
-    emit: Emitter = field(default_factory=Emitter)
+    emit: Builder = field(default_factory=Builder)
 
     def __post_init__(self) -> None:
         self.value = self.argument
@@ -277,7 +277,7 @@ def test_the_runtime_gives_the_inferred_shapes(data: st.DataObject):
         sizes |= dict.fromkeys(data.draw(st.sets(st.sampled_from(NAMES), max_size=1)), 0)
         given_shape = with_sizes(shape, sizes)
         try:
-            specialised(module, {"arg0": given_shape}, {})  # pyright: ignore
+            specialize(module, {"arg0": given_shape}, {})  # pyright: ignore
             found = session.run(None, {"arg0": np.zeros(given_shape, np.float32)})  # pyright: ignore
         except (GradcError, *FAILURES):
             continue  # no run has such sizes

@@ -30,7 +30,15 @@ from dialects.support.entry import entry_function
 from dialects.support.shapes import element_type_of, shape_of
 from gradc.importers import import_file
 from passes import assign_layout, pipelines
-from passes.assign_layout import ALIKE, INNER, INNER_SECONDS, AssignLayoutPass, Assignment, Price, Prices
+from passes.assign_layout import (
+    EQUAL_COST_RATIO,
+    INNER,
+    INNER_SECONDS,
+    AssignLayoutPass,
+    Assignment,
+    Price,
+    Prices,
+)
 from passes.builder.rewriting import refresh_function_types, simplify
 from passes.layout import elimination
 from passes.layout.order_graph import OrderGraph
@@ -106,7 +114,7 @@ def test_no_other_choice_is_cheaper(problem: Problem):
         return
     least = min(map(price, every_choice(module)))
     AssignLayoutPass(threads=1).apply(dialects.context(), module)
-    assert price(module) <= ALIKE * least + 1e-7
+    assert price(module) <= EQUAL_COST_RATIO * least + 1e-7
 
 
 @examples(60)
@@ -169,7 +177,7 @@ def test_no_other_choice_is_cheaper_with_sums(problem: Problem):
     graph = OrderGraph.of(entry_function(module))
     assignment = Assignment(graph, PRICES)
     cheapest = min(cost for cost, _ in assignment.candidates())
-    assert assignment.cost(assignment.chosen()) <= ALIKE * cheapest
+    assert assignment.cost(assignment.chosen()) <= EQUAL_COST_RATIO * cheapest
     for picks in product(*(assignment.priced[op] for op in graph.reads)):
         assert cheapest <= assignment.cost(dict(zip(graph.reads, picks, strict=True))) + 1e-12
 
@@ -182,7 +190,7 @@ def test_sums_keep_the_numbers_and_cost_no_more_than_before(problem: Problem):
     wanted = [evaluate(module, problem.feeds(run)) for run in range(problem.runs)]
     AssignLayoutPass(threads=1).apply(dialects.context(), module)
     module.verify()
-    assert price(module) <= ALIKE * before + 1e-7
+    assert price(module) <= EQUAL_COST_RATIO * before + 1e-7
     for run, want in enumerate(wanted):
         for got, expected in zip(evaluate(module, problem.feeds(run)), want, strict=True):
             np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
@@ -363,7 +371,7 @@ def test_no_uniform_layout_is_cheaper(most: int, monkeypatch: pytest.MonkeyPatch
     chosen = assignment.cost(assignment.chosen())
     for order in permutations(range(4)):
         uniform = {op: order if order in own else next(iter(own)) for op, own in assignment.priced.items()}
-        assert chosen <= ALIKE * assignment.cost(uniform)
+        assert chosen <= EQUAL_COST_RATIO * assignment.cost(uniform)
 
 
 def test_gradients_of_weights_and_maxima_move_with_the_data():

@@ -21,7 +21,7 @@ from dialects.support.shapes import tensor_type
 from gradc.verification.tangents.linear import RULES, Linear, along, groups_of
 from gradc.verification.tangents.tangent import Tangent
 from gradc.verification.tangents.whole import whole
-from gradc.verification.widening import wide, widened
+from gradc.verification.widening import wide, widen_copy
 from passes.differentiate import Request, differentiate
 
 BOUND = 1e-6
@@ -46,7 +46,7 @@ def modules(problem: Problem) -> Iterator[tuple[ModuleOp, list[Any]]]:
     """The problem, and its gradient where that has ops of its own."""
     module, inputs = module_of(problem, np.float32)
     inputs = [wide(array) for array in inputs]
-    yield widened(module), inputs
+    yield widen_copy(module), inputs
     if problem.op in GRADIENTS:
         function = entry_function(module)
         count = len(function.function_type.outputs.data)
@@ -54,10 +54,10 @@ def modules(problem: Problem) -> Iterator[tuple[ModuleOp, list[Any]]]:
         name_results(module, names)
         pairs = zip(input_names(function), inputs, strict=True)
         wrt = [name for name, array in pairs if array.dtype == np.float64]
-        shapes = [step.results for step in steps(widened(module), inputs, [None] * len(inputs), {})]
+        shapes = [step.results for step in steps(widen_copy(module), inputs, [None] * len(inputs), {})]
         differentiate(module, Request(of=names, wrt=wrt, cotangents=True, allow_unused=True))
         cotangents = [np.random.default_rng(2).normal(size=r.shape) for r in shapes[-1][:count]]
-        yield widened(module), [*inputs, *cotangents]
+        yield widen_copy(module), [*inputs, *cotangents]
 
 
 PROBLEMS = [p for p in problems() if p.sizes == "static" or (p.op in GRADIENTS and not p.given)]

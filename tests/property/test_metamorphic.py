@@ -30,7 +30,7 @@ from dialects.support.entry import entry_function, input_names, return_op
 from dialects.support.shapes import shape_of
 from gradc.compiler.driver import compile_module
 from gradc.compiler.options import Options
-from gradc.graph.run_time_sizes import RunTimeSizes
+from gradc.graph.run_time_sizes import DynamicSizes
 
 pytest.importorskip("onnxruntime")
 
@@ -38,7 +38,7 @@ pytest.importorskip("onnxruntime")
 def all_runs_fit(problem: Problem) -> bool:
     """Whether the sizes of every run are some that the graph can have: a run with others is refused."""
     module = problem.module()
-    sizes, names = RunTimeSizes(module), input_names(entry_function(module))
+    sizes, names = DynamicSizes(module), input_names(entry_function(module))
     try:
         for run in range(problem.runs):
             sizes.check(dict(zip(names, problem.feeds(run), strict=True)))

@@ -13,24 +13,24 @@ from xdsl.dialects.builtin import ModuleOp, f64
 from dialects.evaluate import evaluate
 from dialects.onnx import ops as onnx
 from passes.builder.rewriting import functions, simplify
-from passes.builder.values import Expr
+from passes.builder.values import Value
 from passes.differentiate import Request, differentiate
 
 X = {"x": ("N", 12)}
 POINTS = np.array([[-40, -3, -2.9, -1, -1e-3, 0, 1e-3, 0.5, 2.9, 3, 3.1, 40], [*[0.25] * 6, *[-3.0] * 6]])
 
 
-def _gelu(x: Expr) -> Expr:
+def _gelu(x: Value) -> Value:
     return x * ((x / math.sqrt(2)).erf() + 1) * 0.5
 
 
-def _gelu_tanh(x: Expr) -> Expr:
+def _gelu_tanh(x: Value) -> Value:
     cube = x.apply(onnx.PowOp, 3.0)
     return x * 0.5 * (((cube * 0.044715 + x) * math.sqrt(2 / math.pi)).tanh() + 1)
 
 
-def _hard_swish(x: Expr) -> Expr:
-    return x * (x + 3).clipped(0, 6) / 6
+def _hard_swish(x: Value) -> Value:
+    return x * (x + 3).clip_to(0, 6) / 6
 
 
 FORMULAS = {

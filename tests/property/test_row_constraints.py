@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import gradc
-from dialects.onednn.families import RowOp
-from dialects.onednn.spec_classes import KINDS, row_class
+from dialects.onednn.families import TableOp
+from dialects.onednn.spec_classes import KINDS, spec_class
 
 ATTRIBUTES = {"alpha": 0.7, "beta": 0.4, "min": -1.5, "max": 2.0, "mode": "gelu_tanh"}
 """What rows without a default take."""
@@ -107,10 +107,10 @@ FAMILIES: Mapping[str, tuple[Call, Mapping[str, Call]]] = {
 """Family -> a call that is right, and for each constraint one that breaks it. Those of windows, matrices,
 norms and scales are in the tests of their op."""
 
-OF_FAMILIES = [(kind, row_class(kind)) for kind in KINDS if row_class(kind).__mro__[1].__name__ in FAMILIES]
+OF_FAMILIES = [(kind, spec_class(kind)) for kind in KINDS if spec_class(kind).__mro__[1].__name__ in FAMILIES]
 
 
-def made(cls: type[RowOp], kind: str, call: Call) -> None:
+def made(cls: type[TableOp], kind: str, call: Call) -> None:
     """Builds the op of a graph of one op."""
     graph = gradc.Graph()
     values = []
@@ -122,7 +122,7 @@ def made(cls: type[RowOp], kind: str, call: Call) -> None:
 
 
 @pytest.mark.parametrize(("kind", "cls"), OF_FAMILIES, ids=[kind for kind, _ in OF_FAMILIES])
-def test_each_constraint_is_refused(kind: str, cls: type[RowOp]):
+def test_each_constraint_is_refused(kind: str, cls: type[TableOp]):
     right, wrong = FAMILIES[cls.__mro__[1].__name__]
     told = re.findall(r"\bC\d+(?= )", cls.CONSTRAINTS)
     assert list(wrong) == list(dict.fromkeys(told)), "a call for each constraint of the family"

@@ -16,8 +16,8 @@ from support.row_problems import RowProblem, draw, slots
 
 from dialects.evaluate import evaluate
 from dialects.onednn.families import UnaryBackwardOp
-from dialects.onednn.op_spec import BackwardRow
-from dialects.onednn.spec_classes import KINDS, row_class
+from dialects.onednn.op_spec import BackwardOpSpec
+from dialects.onednn.spec_classes import KINDS, spec_class
 from dialects.support.diagnostics import UnsupportedError
 from gradc.importers.mlir.parser import import_mlir
 from gradc.model.exporter import export
@@ -27,7 +27,7 @@ from passes.lower_onednn import op_specs
 from passes.targets.target import Target
 
 OPSETS = (13, 16, 18, 21)
-BACKWARD = [kind for kind in KINDS if issubclass(row_class(kind), UnaryBackwardOp)]
+BACKWARD = [kind for kind in KINDS if issubclass(spec_class(kind), UnaryBackwardOp)]
 
 
 def seeded(kind: str, slot: int) -> np.random.Generator:
@@ -62,7 +62,7 @@ def _check(problem: RowProblem, target: Target) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_text_round_trip(kind: str):
-    module = draw(kind, row_class(kind).ROW.dtypes[0], True, seeded(kind, 100)).module()
+    module = draw(kind, spec_class(kind).ROW.dtypes[0], True, seeded(kind, 100)).module()
     text = str(module)
     assert str(import_mlir(text, "row.mlir")) == text
 
@@ -76,8 +76,8 @@ def test_every_row_has_a_form(kind: str):
 @pytest.mark.parametrize("kind", BACKWARD)
 def test_backward_is_the_derivative_of_forward(kind: str):
     """<g, F(x + h) - F(x - h)> / 2h against the backward op, in float64, away from kinks."""
-    backward, forward = row_class(kind).ROW, row_class(kind.removesuffix("Backward")).ROW
-    assert isinstance(backward, BackwardRow)
+    backward, forward = spec_class(kind).ROW, spec_class(kind.removesuffix("Backward")).ROW
+    assert isinstance(backward, BackwardOpSpec)
     rng = seeded(kind, 200)
     x = rng.uniform(0.1, 0.9, 400) * np.where(kind == "SqrtBackward", 1, rng.choice([-1, 1], 400)) * 4
     attributes = _attributes(kind)
@@ -94,7 +94,7 @@ def test_backward_is_the_derivative_of_forward(kind: str):
 
 def _attributes(kind: str) -> Mapping[str, Any]:
     given = {"alpha": 0.7, "beta": 0.4, "min": -1.5, "max": 2.0, "mode": "gelu_tanh"}
-    return {name: given[name] for name in row_class(kind).ROW.attributes}
+    return {name: given[name] for name in spec_class(kind).ROW.attributes}
 
 
 def _kinks(attributes: Mapping[str, Any]) -> np.ndarray:

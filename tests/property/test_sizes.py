@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dialects.shapes import forms, sizes
 from dialects.shapes.bounds import lower, upper
 from dialects.shapes.forms import Form, Size, TooComplex, form_text, fresh, name
-from dialects.shapes.size_text import NoSize, parse
+from dialects.shapes.size_text import InvalidSize, parse
 
 NAMES = ("N", "M", "past_sequence_length + 1", "min", 'a "b\\', "=N", "?1", "2")
 VALUES = st.fixed_dictionaries({each: st.integers(0, 9) for each in NAMES})
@@ -122,7 +122,7 @@ def test_multiples_leave_a_division(a: Form, n: Form, rest: int):
 @given(made(), made(), VALUES)
 def test_onnx_rounds_towards_zero(a: Form, b: Form, values: dict[str, int]):
     try:
-        found = sizes.truncated(a, b)
+        found = sizes.truncdiv(a, b)
         x, y = sizes.substitute(a, values), sizes.substitute(b, values)
         if found is None or y == 0:
             return
@@ -174,14 +174,14 @@ def test_a_name_is_its_text_and_nothing_else_is():
 
 
 def test_a_division_is_only_onnx_s_where_nothing_is_negative():
-    assert sizes.truncated(N - 1, 2) == sizes.largest(0, sizes.floordiv(N - 1, 2))
-    assert sizes.truncated(N - 2, 2) is None
-    assert [sizes.truncated(n - 1, 2) for n in (0, 1, 2, 3)] == [0, 0, 0, 1]
-    assert sizes.truncated(N, M - 1) is None
-    assert sizes.truncated(N, 0) is None
-    assert sizes.truncated(-7, 2) == -3
-    assert sizes.truncated(N + 1, 2) == sizes.floordiv(N + 1, 2)
-    assert sizes.truncated(2 * sizes.ceildiv(N, 2) - N, 1) is not None
+    assert sizes.truncdiv(N - 1, 2) == sizes.largest(0, sizes.floordiv(N - 1, 2))
+    assert sizes.truncdiv(N - 2, 2) is None
+    assert [sizes.truncdiv(n - 1, 2) for n in (0, 1, 2, 3)] == [0, 0, 0, 1]
+    assert sizes.truncdiv(N, M - 1) is None
+    assert sizes.truncdiv(N, 0) is None
+    assert sizes.truncdiv(-7, 2) == -3
+    assert sizes.truncdiv(N + 1, 2) == sizes.floordiv(N + 1, 2)
+    assert sizes.truncdiv(2 * sizes.ceildiv(N, 2) - N, 1) is not None
 
 
 NO_SIZES = ["", "2*", "(N", "N)", "N M", "1//0", "max()", "?", "é", "(" * 40 + "N" + ")" * 40, "N" * 5000]
@@ -189,7 +189,7 @@ NO_SIZES = ["", "2*", "(N", "N)", "N M", "1//0", "max()", "?", "é", "(" * 40 + 
 
 @pytest.mark.parametrize("text", NO_SIZES)
 def test_what_is_no_size_is_refused(text: str):
-    with pytest.raises(NoSize):
+    with pytest.raises(InvalidSize):
         parse(text)
 
 

@@ -13,28 +13,28 @@ from xdsl.dialects.builtin import f64
 
 from dialects.onnx import ops as onnx
 from passes.builder.rewriting import simplify
-from passes.builder.values import Expr
+from passes.builder.values import Value
 
 
-def cut(x: Expr, axis: int, start: int, end: int) -> Expr:
+def cut(x: Value, axis: int, start: int, end: int) -> Value:
     e = x.e
     return x.apply(onnx.SliceOp, e.ints([start]), e.ints([end]), e.ints([axis]))
 
 
-def together(parts: list[Expr], axis: int) -> Expr:
+def together(parts: list[Value], axis: int) -> Value:
     e = parts[0].e
     return e(e.emit(onnx.ConcatOp([part.value for part in parts], axis=axis)))
 
 
-def rolled(x: Expr) -> Expr:
+def rolled(x: Value) -> Value:
     return together([cut(x, 1, 2, 6), cut(x, 1, 0, 2)], 1) * x.e.scalar(2, x)
 
 
-def rotary(x: Expr) -> Expr:
+def rotary(x: Value) -> Value:
     return x.sigmoid() * together([-cut(x, 1, 3, 6), cut(x, 1, 0, 3)], 1)
 
 
-def steps(x: Expr) -> Expr:
+def steps(x: Value) -> Value:
     """Of an unrolled recurrence, in another order."""
     total = None
     for i in (4, 1, 0, 5, 2, 3):
@@ -44,7 +44,7 @@ def steps(x: Expr) -> Expr:
     return total
 
 
-def with_gaps(x: Expr) -> Expr:
+def with_gaps(x: Value) -> Value:
     parts = [cut(x, 1, 1, 3), cut(x, 1, 3, 5), cut(x, 1, 2, 4), cut(x, 1, 1, 3).exp(), cut(x, 2, 0, 1)]
     first = parts[0] * parts[1] + parts[2] * parts[3]
     return first * parts[4].apply(onnx.ReduceSumOp, x.e.ints([1]), keepdims=1)

@@ -18,10 +18,10 @@ from dialects.evaluate import evaluate
 from dialects.onnx import ops as onnx
 from dialects.support.entry import update_function_type
 from dialects.support.shapes import tensor_type
-from passes.autodiff.common.primal import Forward
+from passes.autodiff.common.primal import Primal
 from passes.autodiff.common.unbroadcast import unbroadcast
 from passes.autodiff.rules import norm, softmaxes
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
 X = (3, 4, 5)
 CASES: dict[str, list[tuple[list[tuple[int, ...]], dict[str, Any]]]] = {
@@ -130,17 +130,17 @@ def _gradients(
     entry = of_mlir(dtype)
     assert entry is not None
     arrays = [array.astype(entry.numpy) for array in (*operands, *cotangents)]
-    block, e = _block(arrays, dtype, dynamic), Operators()
+    block, e = _block(arrays, dtype, dynamic), ValueBuilder()
     given = [e(value) for value in block.args]
     own, g = given[: len(operands)], given[len(operands) :]
     op = _cls(name)(*(x.value for x in own), **attributes)
     results = [e(result) for result in e.emit.all(op)]
-    forward = Forward(e, own, attributes, list(results), read=range(len(g)))
+    forward = Primal(e, own, attributes, list(results), read=range(len(g)))
     found = RULES[name.split()[0]](forward, g, e)
     assert len(found) == len(operands)
     values = []
     for gradient, operand in zip(found, own, strict=True):
-        filled = unbroadcast(gradient, operand, e) if isinstance(gradient, Expr) else operand * 0.0
+        filled = unbroadcast(gradient, operand, e) if isinstance(gradient, Value) else operand * 0.0
         assert isinstance(filled.value.type, TensorType)
         assert filled.dtype in (dtype, f32)
         values.append(filled.value)

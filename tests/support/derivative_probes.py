@@ -24,8 +24,8 @@ from dialects.support.dtypes import by_name
 from dialects.support.entry import entry_function, input_names, output_names, return_op
 from gradc.crash_reports.crash import InternalError
 from gradc.importers.onnx import import_onnx
-from gradc.runtime.session import released_opset
-from gradc.verification.evaluation import evaluated_at
+from gradc.runtime.session import newest_released_opset
+from gradc.verification.evaluation import evaluate_in_float64
 from passes.autodiff.activity.active_values import is_float
 from passes.differentiate import Request, differentiate
 
@@ -139,7 +139,7 @@ def _twice(op: str) -> str:
     module, inputs = _control(op, "f32", "3") if op in CONTROL else _static(op, "f32")
     if module is None:
         return NOT_IN_ONNX
-    results = evaluated_at(module, inputs)
+    results = evaluate_in_float64(module, inputs)
     rng = np.random.default_rng(1)
     try:
         _differentiate(module)
@@ -189,7 +189,7 @@ def _compiled(module: ModuleOp) -> gradc.Compiled:
     """At the oldest opset that has all of it, of those that the runtime has."""
     why: list[GradcError] = []
     for opset in OPSETS:
-        if opset is not None and opset > released_opset():
+        if opset is not None and opset > newest_released_opset():
             break
         try:
             return gradc.compile(module, opset=opset)
@@ -209,7 +209,7 @@ def _tried(module: ModuleOp | None, inputs: Sequence[np.ndarray], dtype: str) ->
     if module is None:
         return NOT_IN_ONNX
     try:
-        results = evaluated_at(module, inputs)
+        results = evaluate_in_float64(module, inputs)
         _differentiate(module)
         compiled = _compiled(module)
     except (GradcError, InternalError) as error:
@@ -217,7 +217,7 @@ def _tried(module: ModuleOp | None, inputs: Sequence[np.ndarray], dtype: str) ->
     rng, numpy = np.random.default_rng(0), DTYPES[dtype]
     cotangents = [rng.normal(size=r.shape).astype(numpy) for r in results if r.dtype == np.float64]
     given = [*inputs, *cotangents]
-    want = evaluated_at(module, given)
+    want = evaluate_in_float64(module, given)
     names = input_names(entry_function(module))
     assert len(names) == len(given)
     try:

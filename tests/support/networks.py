@@ -12,14 +12,14 @@ from xdsl.ir import Attribute, Block, Region
 from dialects.onnx import ops as onnx
 from dialects.support.entry import set_names, update_function_type
 from dialects.support.shapes import DimLike, tensor_type
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
-Network = Callable[..., Expr]
+Network = Callable[..., Value]
 """Of its inputs, by name."""
 
 
 def module_of(network: Network, inputs: Mapping[str, Sequence[DimLike]], dtype: Attribute) -> ModuleOp:
-    block, e = Block(arg_types=[tensor_type(dtype, shape) for shape in inputs.values()]), Operators()
+    block, e = Block(arg_types=[tensor_type(dtype, shape) for shape in inputs.values()]), ValueBuilder()
     result = network(**dict(zip(inputs, map(e, block.args), strict=True)))
     block.add_ops([*e.emit.ops, ReturnOp(result.value)])
     function = FuncOp("main", ([], []), Region(block))
@@ -35,12 +35,12 @@ def values_of(inputs: Mapping[str, Sequence[DimLike]], batch: int, seed: int = 0
     return [rng.normal(size=shape) * 0.5 for shape in shapes]
 
 
-def mlp(x: Expr, w1: Expr, b1: Expr, w2: Expr, b2: Expr) -> Expr:
+def mlp(x: Value, w1: Value, b1: Value, w2: Value, b2: Value) -> Value:
     hidden = (x.apply(onnx.MatMulOp, w1) + b1).apply(onnx.ReluOp)
     return hidden.apply(onnx.GemmOp, w2, b2, transB=1).tanh()
 
 
-def _heads(x: Expr, w: Expr) -> Expr:
+def _heads(x: Value, w: Value) -> Value:
     """(N, T, 8) to (N, 2, T, 4), by sizes that are computed."""
     e, product = x.e, x.apply(onnx.MatMulOp, w)
     sizes = product.apply(onnx.ShapeOp)
@@ -49,7 +49,7 @@ def _heads(x: Expr, w: Expr) -> Expr:
     return product.apply(onnx.ReshapeOp, target).apply(onnx.TransposeOp, perm=[0, 2, 1, 3])
 
 
-def attention(x: Expr, wq: Expr, wk: Expr, wv: Expr, wo: Expr) -> Expr:
+def attention(x: Value, wq: Value, wk: Value, wv: Value, wo: Value) -> Value:
     """With a softmax of exponentials, and what is added goes around it."""
     e = x.e
     q, k, v = (_heads(x, w) for w in (wq, wk, wv))
@@ -62,7 +62,7 @@ def attention(x: Expr, wq: Expr, wk: Expr, wv: Expr, wo: Expr) -> Expr:
     return x + flat.apply(onnx.MatMulOp, wo)
 
 
-def rolled(x: Expr, table: Expr) -> Expr:
+def rolled(x: Value, table: Value) -> Value:
     """What moves elements: a roll, every other element, an embedding, and two tensors side by side."""
     e = x.e
     last = x.apply(onnx.SliceOp, e.ints([-1]), e.ints([2**31 - 1]), e.ints([1]))
@@ -73,7 +73,7 @@ def rolled(x: Expr, table: Expr) -> Expr:
     return (every * x.apply(onnx.SliceOp, e.ints([0]), e.ints([3]), e.ints([2]))).apply(onnx.MatMulOp, rows)
 
 
-def cnn(x: Expr, w1: Expr, b1: Expr, w2: Expr, fc: Expr) -> Expr:
+def cnn(x: Value, w1: Value, b1: Value, w2: Value, fc: Value) -> Value:
     """A strided convolution, one of groups, and the mean over space."""
     e = x.e
     first = x.apply(onnx.ConvOp, w1, b1, strides=[2, 2], pads=[1, 1, 1, 1]).apply(onnx.ReluOp)

@@ -15,7 +15,7 @@ from xdsl.ir import Block, Region
 from xdsl.irdl import VariadicDef
 
 from dialects.onednn.batch_norm import BatchNormalizationOp, TrainingOp
-from dialects.onednn.families import ReductionOp, RowOp, UnaryBackwardOp
+from dialects.onednn.families import ReductionOp, TableOp, UnaryBackwardOp
 from dialects.onednn.linear import BiasOp, ChannelOp, ProductOp
 from dialects.onednn.norm import (
     GroupNormalizationOp,
@@ -24,7 +24,7 @@ from dialects.onednn.norm import (
     LayerNormalizationOp,
     RMSNormalizationOp,
 )
-from dialects.onednn.prelu import RectifierBackwardOp, RectifierOp
+from dialects.onednn.prelu import PReLUBackwardBaseOp, PReLUBaseOp
 from dialects.onednn.quant import (
     DynamicDequantizationOp,
     DynamicQuantizationOp,
@@ -32,8 +32,8 @@ from dialects.onednn.quant import (
     StaticScalingOp,
 )
 from dialects.onednn.softmax import SoftmaxFamilyBackwardOp, SoftmaxFamilyOp
-from dialects.onednn.spec_classes import row_class
-from dialects.onednn.structure import DroppingOp, JoiningOp, PermutingOp, ReshapingOp
+from dialects.onednn.spec_classes import spec_class
+from dialects.onednn.structure import ConcatBaseOp, DropoutBaseOp, ReshapeBaseOp, TransposeBaseOp
 from dialects.support import dtypes
 from dialects.support.attributes import AttributeSpec, documented_attributes
 from dialects.support.diagnostics import Position, location
@@ -69,7 +69,7 @@ class RowProblem:
         block = Block(arg_types=types)
         place = location("op", Position("row.mlir", 1, 1))
         declared = [] if self.result_dtype is None else [Declared(dtype=_mlir(self.result_dtype))]
-        cls, operands = row_class(self.kind), list(block.args)
+        cls, operands = spec_class(self.kind), list(block.args)
         op = build(cls, operands, self.attributes, declared=declared, location=place)
         last = ReturnOp(*op.results)
         block.add_ops([op, last])
@@ -102,14 +102,14 @@ class RowProblem:
 def slots(kind: str) -> Iterator[tuple[str, bool]]:
     """The dtypes of a kind, each with sizes known at compile time and without; several of each where the
     geometry has many cases."""
-    cls = row_class(kind)
+    cls = spec_class(kind)
     for dtype in cls.ROW.dtypes * (3 if issubclass(cls, tuple(DRAWN)) else 1):
         yield dtype, False
         yield dtype, True
 
 
 def draw(kind: str, dtype: str, dynamic: bool, rng: np.random.Generator) -> RowProblem:
-    cls = row_class(kind)
+    cls = spec_class(kind)
     drawn = next((draw for base, draw in DRAWN.items() if issubclass(cls, base)), _plain)
     attributes, shapes = drawn(cls, rng)
     ports = [cls.port(index) for index in range(len(shapes))]
@@ -125,7 +125,7 @@ def draw(kind: str, dtype: str, dynamic: bool, rng: np.random.Generator) -> RowP
     return RowProblem(kind, dtype, declared, feeds, attributes, chosen)
 
 
-def _plain(cls: type[RowOp], rng: np.random.Generator) -> tuple[dict[str, Any], list[tuple[int, ...]]]:
+def _plain(cls: type[TableOp], rng: np.random.Generator) -> tuple[dict[str, Any], list[tuple[int, ...]]]:
     shape = tuple(int(size) for size in rng.integers(1, 5, rng.integers(1, 5)))
     filled = (ReductionOp, TrainingOp, *((LastAxesOp,) if len(shape) == 1 else ()))
     shape = (0, *shape[1:]) if rng.random() < 0.1 and not issubclass(cls, filled) else shape
@@ -136,7 +136,7 @@ def _plain(cls: type[RowOp], rng: np.random.Generator) -> tuple[dict[str, Any], 
 
 
 def _shapes(
-    cls: type[RowOp], shape: tuple[int, ...], attributes: dict[str, Any], rng: np.random.Generator
+    cls: type[TableOp], shape: tuple[int, ...], attributes: dict[str, Any], rng: np.random.Generator
 ) -> list[tuple[int, ...]]:
     own = next((shapes for base, shapes in _SHAPES.items() if issubclass(cls, base)), None)
     if own is not None:
@@ -212,7 +212,7 @@ def _group_shapes(
 
 
 def _batch_shapes(
-    cls: type[RowOp], shape: tuple[int, ...], attributes: dict[str, Any], rng: np.random.Generator
+    cls: type[TableOp], shape: tuple[int, ...], attributes: dict[str, Any], rng: np.random.Generator
 ) -> list[tuple[int, ...]]:
     """The data, then as many vectors as the op takes at most, or some fewer."""
     data = len(cls.DATA)  # pyright: ignore[reportAttributeAccessIssue]
@@ -250,16 +250,16 @@ def _scales_shapes(
     return [shape, scales, scales] if rng.random() < 0.7 else [shape, scales]
 
 
-_LEAST_RANKS: dict[type[RowOp], int] = {ChannelOp: 2, BatchNormalizationOp: 2, GroupNormalizationOp: 2}
+_LEAST_RANKS: dict[type[TableOp], int] = {ChannelOp: 2, BatchNormalizationOp: 2, GroupNormalizationOp: 2}
 """Of the data of families that need more than one axis."""
 
 _SHAPES = {
     BiasOp: _bias_shapes,
     SoftmaxFamilyBackwardOp: lambda shape, *_: [shape] * 2,
-    DroppingOp: lambda shape, *_: [shape, (), (1,), ()],
-    RectifierOp: lambda *given: _slope_shapes(*given)[:2],
-    RectifierBackwardOp: _slope_shapes,
-    JoiningOp: _joined_shapes,
+    DropoutBaseOp: lambda shape, *_: [shape, (), (1,), ()],
+    PReLUBaseOp: lambda *given: _slope_shapes(*given)[:2],
+    PReLUBackwardBaseOp: _slope_shapes,
+    ConcatBaseOp: _joined_shapes,
     DynamicScalingOp: _scales_shapes,
     GroupNormalizationOp: _group_shapes,
     LayerNormalizationOp: _normalized_shapes,
@@ -332,20 +332,20 @@ def _groups(shape: tuple[int, ...], rng: np.random.Generator) -> dict[str, Any]:
     return {**given, "groups": int(rng.choice([d for d in range(1, channels + 1) if channels % d == 0]))}
 
 
-_ATTRIBUTES: dict[type[RowOp], Callable[[tuple[int, ...], np.random.Generator], dict[str, Any]]] = {
+_ATTRIBUTES: dict[type[TableOp], Callable[[tuple[int, ...], np.random.Generator], dict[str, Any]]] = {
     **dict.fromkeys((SoftmaxFamilyOp, SoftmaxFamilyBackwardOp), _axis),
     StaticScalingOp: _static_scales,
     DynamicQuantizationOp: _dynamic_scales,
     DynamicDequantizationOp: _group_scales,
     GroupNormalizationOp: _groups,
     LastAxesOp: _first_axis,
-    PermutingOp: _order,
-    ReshapingOp: _reshaped,
+    TransposeBaseOp: _order,
+    ReshapeBaseOp: _reshaped,
 }
 """Of families whose attributes depend on the sizes of the data."""
 
 
-def _attributes(cls: type[RowOp], shape: tuple[int, ...], rng: np.random.Generator) -> dict[str, Any]:
+def _attributes(cls: type[TableOp], shape: tuple[int, ...], rng: np.random.Generator) -> dict[str, Any]:
     own = next((make for base, make in _ATTRIBUTES.items() if issubclass(cls, base)), None)
     found: dict[str, Any] = {} if own is None else own(shape, rng)
     for name, documented in documented_attributes(cls).items():

@@ -9,7 +9,7 @@ from support import window_problems
 
 from dialects.onednn.conv import ConvTransposeForwardOp, ForwardConvOp
 from dialects.onednn.conv_backward_weights import WeightsGradientOp
-from dialects.onednn.families import RowOp
+from dialects.onednn.families import TableOp
 from dialects.onednn.interpolate import InterpolationOp
 from dialects.onednn.pool import AveragePoolingOp, PoolingOp
 from dialects.onednn.pool_backward import PoolGradientOp
@@ -28,7 +28,7 @@ def _ints(rng: np.random.Generator, n: int, low: int, high: int) -> list[int]:
     return [int(value) for value in rng.integers(low, high + 1, n)]
 
 
-def _words(cls: type[RowOp], rng: np.random.Generator) -> dict[str, Any]:
+def _words(cls: type[TableOp], rng: np.random.Generator) -> dict[str, Any]:
     """A word for each enumeration, of which some are left out."""
     specs = {name: each.spec for name, each in documented_attributes(cls).items()}
     return {
@@ -36,7 +36,7 @@ def _words(cls: type[RowOp], rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
-def _window(cls: type[RowOp], n: int, rng: np.random.Generator) -> dict[str, Any]:
+def _window(cls: type[TableOp], n: int, rng: np.random.Generator) -> dict[str, Any]:
     """The attributes of a window but its kernel. Pads may be as wide as the kernel, or wider."""
     lists = {name: _ints(rng, n, 0, _chosen(rng, 0, 1, 3)) for name in ("pads_begin", "pads_end")}
     return _words(cls, rng) | lists | {"strides": _ints(rng, n, 1, 3)}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dialects.onednn.families import RowOp
+from dialects.onednn.families import TableOp
 
 WORDS = ("none", "same_upper", "same_lower", "valid")
 Drawn = tuple[Mapping[str, Any], list[tuple[int, ...]]]
@@ -57,7 +57,7 @@ def in_format(shape: Sequence[int], layout: str) -> tuple[int, ...]:
     return (n, c, *spatial) if layout == "NCX" else (n, *spatial, c)
 
 
-def weights_gradient(cls: type[RowOp], rng: np.random.Generator) -> Drawn:
+def weights_gradient(cls: type[TableOp], rng: np.random.Generator) -> Drawn:
     """A problem of ConvolutionBackwardWeights or ConvTransposeBackwardWeights."""
     is_transposed = "Transpose" in cls.KIND
     word, layout = str(rng.choice(WORDS)), str(rng.choice(["NCX", "NXC"]))
@@ -84,7 +84,7 @@ def _weights_format(is_transposed: bool, onnx_first: bool) -> str:
     }[is_transposed, onnx_first]
 
 
-def pool_backward(cls: type[RowOp], rng: np.random.Generator) -> Drawn:
+def pool_backward(cls: type[TableOp], rng: np.random.Generator) -> Drawn:
     """A problem of MaxPoolBackward or AvgPoolBackward, of a pool that rounds down or up."""
     is_max = cls.KIND.startswith("Max")
     word, layout = str(rng.choice(WORDS)), str(rng.choice(["NCX", "NXC"]))

@@ -14,7 +14,7 @@ import gradc
 from dialects.support.dtypes import FLOATS
 from gradc.inspection.accuracy import report
 from gradc.verification.errors import ABSOLUTE, MEASURES, OF_TERMS, ULPS_OF_RESULT, ULPS_OF_TERMS, errors, ulp
-from gradc.verification.exact import exact, magnitudes
+from gradc.verification.exact import exact, term_magnitudes
 from gradc.verification.samples import random_inputs
 from passes.strategies import STRATEGIES
 from tools.accuracy import table
@@ -101,7 +101,7 @@ class TestExact:
         dy = random_array([2], dtype, (1, 8, 5, 5)).astype(np.float64)
         w = random_array([3], dtype, (8, 8, 1, 1)).astype(np.float64)[:, :, 0, 0]
         arrays = [fed["dy"]] if constant else [fed["dy"], random_array([3], dtype, (8, 8, 1, 1))]
-        (got,), (terms,) = exact(compiled.source, arrays), magnitudes(compiled.source, arrays)
+        (got,), (terms,) = exact(compiled.source, arrays), term_magnitudes(compiled.source, arrays)
         np.testing.assert_allclose(got, np.einsum("noyx,oi,ij->njyx", dy, w, w), rtol=1e-12, atol=1e-12)
         wanted = np.einsum("noyx,oi,ij->njyx", np.abs(dy), np.abs(w), np.abs(w))
         np.testing.assert_allclose(terms, wanted, rtol=1e-12)
@@ -143,7 +143,7 @@ class TestTable:
 
     def test_stale_rows_are_found(self, tmp_path, capsys, monkeypatch):
         entries = {("grad.op", "s"): {"f32": table.Entry(terms=9)}}
-        monkeypatch.setattr(table, "measured", lambda: entries)
+        monkeypatch.setattr(table, "measure_all", lambda: entries)
         page = tmp_path / "page.md"
         page.write_text(f"a\n{table.PART.begin}\n{table.PART.end}\nb\n", encoding="utf-8")
         assert main(["--check", str(page)]) == 1

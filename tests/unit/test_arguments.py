@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import gradc
-from dialects.onednn.spec_classes import KINDS, row_class
+from dialects.onednn.spec_classes import KINDS, spec_class
 from dialects.support.attributes import documented_attributes
 from gradc.builder.graph import Graph
 from gradc.builder.spec_methods import RowMethods
@@ -110,7 +110,7 @@ ROW_METHODS = [
     for name, method in vars(RowMethods).items()
     if inspect.isfunction(method) and not name.startswith("_")
 ]
-METHODS = {row_class(kind).ROW.method: row_class(kind) for kind in KINDS}
+METHODS = {spec_class(kind).ROW.method: spec_class(kind) for kind in KINDS}
 GOOD = {"s64": 0, "s64[]": [1, 1], "f32": 1.0, "f32[]": [1.0], "bool": True}
 NAMED = {"shape": [3, 3], "order": [1, 0], "pads_begin": [0, 0], "pads_end": [0, 0], "groups": 1}
 

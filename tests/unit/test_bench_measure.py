@@ -129,6 +129,6 @@ def test_settled_waits_for_the_process_to_go_idle(monkeypatch, busy_windows: int
     monkeypatch.setattr(measure.time, "sleep", sleep)
     monkeypatch.setattr(measure.time, "perf_counter", lambda: state["wall"])
     monkeypatch.setattr(measure.time, "process_time", lambda: state["cpu"])
-    measure.settled()
+    measure.wait_until_idle()
     limit = measure.IDLE_LIMIT / measure.IDLE_WINDOW + 1
     assert state["windows"] == pytest.approx(min(busy_windows + 1, limit), abs=1)

@@ -134,9 +134,11 @@ def test_names():
 def test_a_network_against_torch():
     pytest.importorskip("torch", reason="pip install torch")
     from gradc.bench.races.models import RaceSettings
-    from gradc.bench.races.training import KINDS, race_network, the_torch
+    from gradc.bench.races.training import KINDS, import_torch, race_network
 
     for kind in KINDS:
-        found = race_network("lstm-cells", kind, the_torch(1), RaceSettings(1, 0.0, 0, ("torch", "forward")))
+        found = race_network(
+            "lstm-cells", kind, import_torch(1), RaceSettings(1, 0.0, 0, ("torch", "forward"))
+        )
         assert not found.failure
         assert [finish.name for finish in found.finishes if finish.ratio] == [GRADC, "torch", "forward"]

@@ -14,7 +14,7 @@ from support.documents import CONV, text_of
 
 import gradc
 from dialects import source_ops
-from dialects.onednn.families import RowOp
+from dialects.onednn.families import TableOp
 from dialects.support.attributes import documented_attributes
 from dialects.support.constants import constant_value
 from dialects.support.diagnostics import GradcError, name_of, position_of
@@ -23,7 +23,7 @@ from dialects.support.dtypes import DTYPES
 from dialects.support.entry import entry_function, input_names, output_names
 from gradc.builder.base import Value
 from gradc.builder.graph import Graph
-from gradc.graph.printing import placed
+from gradc.graph.printing import located_text
 from gradc.importers.mlir.parser import import_mlir
 from gradc.importers.onednn.reader import import_json
 
@@ -126,7 +126,7 @@ def test_every_source_op_has_a_method_with_its_attributes():
     for kind, op in source_ops().items():
         method = op.name.partition(".")[2]
         place = "gradc/builder/graph.py"
-        if issubclass(op, RowOp):
+        if issubclass(op, TableOp):
             place = "gradc/builder/spec_methods.py, which tools.documents.spec_methods writes"
         assert hasattr(Graph, method), f"owed: Graph.{method} in {place}"
         parameters = inspect.signature(getattr(Graph, method)).parameters
@@ -355,7 +355,7 @@ def test_a_deep_graph_is_pickled_and_copied_with_its_values():
         value = graph.relu(value, name=f"op {number}")
     graph.output(value)
     for other, last in (pickle.loads(pickle.dumps((graph, value))), copy.deepcopy((graph, value))):
-        assert placed(other.module()) == placed(graph.module())
+        assert located_text(other.module()) == located_text(graph.module())
         other.output(other.relu(last), "more")
         assert len(gradc.compile(other).outputs) == 2
     assert len(gradc.compile(graph).outputs) == 1

@@ -69,7 +69,7 @@ def test_what_is_no_model_any_more_is_forgotten(measured):
     path = calibrate.path_of("AMD-EPYC", 1)
     known = Measurements.read(path)
     Measurements({**known.seconds, "gone": 1.0}).write(path)
-    calibrate.forget_others(1)
+    calibrate.forget_removed(1)
     assert Measurements.read(path) == known
 
 

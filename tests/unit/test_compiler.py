@@ -34,7 +34,7 @@ import dialects
 import gradc
 from dialects.evaluate import evaluate
 from gradc.compiler.driver import load
-from gradc.graph.printing import whole
+from gradc.graph.printing import module_text
 from gradc.model.exporter import check
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -154,9 +154,9 @@ class TestSources:
 
     def test_a_module_is_left_alone(self):
         module = conv_graph().module()
-        before = whole(module)
+        before = module_text(module)
         first = data(gradc.compile(module, constants={"w": normal((4, 2, 3, 3))}).model)
-        assert whole(module) == before
+        assert module_text(module) == before
         assert data(gradc.compile(module, constants={"w": normal((4, 2, 3, 3))}).model) == first
 
     def test_a_graph_is_left_alone_and_can_grow(self):

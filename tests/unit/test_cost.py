@@ -15,12 +15,12 @@ from xdsl.ir import Block, Operation, SSAValue
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import tensor_type
 from gradc.problems import OPS, parse_problem
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.cost import features_of, price_ops, price_written, rates
 from passes.cost.graph import Graph
 from passes.cost.vector import ALONE
 from passes.onnxruntime import optimizer_model
-from passes.onnxruntime.optimizer_model import rewritten
+from passes.onnxruntime.optimizer_model import apply_rewrites
 from passes.strategies import strategies_of
 from passes.strategies.choice import candidates, worst_case
 from passes.targets.target import Target
@@ -43,12 +43,12 @@ def prices(text: str, target: Target = ONE) -> dict[str, float]:
 def kinds(build, *shapes: tuple[int, ...]) -> list[str]:
     """The steps of what `build(emit, args)` makes, as the runtime runs it."""
     emit, result = written(build, *shapes)
-    return [step.kind for step in rewritten(Graph.of(emit.ops, [result])).steps]
+    return [step.kind for step in apply_rewrites(Graph.of(emit.ops, [result])).steps]
 
 
-def written(build, *shapes: tuple[int, ...]) -> tuple[Emitter, SSAValue]:
+def written(build, *shapes: tuple[int, ...]) -> tuple[Builder, SSAValue]:
     block = Block(arg_types=[tensor_type(f32, shape) for shape in shapes])
-    emit = Emitter()
+    emit = Builder()
     return emit, build(emit, block.args)
 
 
@@ -57,7 +57,7 @@ def price(build, *shapes: tuple[int, ...]) -> float:
     return price_ops(emit.ops, ONE, [result])
 
 
-def weights(emit: Emitter, *shape: int) -> SSAValue:
+def weights(emit: Builder, *shape: int) -> SSAValue:
     return emit.constant(np.ones(shape, np.float32))
 
 
@@ -138,7 +138,7 @@ class TestEveryCandidate:
         for strategy in strategies_of(op):
             if strategy.refusal(op, ONE) is not None:
                 continue
-            emit = Emitter()
+            emit = Builder()
             found = features_of(emit.ops, strategy.write(op, ONE, emit))
             for count in known:
                 # what is small is never far away, and not every kind was measured far away

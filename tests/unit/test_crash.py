@@ -21,7 +21,7 @@ from dialects.support.memo import Memo
 from gradc.compiler.driver import load
 from gradc.crash_reports import crash
 from gradc.crash_reports.recipes import Recipe
-from gradc.graph.printing import whole
+from gradc.graph.printing import module_text
 from gradc.importers.mlir import parser
 from gradc.importers.onednn import reader
 from gradc.model import exporter
@@ -231,7 +231,7 @@ class TestElsewhere:
     @pytest.mark.parametrize("form", ["json", "mlir", "document"])
     def test_the_importers(self, form, folder, monkeypatch, tmp_path):
         path = tmp_path / f"g.{form}"
-        source = text_of(CONV) if form == "json" else whole(load(CONV))
+        source = text_of(CONV) if form == "json" else module_text(load(CONV))
         path.write_text(source, encoding="utf-8")
         if form == "mlir":
             monkeypatch.setattr(parser, "check_graph", fails)
@@ -250,7 +250,7 @@ class TestElsewhere:
 
     def test_measurements(self, folder, monkeypatch, tmp_path):
         monkeypatch.setenv("GRADC_CACHE_DIR", str(tmp_path / "cache"))
-        monkeypatch.setattr(measuring, "lowered", fails)
+        monkeypatch.setattr(measuring, "lower_problem", fails)
         with pytest.raises(gradc.InternalError, match="in the choice of strategies: ValueError"):
             gradc.compile(CONV, tune=True)
         assert replayed(folder)[0] == 70
@@ -266,7 +266,7 @@ class TestElsewhere:
         assert list(folder.iterdir()) == []
 
     def test_a_long_message_stays_a_line(self):
-        error = crash.unexpected(ValueError("x" * 10_000))
+        error = crash.unexpected_error(ValueError("x" * 10_000))
         assert len(str(error)) < 1000
 
 
@@ -360,7 +360,7 @@ class TestReplay:
     )
     def test_recipes_that_no_gradc_wrote(self, field, value, message, tmp_path):
         recipe = dataclasses.replace(Recipe("model", "the exporter"), **{field: value})
-        (tmp_path / "a.mlir").write_text(f"{recipe.line()}\n{whole(load(CONV))}", encoding="utf-8")
+        (tmp_path / "a.mlir").write_text(f"{recipe.line()}\n{module_text(load(CONV))}", encoding="utf-8")
         result = run_opt("--replay", tmp_path / "a.mlir")
         assert result.code in (2, 4)
         assert re.search(message, result.line)

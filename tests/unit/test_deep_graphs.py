@@ -16,9 +16,9 @@ from support import deep
 from support.cli import run_gradc
 
 import gradc
-from dialects.support.constants import is_known
+from dialects.support.constants import is_const
 from dialects.support.entry import entry_function
-from gradc.graph.printing import whole
+from gradc.graph.printing import module_text
 from gradc.importers import import_file
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -262,7 +262,7 @@ def test_what_is_known_is_asked_once(tmp_path: Path, kind: str):
     path = tmp_path / "graph.mlir"
     path.write_text(deep.KINDS[kind](1200))
     (*_, conv, _) = entry_function(import_file(path)).body.block.ops
-    assert is_known(conv.operands[1]) == (kind == "constants")
+    assert is_const(conv.operands[1]) == (kind == "constants")
 
 
 @pytest.mark.parametrize("copied", [lambda made: pickle.loads(pickle.dumps(made)), copy.deepcopy])
@@ -272,7 +272,7 @@ def test_copies_of_a_deep_graph(tmp_path: Path, copied: Callable[[gradc.Compiled
     compiled = gradc.compile(path)
     again = copied(compiled)
     for before, after in ((compiled.source, again.source), (compiled.module, again.module)):
-        assert whole(after) == whole(before)
+        assert module_text(after) == module_text(before)
         assert [op.location for op in after.walk()] == [op.location for op in before.walk()]
 
 

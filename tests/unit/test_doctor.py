@@ -90,7 +90,7 @@ def test_what_a_report_needs(monkeypatch):
 
 
 def test_an_operating_system_without_proc(monkeypatch, tmp_path):
-    monkeypatch.setattr(machine, "_LISTING", tmp_path / "cpuinfo")
+    monkeypatch.setattr(machine, "_CPUINFO", tmp_path / "cpuinfo")
     assert report()["CPU features"][0] == "unknown on this operating system"
 
 

@@ -47,7 +47,7 @@ def bench(monkeypatch, tmp_path) -> Bench:
 def explained(source, tune: bool = False, shapes=None, wants_peak: bool = False, **options) -> Explanation:
     given = Options(**options)
     asked = TuningRequest(tune=tune, shapes=shapes or {})
-    tuner = asked.tuner(given.resolved())
+    tuner = asked.tuner(given.resolve_target())
     return explain(load(source), given, asked.shapes, tuner, wants_peak)
 
 
@@ -223,7 +223,7 @@ class TestPeak:
         path.write_text(path.read_text().replace(str(Setting.of(Target())), "another machine"))
         shipped = TuningRequest(file=path)
         options = Options(threads=shipped.threads(None))
-        found = explain(load(conv()), options, {}, shipped.tuner(options.resolved()))
+        found = explain(load(conv()), options, {}, shipped.tuner(options.resolve_target()))
         assert only(found).why == "measured"
         assert found.peak_flops is None
 

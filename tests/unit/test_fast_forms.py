@@ -15,15 +15,15 @@ import gradc
 from dialects.onnx import ops as onnx_ops
 from dialects.support.entry import set_names, update_function_type
 from dialects.support.shapes import tensor_type
-from passes.builder.step_as_hard_sigmoid import line_behind, squared_step
-from passes.builder.values import Operators
+from passes.builder.step_as_hard_sigmoid import line_behind, step_of_square
+from passes.builder.values import ValueBuilder
 from passes.onnxruntime_peepholes import OnnxruntimePeepholesPass
 
 BOUNDS = [0.0, 3.0, 6.0, -3.0, 1.0, -1.0, 2.0, -0.5, 1 / 3, -1e-20, 1e20, np.pi, 0.99999994]
 
 
 def mask(bound: float, above: bool) -> ModuleOp:
-    block, e = Block(arg_types=[tensor_type(f32, ("N",))]), Operators()
+    block, e = Block(arg_types=[tensor_type(f32, ("N",))]), ValueBuilder()
     x = e(block.args[0])
     result = (x > bound if above else x < bound).cast(f32)
     block.add_ops([*e.emit.ops, ReturnOp(result.value)])
@@ -94,8 +94,8 @@ def test_entries_that_no_shape_has_stay_a_gather(taken: list[int], one_shape: bo
 
 
 def sum_of(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: int) -> ModuleOp:
-    block, e = Block(arg_types=[tensor_type(f32, shape)]), Operators()
-    result = e(block.args[0]).summed(axes, keepdims)
+    block, e = Block(arg_types=[tensor_type(f32, shape)]), ValueBuilder()
+    result = e(block.args[0]).sum_axes(axes, keepdims)
     block.add_ops([*e.emit.ops, ReturnOp(result.value)])
     function = FuncOp("main", ([], []), Region(block))
     set_names(function, ["x"], ["y"])
@@ -204,7 +204,7 @@ def test_a_factor_in_an_argument_keeps_the_precision():
 def test_a_step_of_a_square_is_that_of_the_magnitude(bound: float):
     line = line_behind(float(np.float32(bound)))
     assert line is not None
-    squared = squared_step((-line[0], -line[1]))
+    squared = step_of_square((-line[0], -line[1]))
     assert squared is not None
     x = points(bound)
     with np.errstate(over="ignore"):
@@ -213,8 +213,8 @@ def test_a_step_of_a_square_is_that_of_the_magnitude(bound: float):
 
 
 def test_a_slope_that_is_no_step_is_not_squared():
-    assert squared_step((-0.75, 1.5)) is None
-    assert squared_step((-1.0, 1e38)) is None
+    assert step_of_square((-0.75, 1.5)) is None
+    assert step_of_square((-1.0, 1e38)) is None
 
 
 def test_hard_swish_in_f64_has_the_numbers_of_f64():

@@ -58,8 +58,8 @@ def run(path, rows: int) -> np.ndarray:
 
 class TestWriteWhole:
     def test_writes_and_leaves_nothing_else(self, tmp_path):
-        writing.write_whole(tmp_path / "a", b"one")
-        writing.write_whole(tmp_path / "a", b"two")
+        writing.write_atomically(tmp_path / "a", b"one")
+        writing.write_atomically(tmp_path / "a", b"two")
         assert (tmp_path / "a").read_bytes() == b"two"
         assert names(tmp_path) == ["a"]
 
@@ -67,7 +67,7 @@ class TestWriteWhole:
     def test_new_file_has_the_umasks_permissions(self, tmp_path, umask, mode):
         before = os.umask(umask)
         try:
-            writing.write_whole(tmp_path / "a", b"")
+            writing.write_atomically(tmp_path / "a", b"")
         finally:
             os.umask(before)
         assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == mode
@@ -75,18 +75,18 @@ class TestWriteWhole:
     def test_existing_file_keeps_its_permissions(self, tmp_path):
         (tmp_path / "a").write_bytes(b"old")
         (tmp_path / "a").chmod(0o640)
-        writing.write_whole(tmp_path / "a", b"new")
+        writing.write_atomically(tmp_path / "a", b"new")
         assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
 
     def test_a_link_stays_a_link(self, tmp_path):
         (tmp_path / "link").symlink_to("real")
         (tmp_path / "real").write_bytes(b"old")
-        writing.write_whole(tmp_path / "link", b"new")
+        writing.write_atomically(tmp_path / "link", b"new")
         assert (tmp_path / "link").is_symlink()
         assert (tmp_path / "real").read_bytes() == b"new"
 
     def test_a_device_is_written_to_and_not_replaced(self):
-        writing.write_whole("/dev/null", b"x")
+        writing.write_atomically("/dev/null", b"x")
         assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
 
     @pytest.mark.parametrize("function", ["fsync", "replace"])
@@ -96,14 +96,14 @@ class TestWriteWhole:
         path.write_bytes(b"old")
         monkeypatch.setattr(os, function, fail_with(code))
         with pytest.raises(GradcError) as error:
-            writing.write_whole(path, b"new")
+            writing.write_atomically(path, b"new")
         assert str(error.value) == f"error: cannot write {path}: {os.strerror(code)}"
         assert path.read_bytes() == b"old"
         assert names(tmp_path) == ["a"]
 
     def test_interrupt_leaves_nothing(self, tmp_path):
         def interrupted():
-            with writing.whole_file(tmp_path / "a") as file:
+            with writing.atomic_file(tmp_path / "a") as file:
                 file.write(b"half")
                 raise KeyboardInterrupt
 
@@ -113,16 +113,16 @@ class TestWriteWhole:
 
     def test_missing_folder(self, tmp_path):
         with pytest.raises(GradcError, match=r"cannot write .*/no/a: there is no folder .*/no$"):
-            writing.write_whole(tmp_path / "no" / "a", b"")
+            writing.write_atomically(tmp_path / "no" / "a", b"")
         assert names(tmp_path) == []
 
     def test_path_is_a_folder(self, tmp_path):
         with pytest.raises(GradcError, match="it is a folder"):
-            writing.write_whole(tmp_path, b"")
+            writing.write_atomically(tmp_path, b"")
 
     def test_long_name(self, tmp_path):
         with pytest.raises(GradcError, match="File name too long"):
-            writing.write_whole(tmp_path / ("a" * 300), b"")
+            writing.write_atomically(tmp_path / ("a" * 300), b"")
         assert names(tmp_path) == []
 
 

@@ -14,7 +14,7 @@ from support.documents import CONV, INTERPOLATE, Doc, attrs, changed, op, tensor
 
 import gradc
 from dialects.support.diagnostics import Position, kind_of
-from dialects.support.error_list import MOST_ERRORS, Finding, by_kind
+from dialects.support.error_list import MAX_ERRORS, OpReference, summarize_by_kind
 from gradc.importers.mlir.parser import import_mlir
 from gradc.importers.onednn import op_kinds
 from gradc.importers.onednn.reader import import_document, import_json
@@ -71,15 +71,17 @@ def text(tmp_path) -> Path:
 class TestByKind:
     def test_the_most_frequent_first(self):
         found = [
-            Finding("ReLU", "", Position("f", 1, 2), "4"),
-            *(Finding("Add", "", Position("f", line, 3)) for line in (5, 6)),
-            Finding("Abs", "", None),
+            OpReference("ReLU", "", Position("f", 1, 2), "4"),
+            *(OpReference("Add", "", Position("f", line, 3)) for line in (5, 6)),
+            OpReference("Abs", "", None),
         ]
-        assert by_kind(found, 60) == "4 of 60 ops: 2 Add (5:3 and 6:3), 1 ReLU (id 4 at 1:2), 1 Abs"
+        assert summarize_by_kind(found, 60) == "4 of 60 ops: 2 Add (5:3 and 6:3), 1 ReLU (id 4 at 1:2), 1 Abs"
 
     def test_many_are_counted(self):
-        found = [Finding("Add", "", None, str(n)) for n in range(1, 1001)]
-        assert by_kind(found, 2000).endswith("(id 1, id 2, id 3, id 4, id 5, id 6, id 7, id 8 and 992 more)")
+        found = [OpReference("Add", "", None, str(n)) for n in range(1, 1001)]
+        assert summarize_by_kind(found, 2000).endswith(
+            "(id 1, id 2, id 3, id 4, id 5, id 6, id 7, id 8 and 992 more)"
+        )
 
 
 class TestDocument:
@@ -197,7 +199,7 @@ class TestDocument:
         document = {**CONV, "graph": [{**CONV["graph"][0], "id": n, "inputs": 1} for n in range(1000)]}
         with pytest.raises(gradc.GradcError) as caught:
             import_json(text_of(document), "g.json")
-        assert len(caught.value.diagnostics) == MOST_ERRORS + 1
+        assert len(caught.value.diagnostics) == MAX_ERRORS + 1
         assert str(caught.value).endswith("980 more errors are not shown")
 
 

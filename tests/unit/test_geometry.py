@@ -245,9 +245,9 @@ def test_conv_axes():
 def test_sizes_of_an_axis(window: Window, y: int, pb: int, pe: int):
     axis = ConvAxis(window, pb, pe)
     assert axis.diff_src_size(y, 0) == window.input_size(y, pb, pe, 0)
-    assert axis.convolved_size(y) == window.output_size(y, pb, pe)
+    assert axis.forward_size(y) == window.output_size(y, pb, pe)
     assert axis.diff_src_size(None, 0) is None
-    assert axis.convolved_size(None) is None
+    assert axis.forward_size(None) is None
 
 
 @given(WINDOWS, PADS, PADS)
@@ -255,4 +255,4 @@ def test_a_name_survives_only_where_sizes_are_equal(window: Window, pb: int, pe:
     axis = ConvAxis(window, pb, pe)
     sizes = range(30, 40)
     assert (axis.diff_src_size("Y", 0) == "Y") == all(axis.diff_src_size(y, 0) == y for y in sizes)
-    assert (axis.convolved_size("Y") == "Y") == all(axis.convolved_size(y) == y for y in sizes)
+    assert (axis.forward_size("Y") == "Y") == all(axis.forward_size(y) == y for y in sizes)

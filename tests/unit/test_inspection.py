@@ -88,9 +88,9 @@ class TestGraph:
 
     def test_the_graph_is_left_alone(self):
         module = gradc.compiler.driver.load(CONV)
-        before = gradc.graph.printing.whole(module)
+        before = gradc.graph.printing.module_text(module)
         inspect(module)
-        assert gradc.graph.printing.whole(module) == before
+        assert gradc.graph.printing.module_text(module) == before
 
 
 class TestCommand:

@@ -47,10 +47,10 @@ def test_a_graph():
 
 def test_the_form_of_what_is_said():
     for line in entered_interrupted(
-        lambda: messages.speaking(messages.JSON), "gradc/terminal/messages.py", "during.py"
+        lambda: messages.using_format(messages.JSON), "gradc/terminal/messages.py", "during.py"
     ):
         assert not messages.is_json(), line
-    with messages.speaking(messages.JSON):
+    with messages.using_format(messages.JSON):
         assert messages.is_json()
 
 

@@ -19,10 +19,18 @@ from dialects.onnx.ops import OPS
 from dialects.support.dtypes import ONNX_DTYPES
 from gradc.runtime.session import newest_opset
 from passes import kernel_tables
-from passes.kernel_tables import RENAMED, TARGETS, Kernels, cpu_sources, kernel_table, renamed, serves
+from passes.kernel_tables import (
+    OLD_VARIABLE_NAMES,
+    TARGETS,
+    Kernels,
+    cpu_sources,
+    kernel_table,
+    rename_variables,
+    serves,
+)
 from passes.targets.target import Target
 from tools import kernel_registry
-from tools.kernel_registry import Row, as_text, cpu_kernels, extended
+from tools.kernel_registry import Row, as_text, cpu_kernels, extend
 
 WORDS = {dtype.name for dtype in ONNX_DTYPES}
 NAMES = {op.onnx_name() for op in OPS}
@@ -70,7 +78,7 @@ def test_the_table_has_every_kernel_of_the_runtimes_that_it_names():
 def test_the_table_is_as_it_was_printed(monkeypatch: pytest.MonkeyPatch, released: int | None):
     """Also with a runtime of the future, which may have opsets that the dialect does not know."""
     if released:
-        monkeypatch.setattr(kernel_registry, "released_opset", lambda: released)
+        monkeypatch.setattr(kernel_registry, "newest_released_opset", lambda: released)
     assert cpu_text().rstrip() == as_text().rstrip()
 
 
@@ -82,7 +90,7 @@ def test_a_newer_runtime_adds_kernels_of_new_schemas_only():
         "Mod": [(13, None, {"T": "s64 f32"})],
         "DepthToSpace": [(13, 30, {"T": "f32"})],
     }
-    assert extended(known, 26, added) == {
+    assert extend(known, 26, added) == {
         "Cast": [(25, None, {"T1": "f32"}), (28, None, {"T1": "f32 bf16"})],
         "DepthToSpace": [(27, 30, {"T": "f32"})],
         "Mod": [(13, None, {"T": "s64"})],
@@ -279,7 +287,7 @@ def test_reasons():
     assert Target("cpu", 18).lacks(conv, "s32") == "Conv has no s32 kernel on cpu at opset 18"
 
 
-@pytest.mark.parametrize("name", RENAMED)
+@pytest.mark.parametrize("name", OLD_VARIABLE_NAMES)
 def test_type_variables_that_have_been_renamed(name: str):
     """Those of each revision, as onnx has them, are ours of the same operand or result."""
     signature = next(op.SIGNATURE for op in OPS if op.onnx_name() == name)
@@ -287,5 +295,5 @@ def test_type_variables_that_have_been_renamed(name: str):
         schema = onnx.defs.get_schema(name, max_inclusive_version=revision)
         pairs = zip(signature.operands, schema.inputs, strict=False)
         for ours, theirs in ((o, t) for o, t in pairs if not t.type_str.startswith("tensor")):
-            found = renamed(name, revision, {theirs.type_str: "f32"})
+            found = rename_variables(name, revision, {theirs.type_str: "f32"})
             assert found[ours.variable] == "f32", (revision, ours.name)

@@ -28,7 +28,7 @@ from dialects.support.limits import LimitError, Limits
 from gradc.compiler.driver import load, lower, to_gradients
 from gradc.compiler.options import Options
 from gradc.importers import import_text
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.resize.axis_forms.bands import blocks
 from passes.resize.axis_forms.gathers import most_taps, tables
 from passes.strategies import by_name
@@ -464,7 +464,7 @@ def _explored(text: str) -> None:
         (op,) = (op for op in module.walk() if isinstance(op, ResizeBackwardOp))
         for strategy in by_name().values():
             if isinstance(op, strategy.ops) and strategy.refusal(op, target) is None:
-                strategy.write(op, target, Emitter())
+                strategy.write(op, target, Builder())
 
 
 def _constants(module) -> list[int]:

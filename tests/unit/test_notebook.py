@@ -57,7 +57,7 @@ class TestCompiled:
         assert "&lt;svg" in gradc.compile(DECODER)._repr_html_()
 
     def test_a_large_one_is_not(self, monkeypatch):
-        monkeypatch.setattr(notebook, "DRAWN", 14)
+        monkeypatch.setattr(notebook, "MAX_DRAWN_NODES", 14)
         assert "<iframe" not in gradc.compile(DECODER)._repr_html_()
 
     @pytest.mark.usefixtures("bare")

@@ -29,7 +29,7 @@ from gradc.cli.options import source_options
 from gradc.model.exporter import export
 from gradc.runtime.session import ep_of
 from passes import pipelines
-from passes.kernel_tables import PROVIDERS, TARGETS, kernel_table, shunned
+from passes.kernel_tables import PROVIDERS, TARGETS, excluded_ops, kernel_table
 from passes.resize.sampling_matrix import NARROW_STEP
 from passes.strategies.conv.conv_to_conv_transpose import ConvToConvTranspose
 from passes.targets.target import Target
@@ -81,7 +81,7 @@ def problem(seed: int) -> Problem:
 
 class TestKernels:
     def test_what_is_shunned_is_refused_with_its_reason(self):
-        reason = shunned("portable")["Col2Im"]
+        reason = excluded_ops("portable")["Col2Im"]
         for opset in (18, 20):
             target = Target("portable", opset)
             assert target.lacks(onnx.Col2ImOp, "f32") == f"Col2Im is not portable: {reason}"
@@ -90,13 +90,13 @@ class TestKernels:
 
     def test_all_else_is_the_cpu_s(self):
         cpu, portable = kernel_table("cpu"), kernel_table("portable")
-        assert set(cpu) - set(portable) == set(shunned("portable")) == {"Col2Im", "ScatterND"}
+        assert set(cpu) - set(portable) == set(excluded_ops("portable")) == {"Col2Im", "ScatterND"}
         assert all(cpu[name] == rows for name, rows in portable.items())
         assert PORTABLE.provider == "cpu"
 
     def test_other_targets_shun_nothing(self):
         for target in PROVIDERS:
-            assert not shunned(target)
+            assert not excluded_ops(target)
             assert Target(target).provider == target
 
     def test_the_cuda_table_has_its_reason(self):

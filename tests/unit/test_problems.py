@@ -26,7 +26,7 @@ from dialects.support.documented_op import build, documented_op
 from dialects.support.entry import entry_function, input_names
 from dialects.support.shapes import element_type_of, shape_of, tensor_type
 from gradc.problems import OPS, Problem, ResizeBackwardProblem, parse_problem, problem_of
-from gradc.problems.derived import DerivedProblem, derived
+from gradc.problems.derived import DerivedProblem, problem_class
 from gradc.problems.documents import document_of
 from gradc.problems.flops import flops
 from gradc.problems.resize import ALIGN_CORNERS
@@ -114,7 +114,7 @@ class RepeatBackwardOp(TunableOp):
 
 
 def test_an_op_without_a_layout_needs_no_class_of_its_own():
-    kind = derived(RepeatBackwardOp)
+    kind = problem_class(RepeatBackwardOp)
     text = "repeat_backward,f32,NCX,diff_dst=2x5x?,times=3"
     fields = Fields(text)
     problem = kind.read(fields, "f32", "NCX")

@@ -18,7 +18,7 @@ from dialects.grad.conv import ConvBackwardDataOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
 from gradc.compiler.driver import load
-from gradc.graph.printing import whole
+from gradc.graph.printing import module_text
 from gradc.model import exporter
 from gradc.reduction import graphs, search
 from gradc.reduction.ddmin import minimal
@@ -51,7 +51,7 @@ def decoder(stages: int, odd: int, **special) -> gradc.Graph:
 def big(tmp_path):
     """24 ops, of which one convolution is dilated."""
     path = tmp_path / "big.mlir"
-    path.write_text(whole(decoder(12, odd=7, dilations=[2]).module()), encoding="utf-8")
+    path.write_text(module_text(decoder(12, odd=7, dilations=[2]).module()), encoding="utf-8")
     return path
 
 
@@ -231,7 +231,7 @@ class TestWrongNumbers:
     def test_the_smallest_size_that_is_wrong(self, tmp_path, monkeypatch):
         wrong_where(lambda op: op.value("groups") == 1 and shape_of(op.weights)[1] > 2, monkeypatch)
         path = tmp_path / "g.mlir"
-        path.write_text(whole(decoder(3, odd=-1).module()), encoding="utf-8")
+        path.write_text(module_text(decoder(3, odd=-1).module()), encoding="utf-8")
         text, _ = reduced(path, "--strategy", "conv-to-conv")
         (op,) = graphs.operations(module_of(text, "small"))
         assert shape_of(op.operands[0]) == (1, 1, 1, 1)
@@ -241,7 +241,7 @@ class TestWrongNumbers:
         wrong_where(is_dilated, monkeypatch)
         fail_where(LegalizeOnnxPass, lambda op: False, monkeypatch)
         path = tmp_path / "g.mlir"
-        path.write_text(whole(decoder(2, odd=1, dilations=[2]).module()), encoding="utf-8")
+        path.write_text(module_text(decoder(2, odd=1, dilations=[2]).module()), encoding="utf-8")
         right = ConvToConv.emit
 
         def emit(self, op, target, emit):
@@ -265,7 +265,7 @@ def command(script: str) -> str:
 class TestCommands:
     def test_a_command(self, tmp_path):
         path = tmp_path / "g.mlir"
-        path.write_text(whole(decoder(2, odd=-1).module()), encoding="utf-8")
+        path.write_text(module_text(decoder(2, odd=-1).module()), encoding="utf-8")
         text, lines = reduced(
             path, "--interesting", command("'interpolate' in text and 'onednn.conv' in text")
         )

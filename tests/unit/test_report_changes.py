@@ -13,8 +13,8 @@ from support.examples import examples
 
 from gradc.compiler.driver import compile_module, load
 from gradc.compiler.options import Options
-from gradc.graph.printing import elided
-from gradc.reporting.changes import VALUE, Line, changes, folded, text_changes
+from gradc.graph.printing import elided_text
+from gradc.reporting.changes import VALUE, Line, changes, fold, text_changes
 
 DECODER = Path(__file__).resolve().parents[2] / "examples" / "decoder_backward.json"
 
@@ -118,7 +118,7 @@ def test_lines_with_little_in_common_are_not_compared():
 def test_the_pipeline_of_a_decoder():
     """The lines of each stage are all there, the removed ones are those of the stage before."""
     texts: list[str] = []
-    compile_module(load(DECODER), Options(), observer=lambda stage: texts.append(elided(stage.module)))
+    compile_module(load(DECODER), Options(), observer=lambda stage: texts.append(elided_text(stage.module)))
     for before, after in pairwise(texts):
         check(before, after)
     selected = next(i for i, text in enumerate(texts) if "conv-to-conv" in text)
@@ -137,7 +137,7 @@ def test_modules():
     module = load(DECODER)
     after = compile_module(module.clone(), Options()).module
     lines = changes(module, after)
-    assert [line.text for line in lines if line.mark != "removed"] == elided(after).strip().splitlines()
+    assert [line.text for line in lines if line.mark != "removed"] == elided_text(after).strip().splitlines()
     assert {line.mark for line in changes(None, module)} == {"same"}
 
 
@@ -170,7 +170,7 @@ def test_no_line_is_lost(before: list[str], after: list[str]):
 @given(LINES, LINES, st.integers(0, 3))
 def test_folding_keeps_every_line(before: list[str], after: list[str], context: int):
     lines = text_changes("\n".join(before), "\n".join(after))
-    stretches = folded(lines, context)
+    stretches = fold(lines, context)
     assert tuple(line for stretch in stretches for line in stretch.lines) == lines
     assert all({line.mark for line in stretch.lines} == {"same"} for stretch in stretches if stretch.folded)
     assert all(one.folded != other.folded for one, other in pairwise(stretches))
@@ -179,7 +179,7 @@ def test_folding_keeps_every_line(before: list[str], after: list[str], context: 
 def test_what_is_far_from_a_change_is_folded():
     before = [f"%{i} = onnx.Op{i} %x" for i in range(20)]
     after = [*before[:10], "%new = onnx.New %x", *before[10:]]
-    stretches = folded(text_changes("\n".join(before), "\n".join(after)), context=2)
+    stretches = fold(text_changes("\n".join(before), "\n".join(after)), context=2)
     assert [(len(stretch.lines), stretch.folded) for stretch in stretches] == [
         (8, True),
         (5, False),
@@ -190,7 +190,7 @@ def test_what_is_far_from_a_change_is_folded():
 def test_a_few_lines_are_not_worth_folding():
     before = [f"%{i} = onnx.Op{i} %x" for i in range(6)]
     after = ["%new = onnx.New %x", *before]
-    stretches = folded(text_changes("\n".join(before), "\n".join(after)), context=3)
+    stretches = fold(text_changes("\n".join(before), "\n".join(after)), context=3)
     assert [stretch.folded for stretch in stretches] == [False]
 
 

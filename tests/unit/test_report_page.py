@@ -20,9 +20,9 @@ from support.tuning import Bench
 import gradc
 from gradc.drawing import layout
 from gradc.reporting import page
-from gradc.reporting.bars import LONGEST, gradients
+from gradc.reporting.bars import MAX_BAR, gradients
 from gradc.runtime import session as runtime
-from gradc.terminal.numbers import amount, number, size, time
+from gradc.terminal.numbers import number, size, time, with_prefix
 from gradc.tuning import request
 from gradc.tuning.stores import FOLDER_VARIABLE
 from gradc.util.extras import install
@@ -216,7 +216,7 @@ class TestContent:
         bars = {row["name"]: row["bars"][-1] for row in rows}
         assert bars["conv-to-matmul"]["cut"]
         assert bars["conv-to-matmul"]["percent"] == "100.0"
-        assert float(bars["conv-to-conv"]["percent"]) == pytest.approx(100 / LONGEST, abs=0.1)
+        assert float(bars["conv-to-conv"]["percent"]) == pytest.approx(100 / MAX_BAR, abs=0.1)
 
     def test_a_cut_bar_says_so(self, monkeypatch):
         monkeypatch.setattr(
@@ -406,7 +406,7 @@ def test_numbers(value, text):
 def test_units():
     assert [time(s) for s in (2.0, 0.0123, 4.56e-5)] == ["2 s", "12.3 ms", "45.6 µs"]
     assert [size(n) for n in (12, 1_900, 2_000_000)] == [("12", "bytes"), ("1.9", "kB"), ("2", "MB")]
-    assert [amount(n) for n in (12, 1_900, 2.5e12)] == ["12 ", "1.9 k", "2.5 T"]
+    assert [with_prefix(n) for n in (12, 1_900, 2.5e12)] == ["12 ", "1.9 k", "2.5 T"]
 
 
 KINKED = """<ir_version: 10, opset_import: ["": 18]> g (float[3] x) => (float[3] y)

@@ -23,7 +23,7 @@ from gradc.builder.graph import Graph
 from gradc.compiler.driver import compile_module, load
 from gradc.compiler.options import Options
 from gradc.drawing import layout
-from gradc.drawing.nodes import LONGEST, Node, cut, nodes, source_of
+from gradc.drawing.nodes import MAX_LINE, Node, cut, nodes, source_of
 from gradc.drawing.picture import picture
 from gradc.drawing.references import edges_of, with_references
 
@@ -232,7 +232,7 @@ def test_hostile_names_are_text():
     assert all(line.isprintable() for line in text.split("\n"))
     svg = ElementTree.fromstring(text)
     lines = [element.text or "" for element in svg.iter(f"{SVG}text")]
-    assert max(map(len, lines)) <= LONGEST
+    assert max(map(len, lines)) <= MAX_LINE
     assert any(line.startswith("</title>") for line in lines)
 
 

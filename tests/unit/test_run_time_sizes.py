@@ -69,9 +69,9 @@ class TestConvolution:
             assert decoder().run(feeds(2, 32, x, x))["dx"].shape == (2, 32, x, x)
 
     def test_each_set_of_sizes_is_checked_once(self, monkeypatch):
-        seen, specialised = [], run_time_sizes.specialised
+        seen, specialised = [], run_time_sizes.specialize
         monkeypatch.setattr(
-            run_time_sizes, "specialised", lambda *given: seen.append(given) or specialised(*given)
+            run_time_sizes, "specialize", lambda *given: seen.append(given) or specialised(*given)
         )
         compiled = decoder()
         for x in (27, 28, 27, 28, 28):
@@ -84,7 +84,7 @@ class TestConvolution:
         dy, w = g.input("dy", "f32", [2, 64, 14, 14]), g.input("w", "f32", [64, 32, 3, 3])
         g.output(g.convolution_backward_data(dy, w, [2, 32, 28, 28], **WINDOW, **FORMATS), "dx")
         compiled = gradc.compile(g)
-        assert not compiled._sizes.are_open
+        assert not compiled._sizes.are_dynamic
         assert "gradc.graph" not in {entry.key for entry in compiled.model.metadata_props}
 
 

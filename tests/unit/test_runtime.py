@@ -367,7 +367,7 @@ class TestProviders:
 class TestOpsets:
     def test_newest_is_the_last_that_loads(self):
         """A session of the newest opset loads and runs; one of the next does not, or is not onnx's."""
-        newest = runtime.released_opset()
+        newest = runtime.newest_released_opset()
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4
         onnxruntime.InferenceSession(exporter.identity_model(newest), options)
@@ -388,13 +388,13 @@ class TestOpsets:
 
     def test_no_opset_is_written_whose_kernels_are_unknown(self, monkeypatch):
         """A runtime that was released after gradc may have revised any op."""
-        monkeypatch.setattr(runtime, "released_opset", lambda: 99)
+        monkeypatch.setattr(runtime, "newest_released_opset", lambda: 99)
         assert runtime.newest_opset() == kernel_tables.newest_opset()
 
     def test_without_onnxruntime_onnx_decides(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "onnxruntime", None)
-        assert runtime.released_opset.__wrapped__() == onnx.defs.onnx_opset_version()
+        assert runtime.newest_released_opset.__wrapped__() == onnx.defs.onnx_opset_version()
 
     def test_nothing_is_printed(self, capfd):
-        runtime.released_opset.__wrapped__()
+        runtime.newest_released_opset.__wrapped__()
         assert capfd.readouterr() == ("", "")

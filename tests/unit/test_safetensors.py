@@ -17,7 +17,7 @@ from gradc.files.arrays import read_files
 from gradc.files.npz import write_npz
 from gradc.files.safetensors import read_safetensors, write_safetensors
 
-NUMPY = {name: dtypes.by_name(name).numpy for name in safetensors.WORDS}  # pyright: ignore
+NUMPY = {name: dtypes.by_name(name).numpy for name in safetensors.CODES}  # pyright: ignore
 
 
 def test_every_dtype_and_shape(tmp_path: Path):

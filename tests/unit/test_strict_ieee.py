@@ -38,7 +38,7 @@ def gradient():
 
 def test_the_default_is_not_strict():
     assert not LOOSE.strict_ieee
-    assert not Options().resolved().strict_ieee
+    assert not Options().resolve_target().strict_ieee
     assert "strict_ieee" not in Options().pipeline
 
 

@@ -19,10 +19,10 @@ from dialects.support.diagnostics import (
     error_at,
     location,
     name_of,
-    nearest,
     position_of,
     sentence,
     subject_of,
+    suggest,
     violation,
 )
 
@@ -139,10 +139,10 @@ def test_located_once():
     inner, outer = test.TestOp(), test.TestOp()
     inner.location, outer.location = location("inner", PLACE), location("outer")
     plain = UnsupportedError(Diagnostic("error", "no"))
-    placed = plain.located(inner)
+    placed = plain.at_op(inner)
     assert isinstance(placed, UnsupportedError)
     assert str(placed) == 'g.mlir:3:7: error: [test.op "inner"] no'
-    assert placed.located(outer) is placed
+    assert placed.at_op(outer) is placed
 
 
 @pytest.mark.parametrize(
@@ -157,16 +157,16 @@ def test_located_once():
     ],
 )
 def test_nearest(word: str, hint: str):
-    assert nearest(word, ["strides", "pads_begin", "pads_end", "weights_format"]) == hint
+    assert suggest(word, ["strides", "pads_begin", "pads_end", "weights_format"]) == hint
 
 
 def test_nearest_two():
-    assert nearest("same_uper", ["same_lower", "valid", "same_upper"]) == (
+    assert suggest("same_uper", ["same_lower", "valid", "same_upper"]) == (
         "did you mean same_upper or same_lower?"
     )
 
 
 def test_nearest_keeps_the_spelling():
-    assert nearest("convolutionbackwarddata", ["ConvolutionBackwardData"]) == (
+    assert suggest("convolutionbackwarddata", ["ConvolutionBackwardData"]) == (
         "did you mean ConvolutionBackwardData?"
     )

@@ -92,7 +92,7 @@ def test_a_name_that_looks_like_an_expression_is_none():
     shape = shapes.shape_of(parse('tensor<?x?xf32, ["2*N + 1", "=2*N + 1"]>'))
     assert shape == (name("2*N + 1"), 2 * N + 1)
     assert shape[0] != shape[1]
-    assert shapes.named(shape) == ("2*N + 1", None)
+    assert shapes.dim_names(shape) == ("2*N + 1", None)
 
 
 def test_sizes_for_names():

@@ -65,7 +65,7 @@ class TestMemo:
             assert kept.get((StringAttr(str(number)),), lambda n=number: n) == number
 
     def test_it_does_not_grow_for_ever(self, monkeypatch):
-        monkeypatch.setattr(memo, "MOST", 3)
+        monkeypatch.setattr(memo, "MEMO_SIZE", 3)
         compute = Counted()
         function = by_identity(compute.__call__)
         keys = [StringAttr(str(i)) for i in range(4)]

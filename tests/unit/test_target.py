@@ -18,7 +18,7 @@ def test_the_threads_are_by_default_the_cores_of_this_process(monkeypatch: pytes
     assert 1 <= usable_threads() <= (os.cpu_count() or 1)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3, 5, 8}, raising=False)
     assert Target().threads == usable_threads() == 3
-    assert Options().resolved().threads == 3
+    assert Options().resolve_target().threads == 3
     assert SelectStrategyPass().env.threads == 3
 
 

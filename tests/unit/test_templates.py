@@ -15,8 +15,8 @@ from dialects.onnx import ops as onnx
 from dialects.support.memo import Memo
 from dialects.support.shapes import tensor_type
 from passes.builder import rewrite_cache
-from passes.builder.rewrite_cache import write_templated
-from passes.builder.rewriting import Emitter
+from passes.builder.rewrite_cache import write_from_template
+from passes.builder.rewriting import Builder
 
 
 @pytest.fixture
@@ -80,18 +80,18 @@ class TestWriteAlike:
         self.known, self.writes = Memo(), 0
         self.block = Block(arg_types=[tensor_type(f32, (4,))] * 3)
 
-    def written(self, left: int, right: int, size: int = 1, further: object = None) -> Emitter:
+    def written(self, left: int, right: int, size: int = 1, further: object = None) -> Builder:
         """What is written for the sum of two arguments: `size` numbers, and the product."""
         op = onnx.AddOp(self.block.args[left], self.block.args[right])
         self.block.add_op(op)
-        emit = Emitter()
+        emit = Builder()
 
-        def write(emit: Emitter) -> list[SSAValue]:
+        def write(emit: Builder) -> list[SSAValue]:
             self.writes += 1
             emit.constant(np.zeros(size, np.float32))
             return [op.operands[0], emit(onnx.MulOp(*op.operands))]
 
-        first, second = write_templated(op, self.known, emit, write, further)
+        first, second = write_from_template(op, self.known, emit, write, further)
         assert first is op.operands[0]
         assert second is emit.ops[-1].results[0]
         assert list(emit.ops[-1].operands) == list(op.operands)

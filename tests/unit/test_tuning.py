@@ -333,13 +333,13 @@ class TestMeasuring:
         assert set(measure(parse_problem(UNKNOWN), sizes, ["conv-to-conv-transpose"], TARGET, 0.0))
 
     def test_a_wrong_candidate_is_no_candidate(self, monkeypatch):
-        right = measuring.lowered
+        right = measuring.lower_problem
 
         def wrong(problem: Problem, strategy: str, target: Target) -> ModuleOp:
             other = parse_problem(CONV.replace("pads=1x1:1x1", "pads=0x2:2x0"))
             return right(other if strategy == "conv-to-matmul" else problem, strategy, target)
 
-        monkeypatch.setattr(measuring, "lowered", wrong)
+        monkeypatch.setattr(measuring, "lower_problem", wrong)
         problem = parse_problem(CONV)
         with pytest.raises(gradc.GradcError, match="strategies conv-to-conv and conv-to-matmul disagree by"):
             measure(problem, problem, ["conv-to-conv", "conv-to-matmul"], TARGET)

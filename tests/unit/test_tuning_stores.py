@@ -192,10 +192,10 @@ class TestCache:
 
     def test_read_only(self, cache, monkeypatch):
         def refuses(path: Any, data: bytes) -> None:
-            with writing.whole_file(path):
+            with writing.atomic_file(path):
                 raise PermissionError(13, "Permission denied")
 
-        monkeypatch.setattr(stores, "write_whole", refuses)
+        monkeypatch.setattr(stores, "write_atomically", refuses)
         cache.write("p", TUNING)
         cache.write("q", TUNING)
         assert list(cache.folder.iterdir()) == []

@@ -348,7 +348,7 @@ class TestBranchesOfAModel:
     def test_a_model_that_the_runtime_refuses(self, tmp_path, monkeypatch):
         path = tmp_path / "m.onnx"
         onnx.save(onnx.parser.parse_model(self.TEXT), path)
-        unknown = unexercised.observed(str(path))
+        unknown = unexercised.observe_branches(str(path))
         unknown.model.graph.node[0].op_type = "Iff"
-        monkeypatch.setattr(unexercised, "observed", lambda _: unknown)
+        monkeypatch.setattr(unexercised, "observed_values", lambda _: unknown)
         assert unexercised.branches_of(str(path), None, 1) is None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from gradc.files.writing import write_whole
+from gradc.files.writing import write_atomically
 from tools.accuracy import table
 
 
@@ -19,10 +19,10 @@ def main(arguments: list[str]) -> int:
     (name,) = (a for a in arguments if a != "--check")
     path = Path(name)
     text = path.read_text(encoding="utf-8")
-    entries = table.measured()
-    faults, fresh = table.broken_bounds(entries), table.refreshed(text, entries)
+    entries = table.measure_all()
+    faults, fresh = table.broken_bounds(entries), table.refresh(text, entries)
     if not check:
-        write_whole(path, fresh.encode())
+        write_atomically(path, fresh.encode())
     elif table.rows_of(text) != table.rows_of(fresh):
         faults.append(f"{name}: the rows of the table are stale; run python -m tools.accuracy {name}")
     for fault in faults:

@@ -23,7 +23,7 @@ from gradc.builder.graph import Graph
 from gradc.compiler.driver import compile_module, to_gradients
 from gradc.compiler.options import Options
 from gradc.verification.errors import Errors, errors
-from gradc.verification.exact import exact, magnitudes
+from gradc.verification.exact import exact, term_magnitudes
 from gradc.verification.samples import random_inputs
 from passes.strategies import strategies_of
 from tools.support_table import PROBES
@@ -66,7 +66,7 @@ resize_backward_dynamic,DTYPE,NCX,diff_dst=1x8x?,interpolation=nearest_floor,coo
 """
 """Small problems for tests, with sums of one to some thousand terms."""
 
-BESIDE_THE_TERMS = 4
+EXTRA_ROUNDINGS = 4
 """Roundings per term besides those of the sum: its product, its weight on two axes or its pool's size, and
 one addition that joins two partial sums."""
 
@@ -90,11 +90,11 @@ class Bound:
 
     @property
     def worst(self) -> float:
-        return self._of(self.terms + BESIDE_THE_TERMS)
+        return self._of(self.terms + EXTRA_ROUNDINGS)
 
     @property
     def p99(self) -> float:
-        return self._of(sqrt(self.terms + BESIDE_THE_TERMS))
+        return self._of(sqrt(self.terms + EXTRA_ROUNDINGS))
 
     def _of(self, roundings: float) -> float:
         if self.dtype in HALVES:
@@ -129,7 +129,7 @@ class Case:
             inputs = {**self.inputs, "diff_dst": np.abs(self.inputs["diff_dst"])}
             (result,) = exact(self.module, list(inputs.values()))
             return result
-        (result,) = magnitudes(self.module, list(self.inputs.values()))
+        (result,) = term_magnitudes(self.module, list(self.inputs.values()))
         return result
 
     @cached_property
@@ -143,7 +143,7 @@ class Case:
         if isinstance(op, MaxPoolBackwardOp | AvgPoolBackwardOp):
             return prod(math.ceil(window.extent / window.stride) for window in op.windows)
         ones = [a if a.dtype.kind in "iu" else np.ones_like(a) for a in self.inputs.values()]
-        (count,) = magnitudes(self.module, ones)
+        (count,) = term_magnitudes(self.module, ones)
         return round(float(count.max()))
 
     def _runtime_samplings(self, op: ResizeBackwardDynamicOp) -> Iterator[AxisSampling]:

@@ -47,7 +47,7 @@ Entries = dict[tuple[str, str], dict[str, Entry]]
 """(op, strategy) -> dtype -> entry; every registered pair has a row, every accepted dtype an entry."""
 
 
-def measured() -> Entries:
+def measure_all() -> Entries:
     found: Entries = {(op.name, s.name): {} for s in STRATEGIES for op in s.ops}
     with progress.bar():
         for done, dtype in enumerate(FLOATS):
@@ -58,13 +58,13 @@ def measured() -> Entries:
 
 
 def _measure(found: Entries, dtype: str, case: Case) -> None:
-    for kind, strategy in _asked(case):
+    for kind, strategy in _strategies_of(case):
         if (errors := case.errors(strategy, _strict_only(strategy))) is not None:
             entry = found[kind, strategy].setdefault(dtype, Entry())
             entry.add(case, errors.spreads[ULPS_OF_TERMS], errors.mismatches)
 
 
-def _asked(case: Case) -> Iterator[tuple[str, str]]:
+def _strategies_of(case: Case) -> Iterator[tuple[str, str]]:
     """Yield the ops of a case with their strategies."""
     kinds = {op.name: type(op) for op in case.gradients}
     for strategy in STRATEGIES:
@@ -104,6 +104,6 @@ def broken_bounds(entries: Entries) -> list[str]:
     ]
 
 
-def refreshed(text: str, entries: Entries) -> str:
+def refresh(text: str, entries: Entries) -> str:
     """Return the document with a new table. Raises ValueError if it lacks the markers."""
     return PART.write(text, "\n".join(lines(entries)))

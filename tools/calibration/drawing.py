@@ -30,7 +30,7 @@ def floats(*shape: int) -> np.ndarray:
     return (0.01 + np.arange(count, dtype=np.float32) % 97 / 97).reshape(shape)
 
 
-def shown(*parts: object) -> str:
+def format_parts(*parts: object) -> str:
     """Format shapes and values: `1x2x3,k=3`."""
     return ",".join("x".join(map(str, p)) if isinstance(p, list | tuple) else str(p) for p in parts)
 

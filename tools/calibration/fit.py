@@ -74,11 +74,11 @@ def nonnegative(matrix: np.ndarray, target: np.ndarray, rounds: int = 3) -> np.n
         if gradient[best] <= 1e-9 * len(target):
             break
         free[best] = True
-        x = _settled(gram, right, x, free)
+        x = _solve_free(gram, right, x, free)
     return x / size
 
 
-def _settled(gram: np.ndarray, right: np.ndarray, x: np.ndarray, free: np.ndarray) -> np.ndarray:
+def _solve_free(gram: np.ndarray, right: np.ndarray, x: np.ndarray, free: np.ndarray) -> np.ndarray:
     """Return the optimum over the free variables, with negative ones fixed to zero."""
     while True:
         at = np.flatnonzero(free)

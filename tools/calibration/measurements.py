@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from gradc.files.writing import StrPath, write_whole
+from gradc.files.writing import StrPath, write_atomically
 from tools.calibration.model import Model
 
 LEAST_RUNS, MOST_RUNS, ENOUGH_SECONDS = 5, 40, 0.02
@@ -31,7 +31,7 @@ class Measurements:
 
     def write(self, path: StrPath) -> None:
         lines = (f"{json.dumps(label)}: {self.seconds[label]:.4g}" for label in sorted(self.seconds))
-        write_whole(path, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
+        write_atomically(path, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
 
     def missing(self, models: Iterable[Model]) -> list[Model]:
         return [model for model in models if model.label not in self.seconds]

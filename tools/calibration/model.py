@@ -17,7 +17,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from dialects.support.entry import update_function_type
 from dialects.support.shapes import tensor_type
 from gradc.problems import OPS, Problem
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.cost import features_of
 from passes.cost.vector import Features
 from passes.strategies import strategies_of
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 RUN = "run"
 """Feature of the overhead of a run."""
 
-Build = Callable[[Emitter, Sequence[SSAValue]], SSAValue]
+Build = Callable[[Builder, Sequence[SSAValue]], SSAValue]
 
 
 class Model(ABC):
@@ -55,7 +55,7 @@ class Model(ABC):
         return facts(self.written())
 
     @abstractmethod
-    def written(self) -> Written:
+    def written(self) -> BuiltOps:
         """Return the ops."""
 
     @abstractmethod
@@ -67,7 +67,7 @@ class Model(ABC):
 
 
 @dataclass(frozen=True)
-class Written:
+class BuiltOps:
     """Ops and their results. `owner` keeps alive the values that the ops use."""
 
     ops: list[Operation]
@@ -83,7 +83,7 @@ class Facts:
     digest: str
 
 
-def facts(written: Written) -> Facts:
+def facts(written: BuiltOps) -> Facts:
     """Compute the facts; constants enter the digest by their types."""
     lines = [f"{op.name} {op.operand_types} {op.result_types} {_attributes(op)}" for op in written.ops]
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
@@ -113,16 +113,16 @@ class NodeModel(Model):
     def name(self) -> str:
         return self.called
 
-    def written(self) -> Written:
+    def written(self) -> BuiltOps:
         block = Block(arg_types=[tensor_type(f32, shape) for shape in self.shapes])
-        emit = Emitter()
-        return Written(emit.ops, [self.build(emit, block.args)], block)
+        emit = Builder()
+        return BuiltOps(emit.ops, [self.build(emit, block.args)], block)
 
     def proto(self) -> ModelProto:
         from gradc.model.exporter import export
 
         block = Block(arg_types=[tensor_type(f32, shape) for shape in self.shapes])
-        emit = Emitter()
+        emit = Builder()
         result = self.build(emit, block.args)
         block.add_ops([*emit.ops, ReturnOp(result)])
         function = FuncOp("main", ([], []), Region(block))
@@ -150,11 +150,11 @@ class CandidateModel(Model):
     def name(self) -> str:
         return str(self.problem)
 
-    def written(self) -> Written:
+    def written(self) -> BuiltOps:
         module = self.problem.module()
-        emit = Emitter()
+        emit = Builder()
         results = self.strategy.write(canonical_op(module), self.target, emit)
-        return Written(emit.ops, results, module)
+        return BuiltOps(emit.ops, results, module)
 
     def proto(self) -> ModelProto:
         from gradc.compiler.driver import compile_module

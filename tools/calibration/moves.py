@@ -8,7 +8,7 @@ import numpy as np
 from xdsl.dialects.builtin import f32, f64
 
 from dialects.onnx import ops as onnx
-from tools.calibration.drawing import MOST_ELEMENTS, draw_shape, draw_size, floats, node_model, shown
+from tools.calibration.drawing import MOST_ELEMENTS, draw_shape, draw_size, floats, format_parts, node_model
 from tools.calibration.model import NodeModel
 
 
@@ -21,7 +21,7 @@ def transpose(rng: np.random.Generator) -> NodeModel | None:
     if perm == sorted(perm):
         return None
     return node_model(
-        "Transpose", shown(shape, perm), shape, lambda e, a: e(onnx.TransposeOp(a[0], perm=perm))
+        "Transpose", format_parts(shape, perm), shape, lambda e, a: e(onnx.TransposeOp(a[0], perm=perm))
     )
 
 
@@ -38,7 +38,7 @@ def slice_of(rng: np.random.Generator) -> NodeModel | None:
         bounds = (emit.ints([value]) for value in (begin, end, axis, step))
         return emit(onnx.SliceOp(args[0], *bounds))
 
-    return node_model("Slice", shown(shape, axis, begin, end, step), shape, build)
+    return node_model("Slice", format_parts(shape, axis, begin, end, step), shape, build)
 
 
 def concat(rng: np.random.Generator) -> NodeModel | None:
@@ -50,7 +50,7 @@ def concat(rng: np.random.Generator) -> NodeModel | None:
         return None
     return node_model(
         "Concat",
-        shown(shape, axis, count),
+        format_parts(shape, axis, count),
         shape,
         lambda e, a: e(onnx.ConcatOp(list(a), axis=axis)),
         *[shape] * (count - 1),
@@ -68,7 +68,7 @@ def split(rng: np.random.Generator) -> NodeModel | None:
         emit.ops.append(split)
         return emit(onnx.ConcatOp(list(split.results)[::-1], axis=axis))
 
-    return node_model("Split", shown(shape, axis, count), shape, build)
+    return node_model("Split", format_parts(shape, axis, count), shape, build)
 
 
 def pad(rng: np.random.Generator) -> NodeModel | None:
@@ -78,7 +78,7 @@ def pad(rng: np.random.Generator) -> NodeModel | None:
         pads[axis], pads[axis + len(shape)] = (int(v) for v in rng.integers(0, 3, 2))
     if not any(pads):
         return None
-    return node_model("Pad", shown(shape, pads), shape, lambda e, a: e(onnx.PadOp(a[0], e.ints(pads))))
+    return node_model("Pad", format_parts(shape, pads), shape, lambda e, a: e(onnx.PadOp(a[0], e.ints(pads))))
 
 
 def gather(rng: np.random.Generator) -> NodeModel | None:
@@ -89,7 +89,7 @@ def gather(rng: np.random.Generator) -> NodeModel | None:
         return None
     return node_model(
         "Gather",
-        shown(shape, axis, len(indices)),
+        format_parts(shape, axis, len(indices)),
         shape,
         lambda e, a: e(onnx.GatherOp(a[0], e.constant(indices), axis=axis)),
     )
@@ -98,12 +98,15 @@ def gather(rng: np.random.Generator) -> NodeModel | None:
 def elementwise(rng: np.random.Generator, op) -> NodeModel | None:
     shape = draw_shape(rng)
     if rng.random() < 0.4:
-        return node_model(op.onnx_name(), shown(shape), shape, lambda e, a: e(op(*a)), shape)
+        return node_model(op.onnx_name(), format_parts(shape), shape, lambda e, a: e(op(*a)), shape)
     cut = int(rng.integers(1, len(shape) + 1))
     other = [1 if (rng.random() < 0.3) else size for size in shape[-cut:]]
     array = floats(*other)
     return node_model(
-        op.onnx_name(), shown(shape, "const", other), shape, lambda e, a: e(op(a[0], e.constant(array)))
+        op.onnx_name(),
+        format_parts(shape, "const", other),
+        shape,
+        lambda e, a: e(op(a[0], e.constant(array))),
     )
 
 
@@ -121,7 +124,7 @@ def reduce(rng: np.random.Generator) -> NodeModel | None:
         return None
     return node_model(
         "ReduceSum",
-        shown(shape, axes),
+        format_parts(shape, axes),
         shape,
         lambda e, a: e(onnx.ReduceSumOp(a[0], e.ints(axes), keepdims=0)),
     )
@@ -145,7 +148,7 @@ def resize(rng: np.random.Generator) -> NodeModel | None:
             )
         )
 
-    return node_model("Resize", shown(shape, scale), shape, build)
+    return node_model("Resize", format_parts(shape, scale), shape, build)
 
 
 def depth_to_space(rng: np.random.Generator) -> NodeModel | None:
@@ -154,7 +157,7 @@ def depth_to_space(rng: np.random.Generator) -> NodeModel | None:
     if math.prod(shape) > MOST_ELEMENTS:
         return None
     return node_model(
-        "DepthToSpace", shown(shape, b), shape, lambda e, a: e(onnx.DepthToSpaceOp(a[0], blocksize=b))
+        "DepthToSpace", format_parts(shape, b), shape, lambda e, a: e(onnx.DepthToSpaceOp(a[0], blocksize=b))
     )
 
 
@@ -163,22 +166,22 @@ def expand(rng: np.random.Generator) -> NodeModel | None:
     axis = int(rng.integers(len(shape)))
     given = [1 if a == axis else size for a, size in enumerate(shape)]
     return node_model(
-        "Expand", shown(given, shape), given, lambda e, a: e(onnx.ExpandOp(a[0], e.ints(shape)))
+        "Expand", format_parts(given, shape), given, lambda e, a: e(onnx.ExpandOp(a[0], e.ints(shape)))
     )
 
 
 def copy(rng: np.random.Generator) -> NodeModel | None:
     shape = draw_shape(rng, 3)
-    return node_model("Copy", shown(shape), shape, lambda e, a: e(onnx.ReshapeOp(a[0], e.ints([-1]))))
+    return node_model("Copy", format_parts(shape), shape, lambda e, a: e(onnx.ReshapeOp(a[0], e.ints([-1]))))
 
 
 def cast(rng: np.random.Generator) -> NodeModel | None:
     shape = draw_shape(rng, 2)
     return node_model(
-        "Cast", shown(shape), shape, lambda e, a: e(onnx.CastOp(e(onnx.CastOp(a[0], to=f64)), to=f32))
+        "Cast", format_parts(shape), shape, lambda e, a: e(onnx.CastOp(e(onnx.CastOp(a[0], to=f64)), to=f32))
     )
 
 
 def unary(rng: np.random.Generator) -> NodeModel | None:
     shape = draw_shape(rng, 3)
-    return node_model("Elementwise", shown(shape), shape, lambda e, a: e(onnx.SubOp(*a)), shape)
+    return node_model("Elementwise", format_parts(shape), shape, lambda e, a: e(onnx.SubOp(*a)), shape)

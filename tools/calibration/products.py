@@ -14,8 +14,8 @@ from tools.calibration.drawing import (
     draw_channels,
     draw_size,
     floats,
+    format_parts,
     node_model,
-    shown,
 )
 from tools.calibration.model import NodeModel
 
@@ -36,7 +36,7 @@ def matmul(rng: np.random.Generator) -> NodeModel | None:
             matrix = floats(m, k)
             return NodeModel(
                 "MatMul",
-                shown("left", [batch, m, k, n]),
+                format_parts("left", [batch, m, k, n]),
                 ((batch, k, n),),
                 lambda emit, args: emit(onnx.MatMulOp(emit.constant(matrix), args[0])),
             )
@@ -44,14 +44,14 @@ def matmul(rng: np.random.Generator) -> NodeModel | None:
             matrix = floats(k, n)
             return NodeModel(
                 "MatMul",
-                shown("right", [batch, m, k, n]),
+                format_parts("right", [batch, m, k, n]),
                 ((batch, m, k),),
                 lambda emit, args: emit(onnx.MatMulOp(args[0], emit.constant(matrix))),
             )
         case _:
             return NodeModel(
                 "MatMul",
-                shown("both", [batch, m, k, n]),
+                format_parts("both", [batch, m, k, n]),
                 ((batch, m, k), (batch, k, n)),
                 lambda emit, args: emit(onnx.MatMulOp(*args)),
             )
@@ -87,13 +87,15 @@ def conv(rng: np.random.Generator, grouped: bool = False, transposed: bool = Fal
         return None
     op = onnx.ConvTransposeOp if transposed else onnx.ConvOp
     attributes = {"group": groups, "strides": stride, "pads": [pad] * (2 * rank)}
-    return _weighted(
+    return _with_weights(
         "ConvTranspose" if transposed else "Conv", op, (batch, inner, *x), weights, attributes, run_time
     )
 
 
-def _weighted(kind: str, op, data: tuple[int, ...], weights: tuple[int, ...], attributes, run_time: bool):
-    name = shown(data, weights, *(f"{k}={shown(v)}" for k, v in attributes.items()), "input" * run_time)
+def _with_weights(kind: str, op, data: tuple[int, ...], weights: tuple[int, ...], attributes, run_time: bool):
+    name = format_parts(
+        data, weights, *(f"{k}={format_parts(v)}" for k, v in attributes.items()), "input" * run_time
+    )
     if run_time:
         return NodeModel(kind, name, (data, weights), lambda emit, args: emit(op(*args, **attributes)))
     array = floats(*weights)
@@ -127,7 +129,7 @@ def _between_transposes(name: list[int], shape: tuple[int, ...], group: int | No
         value = emit(onnx.ConvOp(first, emit.constant(weights), pads=[k // 2] * 4, group=group))
         return emit(onnx.TransposeOp(value, perm=[0, 2, 3, 1]))
 
-    return NodeModel("Conv", shown("NXC", name), ((1, size, size, channels),), build)
+    return NodeModel("Conv", format_parts("NXC", name), ((1, size, size, channels),), build)
 
 
 def col2im(rng: np.random.Generator) -> NodeModel | None:
@@ -144,7 +146,9 @@ def col2im(rng: np.random.Generator) -> NodeModel | None:
         sizes = emit.ints([x] * rank), emit.ints([k] * rank)
         return emit(onnx.Col2ImOp(args[0], *sizes, strides=[s] * rank, pads=[pad] * (2 * rank)))
 
-    return NodeModel("Col2Im", shown(columns, f"k={k}", f"s={s}", f"p={pad}", f"r={rank}"), (columns,), build)
+    return NodeModel(
+        "Col2Im", format_parts(columns, f"k={k}", f"s={s}", f"p={pad}", f"r={rank}"), (columns,), build
+    )
 
 
 def pool(rng: np.random.Generator) -> NodeModel | None:
@@ -154,7 +158,7 @@ def pool(rng: np.random.Generator) -> NodeModel | None:
         return None
     return NodeModel(
         "AveragePool",
-        shown(x, f"k={k}"),
+        format_parts(x, f"k={k}"),
         (x,),
         lambda emit, args: emit(onnx.AveragePoolOp(args[0], kernel_shape=[k, k], strides=[k, k])),
     )
@@ -170,7 +174,7 @@ def pool_volume(rng: np.random.Generator) -> NodeModel | None:
         return None
     return NodeModel(
         "AveragePool volume",
-        shown(x, f"k={k}", f"{k}x{last[0]}"),
+        format_parts(x, f"k={k}", f"{k}x{last[0]}"),
         (x,),
         lambda emit, args: emit(onnx.AveragePoolOp(args[0], kernel_shape=window, strides=window)),
     )
@@ -192,4 +196,4 @@ def wide_matmul(rng: np.random.Generator) -> NodeModel | None:
         return emit(onnx.MatMulOp(wide, other))
 
     more = () if array is not None else ((k, n),)
-    return node_model("MatMul f64", shown([m, k, n], "const" * (not more)), (m, k), build, *more)
+    return node_model("MatMul f64", format_parts([m, k, n], "const" * (not more)), (m, k), build, *more)

@@ -6,13 +6,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gradc.files.writing import write_whole
+from gradc.files.writing import write_atomically
 from tools.documents.pages import Content, pages
 from tools.documents.speed import ROOT
 from tools.generated import Part
 
 
-def refreshed(text: str, parts: Mapping[str, Content]) -> str:
+def refresh(text: str, parts: Mapping[str, Content]) -> str:
     """Return the page with new parts. Raises ValueError if it lacks the markers of one."""
     for name, content in parts.items():
         text = Part(name).write(text, content())
@@ -30,11 +30,11 @@ def main(arguments: Sequence[str], root: Path = ROOT) -> int:
     for name in wanted or known:
         path = root / name
         text = path.read_text(encoding="utf-8")
-        fresh = refreshed(text, known[name])
+        fresh = refresh(text, known[name])
         if text != fresh:
             stale.append(name)
         if not check:
-            write_whole(path, fresh.encode())
+            write_atomically(path, fresh.encode())
     if check and stale:
         print(f"stale: {', '.join(stale)}; run python -m tools.documents")
     return int(check and bool(stale))

@@ -15,7 +15,7 @@ from gradc.builder.base import Value
 from gradc.graph.tensors import TensorInfo
 from gradc.reporting.data import Remark
 from gradc.runtime.session import Session
-from tools.documents.prose import escaped, table
+from tools.documents.prose import escape_markdown, table
 
 FUNCTIONS = ("compile", "grad", "value_and_grad", "vjp", "hvp", "report")
 CLASSES = ("Compiled", "Graph", "Report", "Limits")
@@ -98,7 +98,7 @@ def _prose(documented: Any) -> Iterator[str]:
     for paragraph in (inspect.getdoc(documented) or "").split("\n\n"):
         lines = paragraph.splitlines()
         if not _ARGUMENT.match(lines[0] if lines else ""):
-            yield escaped(" ".join(lines))
+            yield escape_markdown(" ".join(lines))
             continue
         items: list[str] = []
         for line in lines:
@@ -107,7 +107,7 @@ def _prose(documented: Any) -> Iterator[str]:
             else:
                 items[-1] += f" {line.strip()}"
         parts = (item.partition(": ") for item in items)
-        yield "\n".join(f"* `{name}`: {escaped(text)}" for name, _, text in parts)
+        yield "\n".join(f"* `{name}`: {escape_markdown(text)}" for name, _, text in parts)
 
 
 def _class(name: str, cls: type) -> Iterator[str]:
@@ -125,7 +125,7 @@ def _members(cls: type) -> Iterator[tuple[str, str]]:
     for base in cls.__mro__:
         if not base.__module__.startswith(("gradc", "dialects", "passes")):
             continue
-        documented = _documented_fields(base)
+        documented = _field_docs(base)
         for name in [*inspect.get_annotations(base), *vars(base)]:
             if name.startswith("_") or name in seen:
                 continue
@@ -145,10 +145,10 @@ def _member(name: str, member: Any, said: str) -> tuple[str, str]:
 
 
 def _first(text: str) -> str:
-    return escaped(" ".join(text.split("\n\n")[0].split()))
+    return escape_markdown(" ".join(text.split("\n\n")[0].split()))
 
 
-def _documented_fields(cls: type) -> dict[str, str]:
+def _field_docs(cls: type) -> dict[str, str]:
     """Return the texts after the fields of a class."""
     try:
         (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body

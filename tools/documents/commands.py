@@ -14,7 +14,7 @@ from gradc.cli.opt import GradcOpt
 from gradc.compiler.pipeline_text import PIPELINES
 from passes.registry import all_passes
 from passes.strategies import by_name
-from tools.documents.prose import capitalized, escaped, paragraphs, table
+from tools.documents.prose import capitalize_first, escape_markdown, paragraphs, table
 
 HEADER = ("option", "what it does")
 WIDTH = 10_000
@@ -31,7 +31,7 @@ def _command(command: click.Command, path: str, parent: click.Context | None) ->
     usage = " ".join(command.collect_usage_pieces(context))
     yield f"## {path}"
     yield f"`{path} {usage}`"
-    yield escaped(_help_of(command))
+    yield escape_markdown(_help_of(command))
     records = (parameter.get_help_record(context) for parameter in command.get_params(context))
     rows = [_option(record) for record in records if record and record[1]]
     yield table(HEADER, rows)
@@ -49,14 +49,14 @@ def _help_of(command: click.Command) -> str:
 
 def _option(record: tuple[str, str]) -> tuple[str, str]:
     names, text = record
-    return f"`{names}`", escaped(" ".join(text.split()))
+    return f"`{names}`", escape_markdown(" ".join(text.split()))
 
 
 def opt_command() -> str:
     parser = argparse.ArgumentParser(prog="gradc-opt")
     GradcOpt("", []).register_all_arguments(parser)
     shown = [action for action in parser._actions if action.help != argparse.SUPPRESS]
-    return table(HEADER, [(_names(action), escaped(action.help or "")) for action in shown])
+    return table(HEADER, [(_names(action), escape_markdown(action.help or "")) for action in shown])
 
 
 def _names(action: argparse.Action) -> str:
@@ -82,13 +82,13 @@ def passes() -> str:
 
 def _pass(name: str, kind: type) -> str:
     first, *others = paragraphs(inspect.getmodule(kind))
-    said = "\n\n".join((capitalized(first.removeprefix(f"{name}: ")), *others))
+    said = "\n\n".join((capitalize_first(first.removeprefix(f"{name}: ")), *others))
     return f"### {name}\n\n{_with_options(said, kind)}"
 
 
 def _with_options(text: str, kind: type) -> str:
     options = _options(kind)
-    return f"{escaped(text)}\n\nOptions: {options}." if options else escaped(text)
+    return f"{escape_markdown(text)}\n\nOptions: {options}." if options else escape_markdown(text)
 
 
 def _options(kind: type) -> str:

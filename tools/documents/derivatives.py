@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from gradc.inspection.rules import rules
-from passes.autodiff.activity.non_differentiable import REASONS, REFUSED
-from passes.autodiff.conventions import FORMS_REFUSED, KINKS, KNOWN
-from passes.autodiff.residuals import KEPT, shown
+from passes.autodiff.activity.non_differentiable import REFUSED, ZERO_BY_DEFINITION
+from passes.autodiff.conventions import KINKS, STATIC_REQUIREMENTS, UNSUPPORTED_VARIANTS
+from passes.autodiff.residuals import RESIDUALS, residuals_text
 
 PROBES = Path(__file__).resolve().parents[2] / "docs" / "ops" / "derivatives.json"
 """Op -> column -> `yes`, `-` if ONNX has no such case, or the reason: results of
@@ -29,11 +29,15 @@ def table() -> str:
 def _rows() -> Iterator[str]:
     probes = _probes()
     for name, how in rules():
-        if name not in REASONS and name not in REFUSED:
+        if name not in ZERO_BY_DEFINITION and name not in REFUSED:
             by = "a rule" if how.startswith("has") else "its ops"
             tried = ("no" if (found := probes[name][one]) not in ("yes", "-") else found for one in TRIED)
-            said = (KNOWN.get(name, ""), FORMS_REFUSED.get(name, ""), KINKS.get(name, ""))
-            kept = shown(name) if name in KEPT else "what its body does"
+            said = (
+                STATIC_REQUIREMENTS.get(name, ""),
+                UNSUPPORTED_VARIANTS.get(name, ""),
+                KINKS.get(name, ""),
+            )
+            kept = residuals_text(name) if name in RESIDUALS else "what its body does"
             yield f"| {' | '.join((name, by, kept, *tried, *said))} |"
 
 
@@ -55,7 +59,7 @@ def no() -> str:
 def none() -> str:
     """Return the ops without a derivative, by reason."""
     reasons: dict[str, list[str]] = {}
-    for why, names in (("0", REASONS), ("refused", REFUSED)):
+    for why, names in (("0", ZERO_BY_DEFINITION), ("refused", REFUSED)):
         for name in sorted(names):
             reasons.setdefault(f"{why}: {names[name]}", []).append(name)
     rows = [f"| {why} | {', '.join(names)} |" for why, names in reasons.items()]

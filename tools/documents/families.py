@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from xdsl.ir import Operation
 
-from dialects.onednn.op_spec import Row
-from dialects.onednn.spec_classes import FAMILIES, result_formula, row_class
+from dialects.onednn.op_spec import OpSpec
+from dialects.onednn.spec_classes import FAMILIES, result_formula, spec_class
 from dialects.onnx.base import OnnxConstant, OnnxOp
 from dialects.support.attributes import AttributeSpec, documented_attributes
 from gradc.compiler.driver import compile
@@ -25,15 +25,15 @@ def family(name: str) -> str:
     return f"{head}\n\n{table(HEADER, map(_line, rows))}"
 
 
-def _line(row: Row) -> Sequence[str]:
-    attributes = documented_attributes(row_class(row.kind)).values()
-    shown = ", ".join(f"`{d.name}` {_shown(d.spec)}" for d in attributes) or "none"
+def _line(row: OpSpec) -> Sequence[str]:
+    attributes = documented_attributes(spec_class(row.kind)).values()
+    shown = ", ".join(f"`{d.name}` {_attribute_text(d.spec)}" for d in attributes) or "none"
     dtypes = ", ".join(dtype for dtype in row.dtypes if dtype != "f64")
-    formula = result_formula(row_class(row.kind), row)
+    formula = result_formula(spec_class(row.kind), row)
     return f"`{row.kind}`", formula, shown, dtypes, ", ".join(_nodes(row.kind))
 
 
-def _shown(spec: AttributeSpec) -> str:
+def _attribute_text(spec: AttributeSpec) -> str:
     if spec.default is None:
         return f"{spec.tag}, required"
     words = " or ".join(spec.words) or spec.tag
@@ -42,7 +42,7 @@ def _shown(spec: AttributeSpec) -> str:
 
 
 def _nodes(kind: str) -> Iterator[str]:
-    compiled = compile(probe(kind, row_class(kind).ROW.dtypes[0], example_rank(kind), False))
+    compiled = compile(probe(kind, spec_class(kind).ROW.dtypes[0], example_rank(kind), False))
     ops: Iterator[Operation] = compiled.module.walk()
     named = (op.onnx_name() for op in ops if isinstance(op, OnnxOp) and not isinstance(op, OnnxConstant))
     return iter(dict.fromkeys(named))

@@ -17,7 +17,7 @@ from passes.strategies import by_name
 from passes.strategies.base import Strategy
 from tools.documents import speed
 from tools.documents.markdown import about_run
-from tools.documents.prose import OpText, escaped, op_text, paragraphs, table
+from tools.documents.prose import OpText, escape_markdown, op_text, paragraphs, table
 from tools.support_table import PROBES, attributes_of
 
 NOUN = {True: "at run time", False: "at compile time"}
@@ -27,16 +27,16 @@ def formula(kind: str) -> str:
     """Return summary, formula, ports and constraints."""
     op = source_ops()[kind]
     text = op_text(op)
-    parts = [*_said(text), _ports(op), *map(escaped, text.paragraphs), _constraints(text)]
+    parts = [*_paragraphs_of(text), _ports(op), *map(escape_markdown, text.paragraphs), _constraints(text)]
     return "\n\n".join(parts)
 
 
-def _said(text: OpText) -> Iterator[str]:
-    yield escaped(text.summary)
+def _paragraphs_of(text: OpText) -> Iterator[str]:
+    yield escape_markdown(text.summary)
     if text.formula:
         yield f"> `{text.formula}`"
     if text.remainder:
-        yield escaped(text.remainder)
+        yield escape_markdown(text.remainder)
 
 
 def _ports(op: type[DocumentedOp]) -> str:
@@ -49,7 +49,8 @@ def _ports(op: type[DocumentedOp]) -> str:
 
 def _constraints(text: OpText) -> str:
     return table(
-        ("constraint", "what must hold"), [(name, escaped(said)) for name, said in text.constraints.items()]
+        ("constraint", "what must hold"),
+        [(name, escape_markdown(said)) for name, said in text.constraints.items()],
     )
 
 
@@ -66,8 +67,8 @@ def canonical(kind: str) -> str:
         parts += [
             f"### {op.name}",
             f"With sizes known {sizes}.",
-            *_said(text),
-            *map(escaped, text.paragraphs),
+            *_paragraphs_of(text),
+            *map(escape_markdown, text.paragraphs),
         ]
         parts += [_constraints(text)] if text.constraints else []
     return "\n\n".join(parts)
@@ -121,13 +122,13 @@ def strategies(kind: str) -> str:
 def strategies_for(kind: str) -> list[Strategy]:
     found: dict[str, Strategy] = {}
     for op in canonical_ops(kind):
-        found |= {s.name: s for s in _known(op)}
+        found |= {s.name: s for s in _strategies_of(op)}
     return list(found.values())
 
 
-def _known(op: type[Operation]) -> list[Strategy]:
+def _strategies_of(op: type[Operation]) -> list[Strategy]:
     return [strategy for strategy in by_name().values() if issubclass(op, strategy.ops)]
 
 
 def idea(strategy: Strategy) -> str:
-    return escaped(paragraphs(type(strategy))[0])
+    return escape_markdown(paragraphs(type(strategy))[0])

@@ -15,7 +15,7 @@ from typing import Any
 
 from dialects import source_ops
 from gradc.bench.plot import plot
-from gradc.files.writing import write_whole
+from gradc.files.writing import write_atomically
 from tools.documents import speed
 from tools.documents.speed import Race
 
@@ -151,10 +151,10 @@ def _panel(axes: Any, title: str, bars: Mapping[str, Mapping[str, float | None]]
 def main() -> None:
     for suite in speed.SUITES:
         plot(speed.report(f"docs/speed/{suite}.json"), str(speed.ROOT / f"docs/speed/{suite}.svg"))
-    write_whole(speed.ROOT / NETWORKS_CHART, draw_networks(speed.report(NETWORKS)))
+    write_atomically(speed.ROOT / NETWORKS_CHART, draw_networks(speed.report(NETWORKS)))
     races = speed.races(speed.report(speed.STRATEGIES))
     for kind in source_ops():
-        write_whole(speed.ROOT / f"docs/speed/{kind}.svg", draw(kind, races[kind]))
+        write_atomically(speed.ROOT / f"docs/speed/{kind}.svg", draw(kind, races[kind]))
 
 
 if __name__ == "__main__":

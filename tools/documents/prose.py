@@ -24,10 +24,10 @@ class OpText:
 
 def paragraphs(documented: object) -> list[str]:
     """Return the paragraphs of a docstring, one per line; entries of numbered lists have own lines."""
-    return [_joined(part) for part in (inspect.getdoc(documented) or "").split("\n\n")]
+    return [_join_lines(part) for part in (inspect.getdoc(documented) or "").split("\n\n")]
 
 
-def _joined(paragraph: str) -> str:
+def _join_lines(paragraph: str) -> str:
     joined = " ".join(paragraph.split())
     entries = re.split(r" (?=\d\. [A-Z`])", joined)
     if len(entries) == 1:
@@ -64,7 +64,7 @@ def _split(text: str) -> tuple[str, str]:
     if found is None:
         return text.rstrip("."), ""
     rest = text[found.end() :]
-    return text[: found.start()], capitalized(rest)
+    return text[: found.start()], capitalize_first(rest)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -73,12 +73,12 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 
 
-def capitalized(text: str) -> str:
+def capitalize_first(text: str) -> str:
     """Capitalize a text that begins with a word, not with a name or number."""
     return text[0].upper() + text[1:] if re.match(r"[a-z]+[ ,']", text) else text
 
 
-def escaped(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Escape Markdown emphasis, HTML and links outside of backticks."""
     parts = text.split("`")
     parts[0::2] = [re.sub(r"([*<\[\]])", r"\\\1", part) for part in parts[0::2]]

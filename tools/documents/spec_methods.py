@@ -13,10 +13,10 @@ from pathlib import Path
 
 from xdsl.irdl import VariadicDef
 
-from dialects.onednn.families import RowOp
-from dialects.onednn.spec_classes import KINDS, row_class
+from dialects.onednn.families import TableOp
+from dialects.onednn.spec_classes import KINDS, spec_class
 from dialects.support.attributes import AttributeSpec, documented_attributes
-from gradc.files.writing import write_whole
+from gradc.files.writing import write_atomically
 
 PATH = Path(__file__).parents[2] / "gradc" / "builder" / "spec_methods.py"
 
@@ -54,7 +54,7 @@ def text() -> str:
 
 
 def _method(kind: str) -> Iterator[str]:
-    cls = row_class(kind)
+    cls = spec_class(kind)
     attributes = {d.name: d.spec for d in documented_attributes(cls).values() if d.name not in cls.PORTS}
     optional = [port for port in cls.PORTS if port in documented_attributes(cls)]
     ports = {_argument(port): _port_type(cls, port) for port in cls.PORTS if port not in optional}
@@ -72,7 +72,7 @@ def _method(kind: str) -> Iterator[str]:
     if cls.CHOOSES_DTYPE:
         yield "        result_dtype: npt.DTypeLike | None = None,"
     yield "        **unknown: Never,"
-    yield f"    ) -> {_returned(cls)}:"
+    yield f"    ) -> {_return_type(cls)}:"
     yield from _docstring(cls.__doc__ or "")
     given = [f'"{name}": {name}' for name in (*attributes, *optional)]
     operands = ", ".join(ports)
@@ -96,7 +96,7 @@ def _argument(port: str) -> str:
     return port.removesuffix("_i")
 
 
-def _port_type(cls: type[RowOp], port: str) -> str:
+def _port_type(cls: type[TableOp], port: str) -> str:
     if port.endswith("_i"):
         return "Sequence[Value] = REQUIRED"
     definitions = cls.get_irdl_definition().operands
@@ -104,7 +104,7 @@ def _port_type(cls: type[RowOp], port: str) -> str:
     return "Value = REQUIRED" if cls.PORTS.index(port) < required else "Value | None = None"
 
 
-def _returned(cls: type[RowOp]) -> str:
+def _return_type(cls: type[TableOp]) -> str:
     values = ", ".join(["Value"] * len(cls.RESULTS))
     return "Value" if len(cls.RESULTS) == 1 else f"tuple[{values}]"
 
@@ -124,7 +124,7 @@ def _docstring(given: str) -> Iterator[str]:
 
 def main(arguments: Sequence[str]) -> int:
     if "--check" not in arguments:
-        write_whole(PATH, text().encode())
+        write_atomically(PATH, text().encode())
         return 0
     if PATH.read_text(encoding="utf-8") == text():
         return 0

@@ -13,7 +13,7 @@ from gradc.bench.suite import cases_of, suite
 from passes.strategies import by_name
 from passes.strategies.base import Strategy
 from passes.targets.target import Target
-from tools.documents.prose import capitalized, escaped, paragraphs, table
+from tools.documents.prose import capitalize_first, escape_markdown, paragraphs, table
 from tools.documents.speed import ROOT
 
 TARGETS = (
@@ -36,17 +36,17 @@ ODD = (
 
 
 def page() -> str:
-    return "\n\n".join(part for strategy in by_name().values() for part in _described(strategy))
+    return "\n\n".join(part for strategy in by_name().values() for part in _describe(strategy))
 
 
-def _described(strategy: Strategy) -> Iterator[str]:
+def _describe(strategy: Strategy) -> Iterator[str]:
     yield f"## {strategy.name}"
     module = inspect.getmodule(type(strategy))
     first, *others = paragraphs(module)
     said = first.removeprefix(f"{strategy.name}: ")
-    yield "\n\n".join(map(escaped, (capitalized(said), *others)))
+    yield "\n\n".join(map(escape_markdown, (capitalize_first(said), *others)))
     for more in paragraphs(type(strategy))[1:]:
-        yield escaped(more)
+        yield escape_markdown(more)
     ops = ", ".join(f"`{op.name}`" for op in strategy.ops)
     strict = (
         " Only with `--strict-ieee`, and where no other strategy applies: others are quicker."
@@ -59,7 +59,7 @@ def _described(strategy: Strategy) -> Iterator[str]:
     if reasons:
         yield table(
             ("refuses", "for example"),
-            [(escaped(reason), f"`{example}`") for reason, example in reasons.values()],
+            [(escape_markdown(reason), f"`{example}`") for reason, example in reasons.values()],
         )
 
 

@@ -13,8 +13,8 @@ from math import prod
 
 import numpy as np
 
-from dialects.support.columns import Windows, gather, scatter, taken
-from dialects.support.taps import PER_STACK, ask_taps
+from dialects.support.columns import Windows, block_size, gather, scatter
+from dialects.support.taps import PER_STACK, count_taps
 
 
 def conv_backward_data(
@@ -34,8 +34,8 @@ def conv_backward_data(
     part = batch * groups * per_group * prod(diff_dst.shape[2:])
     elements = max(dy.size, part, batch * groups * PER_STACK)
     products = part * (out_channels // groups)
-    block = max(part, taken(weights.size, prod(kernel) * part + dy.size))
-    ask_taps(kernel, elements, products=products, taken=2 * dy.size + made + block)
+    block = max(part, block_size(weights.size, prod(kernel) * part + dy.size))
+    count_taps(kernel, elements, products=products, taken=2 * dy.size + made + block)
     w = weights.astype(np.float64, copy=False).reshape(groups, out_channels // groups, per_group, *kernel)
     windows = Windows(kernel, strides, dilations, pads_begin)
     diff_src = scatter(dy.astype(np.float64, copy=False), w, windows, src_sizes)
@@ -62,8 +62,8 @@ def conv_transpose_backward_data(
     made = batch * in_channels * prod(src_sizes)
     part = batch * groups * per_group * prod(src_sizes)
     elements = max(made, part, batch * groups * PER_STACK)
-    block = max(part, taken(weights.size, prod(kernel) * part + made))
-    ask_taps(kernel, elements, products=made * per_group, taken=2 * dy.size + 2 * made + block)
+    block = max(part, block_size(weights.size, prod(kernel) * part + made))
+    count_taps(kernel, elements, products=made * per_group, taken=2 * dy.size + 2 * made + block)
     w = weights.astype(np.float64, copy=False).reshape(groups, in_channels // groups, per_group, *kernel)
     windows = Windows(kernel, strides, dilations, pads_begin)
     diff_src = gather(dy.astype(np.float64, copy=False), w, windows, src_sizes)

@@ -9,8 +9,8 @@ from math import prod
 
 import numpy as np
 
-from dialects.support.columns import Windows, correlate, taken
-from dialects.support.taps import ask_taps
+from dialects.support.columns import Windows, block_size, correlate
+from dialects.support.taps import count_taps
 
 
 def conv_backward_weights(
@@ -30,9 +30,9 @@ def conv_backward_weights(
     batch, channels, out_channels = src.shape[0], src.shape[1], diff_dst.shape[1]
     products = diff_dst.size * (channels // groups)
     weights = out_channels * channels // groups * prod(kernel)
-    block = taken(weights, prod(kernel) * batch * channels * prod(diff_dst.shape[2:]) + diff_dst.size)
+    block = block_size(weights, prod(kernel) * batch * channels * prod(diff_dst.shape[2:]) + diff_dst.size)
     elements = max(src.size, diff_dst.size)
-    ask_taps(kernel, elements, products=products, taken=3 * (src.size + diff_dst.size) + weights + block)
+    count_taps(kernel, elements, products=products, taken=3 * (src.size + diff_dst.size) + weights + block)
     x, dy = (array.astype(np.float64, copy=False) for array in (src, diff_dst))
     found = correlate(
         x.reshape(batch, groups, channels // groups, *src.shape[2:]),

@@ -10,20 +10,20 @@ import numpy as np
 
 from dialects.grad.geometry import Window
 from dialects.support.columns import Windows
-from dialects.support.taps import asked_taps
+from dialects.support.taps import iter_taps
 
 Index = tuple[Any, ...]
 Met = tuple[Index, Index]
 
 
-def _met(
+def _tap_indices(
     windows: Sequence[Window], begin: Sequence[int], y: Sequence[int], x: Sequence[int], channels: int
 ) -> Iterator[Met]:
     """Yield, per tap in row-major order, the indices of the data it reads and of the reading outputs."""
     kernel = tuple(window.kernel for window in windows)
     every = Windows(kernel, [w.stride for w in windows], [w.dilation for w in windows], begin)
-    for tap in asked_taps(kernel, channels * prod(y)):
-        places, positions = every.met(tap, x, y)
+    for tap in iter_taps(kernel, channels * prod(y)):
+        places, positions = every.tap_slices(tap, x, y)
         yield (..., *places), (..., *positions)
 
 
@@ -36,7 +36,7 @@ def max_pool_backward(
     best, chosen = np.full(diff_dst.shape, -np.inf), np.zeros(diff_dst.shape, np.int32)
 
     def met() -> Iterator[Met]:
-        return _met(windows, begin, counts, sizes, 4 * prod(src.shape[:2]))
+        return _tap_indices(windows, begin, counts, sizes, 4 * prod(src.shape[:2]))
 
     for number, (places, positions) in enumerate(met()):
         held, before, numbers = src[places], best[positions], chosen[positions]
@@ -58,7 +58,7 @@ def avg_pool_backward(
     """Spread each window's diff_dst evenly over its taps, or over those that are data."""
 
     def met() -> Iterator[Met]:
-        return _met(windows, begin, diff_dst.shape[2:], sizes, 2 * prod(diff_dst.shape[:2]))
+        return _tap_indices(windows, begin, diff_dst.shape[2:], sizes, 2 * prod(diff_dst.shape[:2]))
 
     count = np.zeros(diff_dst.shape[2:], int)
     for _, positions in met():

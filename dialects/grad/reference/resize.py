@@ -65,7 +65,9 @@ def resize_backward(diff_dst: np.ndarray, axes: Sequence[Axis]) -> np.ndarray:
     for axis in axes:
         shape[axis.axis] = axis.x
     each = 4 if any(axis.interpolation == "linear" for axis in axes) else 1
-    account.ask(8 * each * diff_dst.size + 32 * sum(diff_dst.shape) + math.prod(shape), 8 * math.prod(shape))
+    account.charge(
+        8 * each * diff_dst.size + 32 * sum(diff_dst.shape) + math.prod(shape), 8 * math.prod(shape)
+    )
     diff_src = np.zeros(shape)
     longest = int(np.argmax(diff_dst.shape))
     rows = max(1, PART * diff_dst.shape[longest] // max(1, diff_dst.size))

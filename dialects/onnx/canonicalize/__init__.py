@@ -18,10 +18,10 @@ from dialects.onnx import ops
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import axes_of
 from dialects.onnx.canonicalize.boxes import GatherOfBox, ScatterOfBox
-from dialects.onnx.canonicalize.casts import MoveUndoneBehindCasts
+from dialects.onnx.canonicalize.casts import CancelMoveAcrossCasts
 from dialects.onnx.canonicalize.neutral import NEUTRAL, NeutralOperand
-from dialects.onnx.canonicalize.recurrent import StepsFirst
-from dialects.onnx.canonicalize.reshapes import ReshapeOnce, replace_typed
+from dialects.onnx.canonicalize.recurrent import TimeMajor
+from dialects.onnx.canonicalize.reshapes import CanonicalizeReshape, replace_typed
 from dialects.onnx.canonicalize.signs import EvenPowerOfAbs, ProductOfAbs
 from dialects.onnx.dims import ints
 from dialects.onnx.identities import IDENTITIES, perm_of
@@ -33,7 +33,7 @@ from dialects.support.interfaces import set_type
 # Ops that do nothing
 
 
-class ForwardOperand(RewritePattern):
+class DropIdentity(RewritePattern):
     """Replace an op that returns its first operand unchanged, in the same type, by the operand."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
@@ -43,7 +43,7 @@ class ForwardOperand(RewritePattern):
             rewriter.replace(op, [], [op.operands[0]])
 
 
-class DropoutOfNothing(RewritePattern):
+class DropInferenceDropout(RewritePattern):
     """Replace a Dropout outside training by its data, unless its mask is used."""
 
     @op_type_rewrite_pattern
@@ -56,7 +56,7 @@ class DropoutOfNothing(RewritePattern):
         rewriter.replace(op, [], [op.data, *[None] * (len(op.results) - 1)])
 
 
-class ResizeWithout(RewritePattern):
+class DropEmptyResizeOperands(RewritePattern):
     """Drop empty operands that mean absent ones: within a Loop, ONNX's inference takes both scales and sizes
     as given."""
 
@@ -87,7 +87,7 @@ class TransposeOfTranspose(RewritePattern):
         replace_typed(op, ops.TransposeOp(inner.data, perm=perm), rewriter)
 
 
-class OfExpanded(RewritePattern):
+class DropExpandOfOperand(RewritePattern):
     """Drop an Expand of an operand of arithmetic that broadcasts anyway."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
@@ -104,7 +104,7 @@ class OfExpanded(RewritePattern):
                 new.drop_all_references()
 
 
-class CastBack(RewritePattern):
+class DropCastPair(RewritePattern):
     """Drop a Cast to a type that represents every value of the first one, and back."""
 
     @op_type_rewrite_pattern
@@ -112,11 +112,11 @@ class CastBack(RewritePattern):
         inner = op.input.owner
         if not isinstance(inner, ops.CastOp) or inner.input.type != op.output.type:
             return
-        if holds(inner.to, shapes.element_type_of(inner.input)):
+        if represents(inner.to, shapes.element_type_of(inner.input)):
             rewriter.replace(op, [], [inner.input])
 
 
-_HELD_BY: dict[str, tuple[str, ...]] = {
+_REPRESENTED_BY: dict[str, tuple[str, ...]] = {
     "boolean": ("f32", "bf16", "f16", "f64", "s32", "s64", "s8", "u8"),
     "bf16": ("f32", "f64"),
     "f16": ("f32", "f64"),
@@ -128,9 +128,9 @@ _HELD_BY: dict[str, tuple[str, ...]] = {
 """Dtypes that represent all values of a dtype: bf16 has 8 significant bits, f16 11, f32 24, f64 53."""
 
 
-def holds(wide: Attribute, narrow: Attribute) -> bool:
+def represents(wide: Attribute, narrow: Attribute) -> bool:
     """Return whether element type `wide` represents each value of `narrow`."""
-    return name_of(wide) in _HELD_BY.get(name_of(narrow), ())
+    return name_of(wide) in _REPRESENTED_BY.get(name_of(narrow), ())
 
 
 class SqueezeOfUnsqueeze(RewritePattern):
@@ -189,23 +189,25 @@ def _parts(operand: SSAValue, axis: int) -> Sequence[SSAValue]:
     return (operand,)
 
 
-class ShapeOfMoved(RewritePattern):
+class ShapeOfTransposeOrCast(RewritePattern):
     """Compute the shape of a Transpose or Cast from its operand's, so that it need not be computed."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ops.ShapeOp, rewriter: PatternRewriter, /) -> None:
         inner = op.data.owner
         if isinstance(inner, ops.CastOp):
-            replace_typed(op, ops.ShapeOp(inner.input, start=_given(op.start), end=_given(op.end)), rewriter)
+            replace_typed(
+                op, ops.ShapeOp(inner.input, start=_int_or_none(op.start), end=_int_or_none(op.end)), rewriter
+            )
         if not isinstance(inner, ops.TransposeOp):
             return
-        taken = perm_of(inner.call())[slice(_given(op.start), _given(op.end))]
+        taken = perm_of(inner.call())[slice(_int_or_none(op.start), _int_or_none(op.end))]
         sizes = ops.ShapeOp(inner.data)
         indices = ops.ConstantOp(np.array(taken, np.int64))
         replace_typed(op, ops.GatherOp(sizes, indices, axis=0), rewriter, sizes, indices)
 
 
-def _given(attribute: IntegerAttr | None) -> int | None:
+def _int_or_none(attribute: IntegerAttr | None) -> int | None:
     return None if attribute is None else attribute.value.data
 
 
@@ -243,7 +245,7 @@ class SliceOfGather(RewritePattern):
         replace_typed(op, ops.GatherOp(inner.data, taken, axis=0), rewriter, taken)
 
 
-class KnownBranch(RewritePattern):
+class InlineConstantIf(RewritePattern):
     """Inline the branch of an If with constant condition."""
 
     @op_type_rewrite_pattern
@@ -261,25 +263,25 @@ class KnownBranch(RewritePattern):
 
 
 _PAIRS: dict[str, RewritePattern] = {
-    "onnx.Add": OfExpanded(),
-    "onnx.Cast": CastBack(),
+    "onnx.Add": DropExpandOfOperand(),
+    "onnx.Cast": DropCastPair(),
     "onnx.Concat": ConcatOfConcat(),
-    "onnx.Div": OfExpanded(),
-    "onnx.Dropout": DropoutOfNothing(),
-    "onnx.GRU": StepsFirst(),
+    "onnx.Div": DropExpandOfOperand(),
+    "onnx.Dropout": DropInferenceDropout(),
+    "onnx.GRU": TimeMajor(),
     "onnx.Gather": GatherOfGather(),
     "onnx.GatherND": GatherOfBox(),
-    "onnx.If": KnownBranch(),
-    "onnx.LSTM": StepsFirst(),
-    "onnx.Mul": OfExpanded(),
-    "onnx.RNN": StepsFirst(),
-    "onnx.Reshape": ReshapeOnce(),
-    "onnx.Resize": ResizeWithout(),
+    "onnx.If": InlineConstantIf(),
+    "onnx.LSTM": TimeMajor(),
+    "onnx.Mul": DropExpandOfOperand(),
+    "onnx.RNN": TimeMajor(),
+    "onnx.Reshape": CanonicalizeReshape(),
+    "onnx.Resize": DropEmptyResizeOperands(),
     "onnx.ScatterND": ScatterOfBox(),
-    "onnx.Shape": ShapeOfMoved(),
+    "onnx.Shape": ShapeOfTransposeOrCast(),
     "onnx.Slice": SliceOfGather(),
     "onnx.Squeeze": SqueezeOfUnsqueeze(),
-    "onnx.Sub": OfExpanded(),
+    "onnx.Sub": DropExpandOfOperand(),
     "onnx.Transpose": TransposeOfTranspose(),
     "onnx.Unsqueeze": SqueezeOfUnsqueeze(),
 }
@@ -290,7 +292,7 @@ _SIGNS: dict[str, RewritePattern] = {"onnx.Mul": ProductOfAbs(), "onnx.Pow": Eve
 _MOVES = frozenset(("onnx.Reshape", "onnx.Squeeze", "onnx.Transpose", "onnx.Unsqueeze"))
 
 
-class WhereRanksAreKnown(RewritePattern):
+class SkipUnknownRanks(RewritePattern):
     """A pattern that does not match where a rank that it needs is unknown."""
 
     def __init__(self, pattern: RewritePattern):
@@ -303,9 +305,9 @@ class WhereRanksAreKnown(RewritePattern):
 
 def patterns_of(name: str) -> tuple[RewritePattern, ...]:
     """Return the canonicalization patterns of the op of that name."""
-    forward = (ForwardOperand(),) if name in IDENTITIES else ()
+    forward = (DropIdentity(),) if name in IDENTITIES else ()
     pair = (_PAIRS[name],) if name in _PAIRS else ()
-    undone = (MoveUndoneBehindCasts(),) if name in _MOVES else ()
+    undone = (CancelMoveAcrossCasts(),) if name in _MOVES else ()
     neutral = (NeutralOperand(),) if name in NEUTRAL else ()
     signs = (_SIGNS[name],) if name in _SIGNS else ()
-    return tuple(map(WhereRanksAreKnown, (*forward, *neutral, *signs, *pair, *undone)))
+    return tuple(map(SkipUnknownRanks, (*forward, *neutral, *signs, *pair, *undone)))

@@ -11,18 +11,18 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from dialects.onnx import ops
 from dialects.onnx.base import OnnxOp
-from dialects.onnx.index_boxes import Places, box_of
+from dialects.onnx.index_boxes import IndexRange, find_box
 from dialects.support import shapes
 from dialects.support.interfaces import set_type
 
-COPIED = 40
+COPIES_PER_TUPLE = 40
 """Elements copied in the time of one index tuple: 0.28 and 11 ns (onnxruntime 1.32, CPU)."""
 
-MOST = 2 / 3
+MIN_BOX_FRACTION = 2 / 3
 """Fraction of the data from which the rewrite is always applied: at most half as much lies around the box."""
 
 
-class _Written:
+class _OpList:
     """Ops in the order of their creation."""
 
     def __init__(self) -> None:
@@ -51,18 +51,18 @@ class ScatterOfBox(RewritePattern):
         if op.reduction is not None and op.reduction.data != "none":
             return
         data = shapes.shape_of(op.data)
-        box = box_of(op.indices, data, shapes.shape_of(op.updates))
+        box = find_box(op.indices, data, shapes.shape_of(op.updates))
         if box is None or not _is_worth_it(box, data):
             return
-        write = _Written()
+        write = _OpList()
         updates: SSAValue = op.updates
         if dropped := [axis for axis, places in enumerate(box) if places.dropped]:
             updates = write(ops.UnsqueezeOp(updates, write.ints(*dropped)))
         cut = [axis for axis, places in enumerate(box) if not places.is_whole(data[axis])]
-        _replace(op, _put(write, op.data, updates, box, cut), write, rewriter)
+        _replace(op, _insert_box(write, op.data, updates, box, cut), write, rewriter)
 
 
-def _is_worth_it(box: Sequence[Places], data: shapes.Shape) -> bool:
+def _is_worth_it(box: Sequence[IndexRange], data: shapes.Shape) -> bool:
     """Return whether copies take no longer than index tuples; rows of unknown length count as long."""
     inside = 1.0
     for places, dim in zip(box, data, strict=False):
@@ -71,11 +71,11 @@ def _is_worth_it(box: Sequence[Places], data: shapes.Shape) -> bool:
             inside *= _size(places) / dim
     row = shapes.static(data[len(box) :])
     tuples = 0.0 if row is None else inside / max(math.prod(row), 1)
-    return inside >= MOST or COPIED * tuples >= 1 - inside
+    return inside >= MIN_BOX_FRACTION or COPIES_PER_TUPLE * tuples >= 1 - inside
 
 
-def _put(
-    write: _Written, data: SSAValue, updates: SSAValue, box: Sequence[Places], axes: Sequence[int]
+def _insert_box(
+    write: _OpList, data: SSAValue, updates: SSAValue, box: Sequence[IndexRange], axes: Sequence[int]
 ) -> SSAValue:
     """Return the data with the updates in their box, which is smaller than the data on `axes`. The last axis
     is completed first, within the box's range of the other axes."""
@@ -95,7 +95,7 @@ def _put(
     return updates
 
 
-def _size(places: Places) -> int:
+def _size(places: IndexRange) -> int:
     assert isinstance(places.size, int), "a part of an axis has a known size"
     return places.size
 
@@ -108,10 +108,10 @@ class GatherOfBox(RewritePattern):
         if op.batch_dims is not None and op.batch_dims.value.data:
             return
         data = shapes.shape_of(op.data)
-        box = box_of(op.indices, data, shapes.shape_of(op.output))
+        box = find_box(op.indices, data, shapes.shape_of(op.output))
         if box is None:
             return
-        write, value = _Written(), op.data
+        write, value = _OpList(), op.data
         for axis, places in enumerate(box):
             if not places.is_whole(data[axis]):
                 value = write.cut(value, axis, places.start, places.start + _size(places))
@@ -120,7 +120,7 @@ class GatherOfBox(RewritePattern):
         _replace(op, value, write, rewriter)
 
 
-def _replace(op: OnnxOp, value: SSAValue, write: _Written, rewriter: PatternRewriter) -> None:
+def _replace(op: OnnxOp, value: SSAValue, write: _OpList, rewriter: PatternRewriter) -> None:
     """Replace by a value of the same type; an existing value must have it already."""
     declared = op.results[0].type
     if write.ops:

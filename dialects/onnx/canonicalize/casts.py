@@ -7,13 +7,13 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from dialects.onnx import ops
 from dialects.onnx.base import OnnxOp
-from dialects.onnx.identities import gives, perm_of
+from dialects.onnx.identities import infers_shape, perm_of
 from dialects.support import shapes
 
 _SHAPERS = (ops.ReshapeOp, ops.SqueezeOp, ops.UnsqueezeOp)
 
 
-class MoveUndoneBehindCasts(RewritePattern):
+class CancelMoveAcrossCasts(RewritePattern):
     """Drop a move and its inverse around Casts.
 
     A Cast with other uses is duplicated, which costs less than a move.
@@ -47,4 +47,4 @@ def _undoes(op: OnnxOp, inner: OnnxOp) -> bool:
             return False
         first = perm_of(inner.call())
         return [first[axis] for axis in perm_of(op.call())] == list(range(len(before)))
-    return isinstance(op, _SHAPERS) and isinstance(inner, _SHAPERS) and gives(op.call(), before)
+    return isinstance(op, _SHAPERS) and isinstance(inner, _SHAPERS) and infers_shape(op.call(), before)

@@ -23,7 +23,7 @@ _Y = [2, 0, 1, 3]
 _BY_BATCH = ("X", "initial_h", "initial_c")
 
 
-class StepsFirst(RewritePattern):
+class TimeMajor(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         if not isinstance(op, OnnxOp):
             return

@@ -12,7 +12,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 from dialects.onnx import ops
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.dims import ints, is_at_least
-from dialects.onnx.identities import gives
+from dialects.onnx.identities import infers_shape
 from dialects.onnx.values import constant_of
 from dialects.support import shapes
 from dialects.support.interfaces import set_type
@@ -37,7 +37,7 @@ class ReshapeOfReshape(RewritePattern):
         inner = op.data.owner
         if not isinstance(inner, (ops.ReshapeOp, ops.SqueezeOp, ops.UnsqueezeOp)):
             return
-        if inner.data.type == op.results[0].type and gives(op.call(), shapes.shape_of(inner.data)):
+        if inner.data.type == op.results[0].type and infers_shape(op.call(), shapes.shape_of(inner.data)):
             rewriter.replace(op, [], [inner.data])
             return
         sizes = ints(op.call().operand(1).dims)
@@ -64,14 +64,14 @@ class ReshapeByKnownSizes(RewritePattern):
         if dims is None or constant_of(op.shape) is not None:
             return
         copies = not op.call().attribute("allowzero", 0)
-        sizes = _as_written(dims, shapes.shape_of(op.data), copies)
+        sizes = _static_entries(dims, shapes.shape_of(op.data), copies)
         if sizes is None:
             return
         shape = ops.ConstantOp(np.array(sizes, np.int64))
         replace_typed(op, ops.ReshapeOp(op.data, shape.output), rewriter, shape)
 
 
-def _as_written(dims: Sequence[shapes.Dim], data: shapes.Shape, copies: bool) -> list[int] | None:
+def _static_entries(dims: Sequence[shapes.Dim], data: shapes.Shape, copies: bool) -> list[int] | None:
     """Return entries of a Reshape's shape for sizes that are partly dynamic, or None."""
     rest = [dim for dim in dims if isinstance(dim, int) and dim < 1]
     if None in dims or rest not in ([], [-1]) or (rest and not copies):
@@ -104,7 +104,7 @@ class ReshapeOfEmptyBatch(RewritePattern):
         replace_typed(op, ops.ReshapeOp(op.data, shape.output), rewriter, shape)
 
 
-class ReshapeOnce(RewritePattern):
+class CanonicalizeReshape(RewritePattern):
     """Apply all Reshape patterns; if one replaces an op, the others see the new op later."""
 
     _patterns = (ReshapeOfReshape(), ReshapeByKnownSizes(), ReshapeOfEmptyBatch())

@@ -25,7 +25,7 @@ from dialects.onnx.dims import (
     largest,
     multiply,
     slice_bounds,
-    sliced,
+    slice_length,
     subtract,
     vector,
 )
@@ -54,14 +54,14 @@ def infer(call: Call) -> list[Shape | None]:
     except UnknownRank:
         return [None] * call.results
     except (ArithmeticError, LookupError) as error:  # ranks or sizes that the rule does not expect
-        raise violation(f"operands of {call.name}", given=_shown(call)) from error
+        raise violation(f"operands of {call.name}", given=_shapes_text(call)) from error
     for made in found:
         if made is not None and any(isinstance(dim, int) and dim < 0 for dim in made):
             raise violation(f"sizes of {call.name}", given=show(made), expected="no negative size")
     return found
 
 
-def _shown(call: Call) -> str:
+def _shapes_text(call: Call) -> str:
     """Return the shapes of the operands as text."""
     known = [operand for operand in call.operands if operand is not None and operand is not UNRANKED]
     return ", ".join(show(operand.shape) for operand in known)
@@ -241,11 +241,11 @@ def slice_(call: Call) -> list[Shape]:
         return [(None,) * data.rank]
     result = list(data.shape)
     for axis, *bounds in zip(axes_of(known, data.rank), starts, ends, steps, strict=True):
-        result[axis] = _sliced(result[axis], *bounds)
+        result[axis] = _slice_dim(result[axis], *bounds)
     return [tuple(result)]
 
 
-def _sliced(dim: Dim, start: Dim, end: Dim, step: Dim) -> Dim:
+def _slice_dim(dim: Dim, start: Dim, end: Dim, step: Dim) -> Dim:
     if step == 0:
         raise violation("steps of Slice", given=0, expected="not 0")
     if not isinstance(step, int):
@@ -255,7 +255,7 @@ def _sliced(dim: Dim, start: Dim, end: Dim, step: Dim) -> Dim:
         raise violation("end of Slice", given=f"{end} with step {step}", expected=f"at most {-TO_THE_END}")
     if isinstance(dim, int) and isinstance(start, int) and isinstance(end, int):
         return len(range(*slice_bounds(dim, start, end, step)))
-    return sliced(dim, start, end, step)
+    return slice_length(dim, start, end, step)
 
 
 def split(call: Call) -> list[Shape]:

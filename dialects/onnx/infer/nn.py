@@ -159,7 +159,7 @@ def attention(call: Call) -> list[Shape | None]:
     packed = len(q) == 3
     if packed and not (heads and kv_heads):
         raise violation("Attention of rank 3", expected="q_num_heads and kv_num_heads")
-    q, k, v = (_unpacked(s, n) for s, n in ((q, heads), (k, kv_heads), (v, kv_heads)))
+    q, k, v = (_split_heads(s, n) for s, n in ((q, heads), (k, kv_heads), (v, kv_heads)))
     past = call.optional(4)
     length = add(k[2], past.shape[2]) if past is not None else k[2]
     y = (q[0], q[2], multiply(q[1], v[3])) if packed else (*q[:3], v[3])
@@ -167,7 +167,7 @@ def attention(call: Call) -> list[Shape | None]:
     return [y, present_key, present_value, (*q[:3], length)]
 
 
-def _unpacked(shape: Shape, heads: int | None) -> Shape:
+def _split_heads(shape: Shape, heads: int | None) -> Shape:
     if len(shape) != 3 or not heads:
         return shape
     size = shape[2]
@@ -213,19 +213,19 @@ def _of_rank_3(call: Call, index: int, what: str) -> Shape:
 # Quantisation
 
 
-def quantized(call: Call) -> list[Shape | None]:
+def quantize_linear(call: Call) -> list[Shape | None]:
     data = call.operand(0)
     for index, what in ((1, "scale"), (2, "zero point")):
         given = call.optional(index)
         with suppress(UnknownRank):
-            if given is not None and not _spreads(call, given.shape, data.shape):
+            if given is not None and not _broadcasts(call, given.shape, data.shape):
                 expected = "one number, one along the axis, or one for each block"
                 shown = f"{show(given.shape)} for {show(data.shape)}"
                 raise violation(f"{what} of {call.name}", given=shown, expected=expected)
     return [data.shape]
 
 
-def _spreads(call: Call, given: Shape, data: Shape) -> bool:
+def _broadcasts(call: Call, given: Shape, data: Shape) -> bool:
     """Return whether scales of shape `given` broadcast to the data: scalar, per axis, or blocked."""
     vector = len(given) == 1 and not call.attribute("block_size", 0)
     if given == () or (vector and not (isinstance(given[0], int) and given[0] != 1)):
@@ -245,7 +245,7 @@ RULES: dict[str, Rule] = {
     "CausalConvWithState": causal_conv,
     "ConvInteger": of_operands(conv, 0, 1),
     "DeformConv": deform_conv,
-    "DequantizeLinear": quantized,
+    "DequantizeLinear": quantize_linear,
     "Det": det,
     "Einsum": einsum,
     "GRU": recurrent,
@@ -262,7 +262,7 @@ RULES: dict[str, Rule] = {
     "MaxPool": pool,
     "MaxRoiPool": max_roi_pool,
     "MaxUnpool": max_unpool,
-    "QuantizeLinear": quantized,
+    "QuantizeLinear": quantize_linear,
     "QLinearConv": of_operands(conv, 0, 3),
     "QLinearMatMul": of_operands(matmul, 0, 3),
     "RNN": recurrent,

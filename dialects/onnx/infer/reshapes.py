@@ -26,7 +26,7 @@ def reshape(call: Call) -> list[Shape]:
         target[i] = data[i]
     if (free := target.count(-1)) > 1 or any(isinstance(d, int) and d < -1 for d in target):
         raise violation("shape of Reshape", given=show(target), expected="at most one -1")
-    target = [_wanted(dim, i, data, bool(free), copies) for i, dim in enumerate(target)]
+    target = [_target_dim(dim, i, data, bool(free), copies) for i, dim in enumerate(target)]
     if free:
         at = target.index(-1)
         # copied dims are in both products, so they cancel even if unknown
@@ -40,7 +40,7 @@ def reshape(call: Call) -> list[Shape]:
     return [tuple(target)]
 
 
-def _wanted(dim: Dim, axis: int, data: Shape, free: bool, copies: bool) -> Dim:
+def _target_dim(dim: Dim, axis: int, data: Shape, free: bool, copies: bool) -> Dim:
     """Return the size that an entry of Reshape's shape denotes, None if run time may read it otherwise.
 
     A computed entry may be -1, unless a literal -1 is present. If it is 0, it copies data's size: that must
@@ -59,7 +59,7 @@ def _wanted(dim: Dim, axis: int, data: Shape, free: bool, copies: bool) -> Dim:
 def squeeze(call: Call) -> list[Shape]:
     data, given = call.operand(0), call.optional(1)
     if given is None:
-        return [_squeezed(call, data.shape)]
+        return [_squeeze_all(call, data.shape)]
     what = "the axes of Squeeze"
     elements = vector(given, what)
     known = ints(elements)
@@ -76,7 +76,7 @@ def squeeze(call: Call) -> list[Shape]:
     return [tuple(dim for i, dim in enumerate(data.shape) if i not in axes)]
 
 
-def _squeezed(call: Call, shape: Shape) -> Shape:
+def _squeeze_all(call: Call, shape: Shape) -> Shape:
     """Squeeze without axes; the declared rank shows whether all or no unknown dims are 1."""
     rest = tuple(dim for dim in shape if dim != 1)
     sizes = tuple(dim for dim in rest if isinstance(dim, int))

@@ -66,7 +66,7 @@ def with_explicit_pads(view: Window, sizes: Sequence[int]) -> Window:
         extent = view.extent(i)
         assert extent is not None
         totals.append(max((-(-size // view.strides[i]) - 1) * view.strides[i] + extent - size, 0))
-    return _halved(view, totals)
+    return _split_pads(view, totals)
 
 
 def with_pads_for(view: Window, sizes: Sequence[int], wanted: Sequence[int], extra: Sequence[int]) -> Window:
@@ -76,10 +76,10 @@ def with_pads_for(view: Window, sizes: Sequence[int], wanted: Sequence[int], ext
         extent = view.extent(i)
         assert extent is not None
         totals.append(max(view.strides[i] * (size - 1) + extra[i] + extent - size_wanted, 0))
-    return _halved(view, totals)
+    return _split_pads(view, totals)
 
 
-def _halved(view: Window, totals: Sequence[int]) -> Window:
+def _split_pads(view: Window, totals: Sequence[int]) -> Window:
     less, more = (tuple(part) for part in zip(*((t // 2, t - t // 2) for t in totals), strict=True))
     begin, end = (less, more) if view.auto_pad == "SAME_UPPER" else (more, less)
     return replace(view, begin=begin, end=end)
@@ -135,7 +135,7 @@ def conv(call: Call) -> list[Shape]:
         raise violation("output channels of Conv", given=out, expected=f"a multiple of {group}")
     _check_bias(call, out)
     view = window(call, _kernel(call, weights))
-    return [(data[0], out, *_swept(view, data[2:], ceil=False))]
+    return [(data[0], out, *_window_counts(view, data[2:], ceil=False))]
 
 
 def average_pool(call: Call) -> list[Shape]:
@@ -144,7 +144,7 @@ def average_pool(call: Call) -> list[Shape]:
     if len(data) - 2 != len(kernel):
         raise violation("kernel_shape", given=list(kernel), expected=f"{len(data) - 2} values")
     view = window(call, kernel)
-    return [(*data[:2], *_swept(view, data[2:], ceil=bool(call.attribute("ceil_mode", 0))))]
+    return [(*data[:2], *_window_counts(view, data[2:], ceil=bool(call.attribute("ceil_mode", 0))))]
 
 
 def ends_of_whole_windows(call: Call) -> list[int] | None:
@@ -165,7 +165,7 @@ def ends_of_whole_windows(call: Call) -> list[int] | None:
     return ends if is_left_out else None
 
 
-def _swept(view: Window, sizes: Sequence[Dim], ceil: bool) -> list[Dim]:
+def _window_counts(view: Window, sizes: Sequence[Dim], ceil: bool) -> list[Dim]:
     return [_positions(view, i, size, ceil) for i, size in enumerate(sizes)]
 
 
@@ -205,11 +205,11 @@ def conv_transpose(call: Call) -> list[Shape]:
     if sizes is not None:
         return [(data[0], out, *sizes[-view.rank :])]
     extra = _list(call, "output_padding", view.rank, 0)
-    spread = [_spread(view, i, size, extra[i]) for i, size in enumerate(data[2:])]
+    spread = [_transposed_size(view, i, size, extra[i]) for i, size in enumerate(data[2:])]
     return [(data[0], out, *spread)]
 
 
-def _spread(view: Window, i: int, size: Dim, extra: int) -> Dim:
+def _transposed_size(view: Window, i: int, size: Dim, extra: int) -> Dim:
     """Return s (X-1) + Ke - pads + output_padding; for SAME s X, or less if that needs negative pads, as
     onnx's inference and onnxruntime do (onnx's reference pads with zeros)."""
     stride, extent = view.strides[i], view.extent(i)
@@ -240,7 +240,7 @@ def col2im(call: Call) -> list[Shape]:
     channels, taps = data.shape[1], product(block)
     if isinstance(channels, int) and isinstance(taps, int) and channels % taps:
         raise violation("channels of Col2Im", given=channels, expected=f"a multiple of {taps}")
-    positions = product(_swept(view, image, ceil=False))
+    positions = product(_window_counts(view, image, ceil=False))
     if not same_dim(data.shape[2], positions):
         raise violation("columns of Col2Im", given=data.shape[2], expected=positions)
     return [(data.shape[0], floordiv(channels, taps), *image)]
@@ -270,38 +270,38 @@ def resize(call: Call) -> list[Shape]:
     if given.rank != 1 or not same_dim(given.shape[0], len(axes)):
         raise violation("scales or sizes", given=show(given.shape), expected=f"{len(axes)} values")
     result = list(data.shape)
-    wanted = _scaled(call, axes) if scales is not None else _sized(call, axes)
+    wanted = _sizes_by_scales(call, axes) if scales is not None else _sizes_by_sizes(call, axes)
     for axis, dim in zip(axes, wanted, strict=True):
         result[axis] = dim
     return [tuple(result)]
 
 
-def _scaled(call: Call, axes: Sequence[int]) -> list[Dim]:
+def _sizes_by_scales(call: Call, axes: Sequence[int]) -> list[Dim]:
     """Return floor(X * scale) in f32, as runtimes do; None with `tf_crop_and_resize`."""
     data, scales = call.operand(0), call.operand(2).value
     if scales is None:
         return [None] * len(axes)
     if call.attribute("coordinate_transformation_mode") == "tf_crop_and_resize":
         return [None] * len(axes)
-    return [_scaled_dim(data.shape[axis], float(s)) for axis, s in zip(axes, scales, strict=True)]
+    return [_scale_dim(data.shape[axis], float(s)) for axis, s in zip(axes, scales, strict=True)]
 
 
-MOST_PARTS = 2**10
+MAX_DENOMINATOR = 2**10
 """Largest denominator of a scale with which float arithmetic on sizes is exact."""
 
 
-def _scaled_dim(dim: Dim, scale: float) -> Dim:
+def _scale_dim(dim: Dim, scale: float) -> Dim:
     """Compute in f32 as onnxruntime does: 30 times 1.9 is 57, although float32(1.9) is less than 1.9."""
     if scale <= 0:
         raise violation("scales", given=scale, expected="more than 0")
     if isinstance(dim, int):
         return int(np.float32(dim) * np.float32(scale))
     ratio = Fraction(scale)
-    exact = ratio.denominator <= MOST_PARTS
+    exact = ratio.denominator <= MAX_DENOMINATOR
     return floordiv(multiply(dim, ratio.numerator), ratio.denominator) if exact else None
 
 
-def _sized(call: Call, axes: Sequence[int]) -> list[Dim]:
+def _sizes_by_sizes(call: Call, axes: Sequence[int]) -> list[Dim]:
     data, sizes = call.operand(0), call.operand(3).dims
     policy = call.attribute("keep_aspect_ratio_policy", "stretch")
     if sizes is None:

@@ -43,7 +43,7 @@ def evaluate(op: OnnxOp, operands: tuple[np.ndarray, ...]) -> tuple[np.ndarray, 
         call = Call(op.onnx_name(), (), op.onnx_attributes(), len(op.results))
         return tuple(numpy.evaluate(call, arrays, [d.numpy for d in dtypes if d]))
     except LimitError as error:
-        raise error.located(op) from None
+        raise error.at_op(op) from None
 
 
 @impl(OnnxOp)

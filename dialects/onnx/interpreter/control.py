@@ -10,9 +10,9 @@ import numpy as np
 from xdsl.ir import Region, SSAValue
 
 from dialects.onnx.base import OnnxOp
-from dialects.onnx.interpreter.pairs import slices, stacked
+from dialects.onnx.interpreter.pairs import slices, stack_pairs
 from dialects.onnx.types import SequenceType
-from dialects.reference_cost.account import keeping
+from dialects.reference_cost.account import loop_storage
 from dialects.support import shapes
 from dialects.support.diagnostics import violation
 from dialects.support.dtypes import of_mlir
@@ -31,7 +31,7 @@ Meaning = Callable[[RunsRegions, OnnxOp, Values], Values]
 
 def _if(interpreter: RunsRegions, op: OnnxOp, args: Values) -> Values:
     name = "then_branch" if np.all(args[0]) else "else_branch"
-    return interpreter.run_ssacfg_region(op.named_regions()[name], (), name)
+    return interpreter.run_ssacfg_region(op.regions_by_name()[name], (), name)
 
 
 def _loop(interpreter: RunsRegions, op: OnnxOp, args: Values) -> Values:
@@ -40,7 +40,7 @@ def _loop(interpreter: RunsRegions, op: OnnxOp, args: Values) -> Values:
     carried = tuple(given)
     steps: list[Values] = []
     going = True if going is None else bool(np.all(going))
-    with keeping() as keep:
+    with loop_storage() as keep:
         for index in count():
             if not going or (most is not None and index >= int(np.reshape(most, ()))):
                 break
@@ -51,7 +51,7 @@ def _loop(interpreter: RunsRegions, op: OnnxOp, args: Values) -> Values:
             carried, made = tuple(found[: len(carried)]), tuple(found[len(carried) :])
             steps.append(keep(made))
     kept = op.results[len(carried) :]
-    return (*carried, *(_stacked([step[i] for step in steps], value) for i, value in enumerate(kept)))
+    return (*carried, *(_stack_steps([step[i] for step in steps], value) for i, value in enumerate(kept)))
 
 
 def _as_declared(number: np.ndarray, argument: SSAValue) -> np.ndarray:
@@ -60,10 +60,10 @@ def _as_declared(number: np.ndarray, argument: SSAValue) -> np.ndarray:
     return number.reshape(1) if is_vector else number
 
 
-def _stacked(parts: Sequence[Any], result: SSAValue, axis: int = 0) -> Any:
+def _stack_steps(parts: Sequence[Any], result: SSAValue, axis: int = 0) -> Any:
     """Stack the values of all steps; without steps return an empty tensor, with dynamic sizes 0."""
     if parts:
-        return stacked(parts, axis)
+        return stack_pairs(parts, axis)
     dtype = of_mlir(shapes.element_type_of(result))
     assert dtype is not None
     known = [dim if isinstance(dim, int) else 0 for dim in shapes.shape_of(result)]
@@ -83,9 +83,9 @@ def _scan(interpreter: RunsRegions, op: OnnxOp, args: Values) -> Values:
     lengths = sorted({len(value) for value in inputs})
     if len(lengths) > 1:
         what = "lengths of the scan inputs"
-        raise violation(what, given=" and ".join(map(str, lengths)), expected="one").located(op)
+        raise violation(what, given=" and ".join(map(str, lengths)), expected="one").at_op(op)
     steps: list[Values] = []
-    with keeping() as keep:
+    with loop_storage() as keep:
         for index in range(lengths[0]):
             each = (*states, *(value[index] for value in inputs))
             found = interpreter.run_ssacfg_region(op.regions[0], each, op.name)
@@ -94,13 +94,13 @@ def _scan(interpreter: RunsRegions, op: OnnxOp, args: Values) -> Values:
     axes = attributes.get("scan_output_axes", [0] * len(kept))
     reversed_ = attributes.get("scan_output_directions", [0] * len(kept))
     columns = ([step[i] for step in steps][:: -1 if back else 1] for i, back in enumerate(reversed_))
-    outputs = (_stacked(*given) for given in zip(columns, kept, axes, strict=True))
+    outputs = (_stack_steps(*given) for given in zip(columns, kept, axes, strict=True))
     return (*states, *outputs)
 
 
 def _map(interpreter: RunsRegions, op: OnnxOp, args: Values) -> Values:
     """Run the region on each element; non-sequence operands after the first are the same for all."""
-    with keeping() as keep:
+    with loop_storage() as keep:
         steps = [
             keep(interpreter.run_ssacfg_region(op.regions[0], tuple(each), op.name))
             for each in _elements(op, args)

@@ -35,16 +35,16 @@ def tangent_of(given: Any) -> Any:
     return [np.zeros(v.shape) if t is None else t for t, v in zip(found, values, strict=True)]
 
 
-def paired(value: Any, tangent: Any) -> Any:
+def pair_with(value: Any, tangent: Any) -> Any:
     """Join a value, or a sequence, with its tangent, which may be None."""
     if tangent is None:
         return value
     if isinstance(value, list):
-        return [paired(v, t) for v, t in zip(_elements(value), tangent, strict=True)]
+        return [pair_with(v, t) for v, t in zip(_elements(value), tangent, strict=True)]
     return Pair(value, tangent)
 
 
-def stacked(parts: Sequence[Any], axis: int) -> Any:
+def stack_pairs(parts: Sequence[Any], axis: int) -> Any:
     """Stack the values of a loop's steps along a new axis."""
     values = np.stack([value_of(part) for part in parts], axis)
     if not any(isinstance(part, Pair) for part in parts):

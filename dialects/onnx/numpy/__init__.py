@@ -52,8 +52,8 @@ def evaluate(
         raise UnsupportedError(violation(f"{call.name} has no numpy implementation").diagnostic)
     shapes = infer(call)
     with accounting() as account, np.errstate(all="ignore"):
-        account.ask(work(call, shapes))
-        results = [round_to(r, d) for r, d in zip(_computed(kernel, call), dtypes, strict=True)]
+        account.spend(work(call, shapes))
+        results = [round_to(r, d) for r, d in zip(_run_kernel(kernel, call), dtypes, strict=True)]
     for result, shape in zip(results, shapes, strict=True):
         if shape is not None and not compatible(result.shape, shape):
             raise violation(
@@ -66,7 +66,7 @@ NUMPY_ERRORS = (ArithmeticError, LookupError, TypeError, ValueError)
 """Exceptions that numpy raises for invalid operands of an op."""
 
 
-def _computed(kernel: Kernel, call: Call) -> Sequence[np.ndarray]:
+def _run_kernel(kernel: Kernel, call: Call) -> Sequence[np.ndarray]:
     try:
         return kernel(call)
     except ZeroDivisionError as error:
@@ -186,7 +186,7 @@ def identity(call: Call) -> list[np.ndarray]:
     return [value(call, 0)]
 
 
-def shaped(call: Call) -> list[np.ndarray]:
+def reshape_to_result(call: Call) -> list[np.ndarray]:
     """Reshape, Squeeze or Unsqueeze: the same elements in the result's shape."""
     return [value(call, 0).reshape([dim for dim in result_shape(call) if isinstance(dim, int)])]
 
@@ -219,16 +219,16 @@ def pad(call: Call) -> list[np.ndarray]:
     for i, axis in enumerate(axes):
         begin[axis], end[axis] = pads[i], pads[i + len(axes)]
     if call.attribute("mode", "constant") == "constant":
-        return [_cropped(_padded(call, data, begin, end), begin, end)]
-    return [_repeated(call, _cropped(data, begin, end), begin, end)]
+        return [_crop(_pad_constant(call, data, begin, end), begin, end)]
+    return [_pad_repeat(call, _crop(data, begin, end), begin, end)]
 
 
-def _padded(call: Call, data: np.ndarray, begin: list[int], end: list[int]) -> np.ndarray:
+def _pad_constant(call: Call, data: np.ndarray, begin: list[int], end: list[int]) -> np.ndarray:
     fill = value(call, 2).reshape(()) if call.optional(2) is not None else np.zeros((), data.dtype)
     return np.pad(data, _widths(begin, end), constant_values=fill)
 
 
-def _repeated(call: Call, data: np.ndarray, begin: list[int], end: list[int]) -> np.ndarray:
+def _pad_repeat(call: Call, data: np.ndarray, begin: list[int], end: list[int]) -> np.ndarray:
     """Pad by repetition; elements cut by negative pads are not repeated, as in onnxruntime."""
     widths, mode = _widths(begin, end), call.attribute("mode", "reflect")
     for axis, (size, ends) in enumerate(zip(data.shape, widths, strict=True)):
@@ -241,7 +241,7 @@ def _widths(begin: list[int], end: list[int]) -> list[tuple[int, int]]:
     return [(max(b, 0), max(e, 0)) for b, e in zip(begin, end, strict=True)]
 
 
-def _cropped(data: np.ndarray, begin: list[int], end: list[int]) -> np.ndarray:
+def _crop(data: np.ndarray, begin: list[int], end: list[int]) -> np.ndarray:
     """Crop by negative pads."""
     bounds = zip(begin, end, data.shape, strict=True)
     return data[tuple(slice(max(-b, 0), max(size - max(-e, 0), 0)) for b, e, size in bounds)]
@@ -293,19 +293,19 @@ KERNELS: dict[str, Kernel] = {
     "ConvTranspose": conv_transpose,
     "DepthToSpace": depth_to_space,
     "Expand": expand,
-    "Flatten": shaped,
+    "Flatten": reshape_to_result,
     "Gather": gather,
     "GatherElements": gather_elements,
     "Identity": identity,
     "Pad": pad,
     "Range": range_,
-    "Reshape": shaped,
+    "Reshape": reshape_to_result,
     "Resize": resize,
     "Shape": shape,
     "Slice": slice_,
     "Split": split,
-    "Squeeze": shaped,
+    "Squeeze": reshape_to_result,
     "Tile": tile,
     "Transpose": transpose,
-    "Unsqueeze": shaped,
+    "Unsqueeze": reshape_to_result,
 }

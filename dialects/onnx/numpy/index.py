@@ -11,7 +11,7 @@ import numpy as np
 
 from dialects.onnx.call import Call, axes_of, axis_of
 from dialects.onnx.operands import optional, scalar, sizes, value, values
-from dialects.reference_cost.account import PYTHON, ask
+from dialects.reference_cost.account import PYTHON, charge
 from dialects.support.diagnostics import UnsupportedError, violation
 
 Kernel = Callable[[Call], Sequence[np.ndarray]]
@@ -262,7 +262,7 @@ def non_max_suppression(call: Call) -> list[np.ndarray]:
         for box in np.argsort(-scores[batch, kind], kind="stable"):
             if len(kept) >= most or scores[batch, kind, box] <= least:
                 break
-            ask(reads=2**5 * PYTHON * (1 + len(kept)))
+            charge(reads=2**5 * PYTHON * (1 + len(kept)))
             if all(_overlap(corners[batch, box], corners[batch, other]) <= overlap for other in kept):
                 kept.append(int(box))
         found += [(batch, kind, box) for box in kept]

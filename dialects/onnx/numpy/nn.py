@@ -44,11 +44,11 @@ def gemm(call: Call) -> list[np.ndarray]:
 
 
 def matmul_integer(call: Call) -> list[np.ndarray]:
-    a, b = (_centred(call, i, 2 + i, -2 if i == 0 else -1) for i in (0, 1))
+    a, b = (_subtract_zero_point(call, i, 2 + i, -2 if i == 0 else -1) for i in (0, 1))
     return [a @ b]
 
 
-def _centred(call: Call, index: int, zero: int, axis: int) -> np.ndarray:
+def _subtract_zero_point(call: Call, index: int, zero: int, axis: int) -> np.ndarray:
     """Return an operand as int64 minus its zero point, which is a scalar or a vector along an axis."""
     data, point = value(call, index).astype(np.int64), optional(call, zero)
     if point is None:
@@ -63,7 +63,7 @@ def _along(vector: np.ndarray, data: np.ndarray, axis: int) -> np.ndarray:
 
 
 def conv_integer(call: Call) -> list[np.ndarray]:
-    x, w = (_centred(call, i, 2 + i, 0) for i in (0, 1))
+    x, w = (_subtract_zero_point(call, i, 2 + i, 0) for i in (0, 1))
     return conv(_with_values(call, x, w))
 
 
@@ -71,14 +71,14 @@ def _with_values(call: Call, *arrays: np.ndarray) -> Call:
     return replace(call, operands=tuple(Tensor(array.shape, array) for array in arrays))
 
 
-def _dequantized(call: Call, index: int, axis: int) -> np.ndarray:
+def _dequantize_operand(call: Call, index: int, axis: int) -> np.ndarray:
     """Dequantize an operand that is followed by its scale and zero point."""
     scale = value(call, index + 1)
-    centred = _centred(call, index, index + 2, axis)
+    centred = _subtract_zero_point(call, index, index + 2, axis)
     return centred * (_along(scale, centred, axis) if scale.ndim == 1 else scale)
 
 
-def _quantized(call: Call, real: np.ndarray, index: int) -> np.ndarray:
+def _quantize_result(call: Call, real: np.ndarray, index: int) -> np.ndarray:
     scale, zero = value(call, index), call.operand(index + 1).value
     assert zero is not None
     limits = np.iinfo(zero.dtype)
@@ -86,15 +86,15 @@ def _quantized(call: Call, real: np.ndarray, index: int) -> np.ndarray:
 
 
 def qlinear_matmul(call: Call) -> list[np.ndarray]:
-    return [_quantized(call, _dequantized(call, 0, -2) @ _dequantized(call, 3, -1), 6)]
+    return [_quantize_result(call, _dequantize_operand(call, 0, -2) @ _dequantize_operand(call, 3, -1), 6)]
 
 
 def qlinear_conv(call: Call) -> list[np.ndarray]:
-    x, w, bias = _dequantized(call, 0, 0), _dequantized(call, 3, 0), optional(call, 8)
+    x, w, bias = _dequantize_operand(call, 0, 0), _dequantize_operand(call, 3, 0), optional(call, 8)
     (product,) = conv(_with_values(call, x, w))
     if bias is not None:
         product = product + (bias * value(call, 1) * value(call, 4)).reshape(-1, *[1] * (x.ndim - 2))
-    return [_quantized(call, product, 6)]
+    return [_quantize_result(call, product, 6)]
 
 
 def quantize(call: Call) -> list[np.ndarray]:
@@ -105,7 +105,7 @@ def quantize(call: Call) -> list[np.ndarray]:
     else:
         dtype = of_mlir(call.attribute("output_dtype", UI8))
     if dtype is None or dtype.name == "f8_e8m0":
-        raise _unsupported(call, "output_dtype")
+        raise _attribute_error(call, "output_dtype")
     scale = _spread(call, 1, data)
     low, high = limits_of(dtype)
     if dtype.name.startswith("f"):
@@ -145,7 +145,7 @@ def dynamic_quantize(call: Call) -> list[np.ndarray]:
     return [np.clip(np.rint(data / scale) + zero, 0, 255), np.asarray(scale), np.asarray(zero)]
 
 
-def _unsupported(call: Call, attribute: str) -> UnsupportedError:
+def _attribute_error(call: Call, attribute: str) -> UnsupportedError:
     given = call.attribute(attribute)
     return UnsupportedError(violation(f"{attribute} of {call.name}", given=given).diagnostic)
 
@@ -161,7 +161,7 @@ def max_pool(call: Call) -> list[np.ndarray]:
     least = -np.inf if data.dtype.kind not in "biu" else np.iinfo(data.dtype).min
     best = np.full((*data.shape[:2], *counts), np.asarray(least, data.dtype))
     chosen, has_nan = np.full(best.shape, -1, np.int32), bool(np.isnan(data).any())
-    for number, (tap, positions) in enumerate(_met(windows, data, counts)):
+    for number, (tap, positions) in enumerate(_tap_indices(windows, data, counts)):
         seen, before, numbers = data[tap], best[positions], chosen[positions]
         better = (seen > before) | (numbers < 0)
         if has_nan:  # a NaN stays if it is the first element, a later NaN is not larger
@@ -169,7 +169,7 @@ def max_pool(call: Call) -> list[np.ndarray]:
         else:
             np.maximum(before, seen, out=before)
         np.maximum(numbers, better * np.int32(number), out=numbers)
-    places = _places(windows, chosen, data.shape)
+    places = _flat_indices(windows, chosen, data.shape)
     if call.attribute("storage_order", 0):
         places = _column_major(places, data.shape)
     return [best, places]
@@ -187,14 +187,14 @@ def _windows(call: Call, data: np.ndarray) -> tuple[Windows, tuple[int, ...]]:
 Index = tuple[Any, ...]
 
 
-def _met(windows: Windows, data: np.ndarray, counts: Sequence[int]) -> Iterator[tuple[Index, Index]]:
+def _tap_indices(windows: Windows, data: np.ndarray, counts: Sequence[int]) -> Iterator[tuple[Index, Index]]:
     """Yield, for each tap, the indices of the elements it reads and of the windows that read them."""
     for tap in taps_of(windows.kernel, math.prod(counts)):
-        places, positions = windows.met(tap, data.shape[2:], counts)
+        places, positions = windows.tap_slices(tap, data.shape[2:], counts)
         yield (..., *places), (..., *positions)
 
 
-def _places(windows: Windows, chosen: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+def _flat_indices(windows: Windows, chosen: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     """Return flat indices of the chosen taps in a tensor of this shape; -1 for none."""
     rank = len(windows.kernel)
     starts = np.arange(math.prod(chosen.shape[:2])).reshape(*chosen.shape[:2], *[1] * rank)
@@ -222,7 +222,7 @@ def lp_pool(call: Call) -> list[np.ndarray]:
     data, p = value(call, 0), call.attribute("p", 2)
     windows, counts = _windows(call, data)
     total = np.zeros((*data.shape[:2], *counts))
-    for tap, positions in _met(windows, data, counts):
+    for tap, positions in _tap_indices(windows, data, counts):
         seen = np.abs(data[tap])
         seen **= p
         total[positions] += seen

@@ -117,17 +117,17 @@ def cumulative(function: Callable[..., np.ndarray], start: int) -> Kernel:
 
 
 def softmax(call: Call) -> list[np.ndarray]:
-    shares, axis = _below_the_largest(call)
+    shares, axis = _subtract_max(call)
     np.exp(shares, out=shares)
     return [np.divide(shares, np.sum(shares, axis=axis, keepdims=True), out=shares)]
 
 
 def log_softmax(call: Call) -> list[np.ndarray]:
-    found, axis = _below_the_largest(call)
+    found, axis = _subtract_max(call)
     return [np.subtract(found, np.log(np.sum(np.exp(found), axis=axis, keepdims=True)), out=found)]
 
 
-def _below_the_largest(call: Call) -> tuple[np.ndarray, int]:
+def _subtract_max(call: Call) -> tuple[np.ndarray, int]:
     """Return a new array of the differences to the maximum along the axis, and the axis."""
     data = value(call, 0)
     axis = axis_of(call.attribute("axis", -1), data.ndim)
@@ -163,7 +163,7 @@ def lp_normalization(call: Call) -> list[np.ndarray]:
     return [np.divide(data, norm, out=np.zeros_like(data), where=norm != 0)]
 
 
-def _standardized(
+def _standardize(
     data: np.ndarray, axes: tuple[int, ...], epsilon: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return (x - mean) / sqrt(variance + epsilon), the mean, and one over the root."""
@@ -184,7 +184,7 @@ def layer_normalization(call: Call) -> list[np.ndarray]:
     data = value(call, 0)
     axis = axis_of(call.attribute("axis", -1), data.ndim)
     over = tuple(range(axis, data.ndim))
-    found, middle, scale = _standardized(data, over, call.attribute("epsilon", 1e-5))
+    found, middle, scale = _standardize(data, over, call.attribute("epsilon", 1e-5))
     return [_affine(found, value(call, 1), optional(call, 2)), middle, scale]
 
 
@@ -203,7 +203,7 @@ def _per_channel(vector: np.ndarray, rank: int) -> np.ndarray:
 def instance_normalization(call: Call) -> list[np.ndarray]:
     data = value(call, 0)
     scale, bias = (_per_channel(value(call, i), data.ndim) for i in (1, 2))
-    found, _, _ = _standardized(data, tuple(range(2, data.ndim)), call.attribute("epsilon", 1e-5))
+    found, _, _ = _standardize(data, tuple(range(2, data.ndim)), call.attribute("epsilon", 1e-5))
     return [_affine(found, scale, bias)]
 
 
@@ -211,7 +211,7 @@ def group_normalization(call: Call) -> list[np.ndarray]:
     data, groups = value(call, 0), call.attribute("num_groups")
     scale, bias = (_per_channel(value(call, i), data.ndim) for i in (1, 2))
     grouped = data.reshape(data.shape[0], groups, int(np.prod(data.shape[1:])) // groups)
-    found, _, _ = _standardized(grouped, (2,), call.attribute("epsilon", 1e-5))
+    found, _, _ = _standardize(grouped, (2,), call.attribute("epsilon", 1e-5))
     return [_affine(found.reshape(data.shape), scale, bias)]
 
 

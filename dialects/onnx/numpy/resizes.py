@@ -51,7 +51,7 @@ def resize(call: Call) -> list[np.ndarray]:
         raise UnsupportedError(violation(f"mode of {call.name}", given=given).diagnostic)
     data = data if nearest else data.astype(np.float64)
     outside = np.zeros((1,) * data.ndim, bool)
-    changes = resized_axes(call)
+    changes = axes_to_resize(call)
     # shrink axes first, so that no intermediate is larger than the operand or the result
     for axis, positions in sorted(changes, key=lambda change: change[1].resized - change[1].size):
         data = positions.of(data, axis)
@@ -63,19 +63,19 @@ def resize(call: Call) -> list[np.ndarray]:
     return [np.where(outside, call.attribute("extrapolation_value", 0.0), data.astype(np.float64))]
 
 
-def resized_axes(call: Call) -> list[tuple[int, ResizedAxis]]:
+def axes_to_resize(call: Call) -> list[tuple[int, AxisResize]]:
     """Return the axes of a Resize of static sizes, and how each is resized."""
     shape = static(call.operand(0).shape)
     assert shape is not None
     axes = axes_of(call.attribute("axes", range(len(shape))), len(shape))
-    changes: list[tuple[int, ResizedAxis]] = []
+    changes: list[tuple[int, AxisResize]] = []
     for number, (axis, scale) in enumerate(zip(axes, _scales(call, axes), strict=True)):
         region = _region(call, number, len(axes))
         size = shape[axis]
         wanted = resize_shape(call)[0][axis]
         resized = wanted if isinstance(wanted, int) else math.floor(size * (region[1] - region[0]) * scale)
         given = call.optional(3) is None
-        changes.append((axis, ResizedAxis(call.attributes, size, resized, scale, region, given)))
+        changes.append((axis, AxisResize(call.attributes, size, resized, scale, region, given)))
     return changes
 
 
@@ -104,7 +104,7 @@ def _scales(call: Call, axes: Sequence[int]) -> list[Fraction]:
     return [min(ratios) if policy == "not_larger" else max(ratios)] * len(ratios)
 
 
-def resize_matrix(axis: ResizedAxis) -> np.ndarray:
+def resize_matrix(axis: AxisResize) -> np.ndarray:
     """Return weights (resized, size), float64, with zero rows for positions outside the input.
 
     Raises LimitError if the matrix is too large for a constant.
@@ -120,7 +120,7 @@ def resize_matrix(axis: ResizedAxis) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class ResizedAxis:
+class AxisResize:
     """Resizing of an axis from `size` to `resized` positions, by the attributes of a Resize.
 
     `given`: the model has an f32 scale; otherwise it follows from the sizes.
@@ -167,7 +167,7 @@ class ResizedAxis:
                 raise violation("coordinate_transformation_mode", given=mode)
 
     @property
-    def narrower(self) -> Fraction:
+    def distance_factor(self) -> Fraction:
         """Factor of distances: less than 1 if `antialias` widens the kernel."""
         return min(self.scale, Fraction(1)) if self.attributes.get("antialias", 0) else Fraction(1)
 
@@ -176,10 +176,10 @@ class ResizedAxis:
         """The kernel's radius."""
         if self.mode == "nearest":
             return Fraction(0)
-        return (1 if self.mode == "linear" else 2) / self.narrower
+        return (1 if self.mode == "linear" else 2) / self.distance_factor
 
     @property
-    def taps_each(self) -> int:
+    def max_taps(self) -> int:
         """Maximum number of taps per position of the result."""
         return math.floor(2 * self.reach) + 1
 
@@ -191,7 +191,7 @@ class ResizedAxis:
 
     def parts(self, elements: int) -> Iterator[np.ndarray]:
         """Split the result's positions into parts, given the elements per tap."""
-        count = max(1, PART // max(1, elements * self.taps_each))
+        count = max(1, PART // max(1, elements * self.max_taps))
         for start in range(0, self.resized, count):
             yield np.arange(start, min(start + count, self.resized))
 
@@ -232,14 +232,14 @@ class ResizedAxis:
         step, start = self.coordinate
         unit = math.lcm(step.denominator, start.denominator, self.reach.denominator, 2)
         ends = (abs(step) * self.resized + abs(start) + self.size + 2 * self.reach + 2) * unit
-        numerator, denominator = self._weighed(unit)
+        numerator, denominator = self._distance_scale(unit)
         whole = ends * numerator < WORD and denominator < SIGNIFICAND
         t = rows.astype(np.int64 if whole else object)
         return t * int(step * unit) + int(start * unit), unit
 
-    def _weighed(self, unit: int) -> tuple[int, int]:
+    def _distance_scale(self, unit: int) -> tuple[int, int]:
         """Return the fraction that scales distances, in parts of a unit, for the kernel."""
-        found = self.narrower / unit
+        found = self.distance_factor / unit
         return found.numerator, found.denominator
 
     def taps(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -251,7 +251,7 @@ class ResizedAxis:
         t, unit = self._coordinates(rows)
         reach = int(self.reach * unit)
         first, last = -((reach - t) // unit), (t + reach) // unit
-        places = first + np.arange(self.taps_each).astype(t.dtype)[:, None]
+        places = first + np.arange(self.max_taps).astype(t.dtype)[:, None]
         weights = np.where(places <= last, self._kernel(abs(places * unit - t), unit), 0)
         if self.attributes.get("exclude_outside", 0):
             weights = np.where((places >= 0) & (places < self.size), weights, 0)
@@ -261,7 +261,7 @@ class ResizedAxis:
         return np.clip(places, 0, self.size - 1).astype(np.int64), weights
 
     def _kernel(self, distances: np.ndarray, unit: int) -> np.ndarray:
-        numerator, denominator = self._weighed(unit)
+        numerator, denominator = self._distance_scale(unit)
         t = ((distances * numerator) / denominator).astype(np.float64)
         return 1 - t if self.mode == "linear" else keys(t, self.attributes.get("cubic_coeff_a", -0.75))
 

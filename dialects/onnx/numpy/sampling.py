@@ -29,7 +29,7 @@ def grid_sample(call: Call) -> list[np.ndarray]:
     if not total.size or not x.size:
         return [np.moveaxis(total, -1, 1)]
     per_axis = [
-        _taps(call, _place(grid[..., -1 - axis], size, corners), size, corners)
+        _taps(call, _element_coordinate(grid[..., -1 - axis], size, corners), size, corners)
         for axis, size in enumerate(sizes)
     ]
     batch = np.arange(x.shape[0]).reshape(-1, *[1] * (grid.ndim - 2))
@@ -43,7 +43,7 @@ def grid_sample(call: Call) -> list[np.ndarray]:
     return [np.moveaxis(total, -1, 1)]
 
 
-def _place(t: np.ndarray, size: int, corners: bool) -> np.ndarray:
+def _element_coordinate(t: np.ndarray, size: int, corners: bool) -> np.ndarray:
     """Convert coordinates in [-1, 1] to element indices."""
     return (t + 1) / 2 * (size - 1) if corners else ((t + 1) * size - 1) / 2
 
@@ -59,7 +59,7 @@ def _taps(call: Call, place: np.ndarray, size: int, corners: bool) -> Taps:
     if how == "border" and mode != "cubic":
         place = np.where(outside, np.clip(place, 0, size - 1), place)
     elif how == "reflection":
-        place = np.where(outside, reflected(place, low, high), place)
+        place = np.where(outside, reflect(place, low, high), place)
     if mode == "nearest":
         return [(place, np.ones(place.shape))]
     floor = np.floor(place)
@@ -73,11 +73,11 @@ def _taps(call: Call, place: np.ndarray, size: int, corners: bool) -> Taps:
 
 def _within(place: np.ndarray, size: int, how: str, corners: bool) -> np.ndarray:
     if how == "reflection":
-        place = reflected(place, *((0, size - 1) if corners else (-0.5, size - 0.5)))
+        place = reflect(place, *((0, size - 1) if corners else (-0.5, size - 0.5)))
     return np.clip(place, 0, size - 1).astype(np.int64)
 
 
-def reflected(place: np.ndarray, low: float, high: float) -> np.ndarray:
+def reflect(place: np.ndarray, low: float, high: float) -> np.ndarray:
     """Reflect coordinates between two mirrors."""
     length = high - low
     if not length:
@@ -149,7 +149,7 @@ def deform_conv(call: Call) -> list[np.ndarray]:
             for i in range(n)
         ]
         channels = slice(group * per_group, (group + 1) * per_group)
-        found = _between(x[batch, channels], place)
+        found = _interpolate_at(x[batch, channels], place)
         if mask is not None:
             found = found * mask.reshape(x.shape[0], groups, *kernel, *counts)[(batch, group, *tap, *at)]
         columns[(batch, channels, *tap, *at)] = found
@@ -160,7 +160,7 @@ def deform_conv(call: Call) -> list[np.ndarray]:
     return [result if bias is None else result + bias.reshape(-1, *[1] * n)]
 
 
-def _between(image: np.ndarray, place: Sequence[float]) -> np.ndarray:
+def _interpolate_at(image: np.ndarray, place: Sequence[float]) -> np.ndarray:
     """Interpolate the channels at a point; elements outside are zero."""
     total = np.zeros(image.shape[0])
     for corner in itertools.product((0, 1), repeat=len(place)):

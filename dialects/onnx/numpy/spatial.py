@@ -40,7 +40,7 @@ def _ints(shape: Shape) -> Ints:
     return found
 
 
-def _places(view: Window, tap: Ints, counts: Ints) -> tuple[slice, ...]:
+def _tap_slices(view: Window, tap: Ints, counts: Ints) -> tuple[slice, ...]:
     """Return the slices of the padded data that a tap reads: s p + d tap for each position p."""
     starts = [d * t for d, t in zip(view.dilations, tap, strict=True)]
     steps = zip(starts, view.strides, counts, strict=True)
@@ -56,7 +56,7 @@ def _pad(data: np.ndarray, view: Window, more: Sequence[int] = ()) -> np.ndarray
     return np.pad(data, [(0, 0), (0, 0), *spatial])
 
 
-def _grouped(data: np.ndarray, group: int, axis: int) -> np.ndarray:
+def _by_group(data: np.ndarray, group: int, axis: int) -> np.ndarray:
     """Split an axis of channels into groups and channels per group."""
     shape = data.shape
     return data.reshape(*shape[:axis], group, shape[axis] // group, *shape[axis + 1 :])
@@ -67,9 +67,9 @@ def conv(call: Call) -> list[np.ndarray]:
     data, weights, group = _array(call, 0), _array(call, 1), call.attribute("group", 1)
     windows = _windows(_window(call, weights.shape[2:]))
     shape = _ints(conv_shape(call)[0])
-    padded = windows.framed(_grouped(data, group, 1), shape[2:])
-    result = gather(padded, _grouped(weights, group, 0), windows.unframed(), shape[2:])
-    return [_biased(call, result.reshape(shape))]
+    padded = windows.crop_frame(_by_group(data, group, 1), shape[2:])
+    result = gather(padded, _by_group(weights, group, 0), windows.on_frame(), shape[2:])
+    return [_add_bias(call, result.reshape(shape))]
 
 
 def conv_transpose(call: Call) -> list[np.ndarray]:
@@ -80,15 +80,15 @@ def conv_transpose(call: Call) -> list[np.ndarray]:
     if call.attribute("output_shape") is not None or view.auto_pad.startswith("SAME"):
         extra = call.attribute("output_padding", (0,) * view.rank)
         view = with_pads_for(view, data.shape[2:], shape[2:], extra)
-    result = scatter(_grouped(data, group, 1), _grouped(weights, group, 0), _windows(view), shape[2:])
-    return [_biased(call, result.reshape(shape))]
+    result = scatter(_by_group(data, group, 1), _by_group(weights, group, 0), _windows(view), shape[2:])
+    return [_add_bias(call, result.reshape(shape))]
 
 
 def _windows(view: Window) -> Windows:
     return Windows(_ints(view.kernel), view.strides, view.dilations, view.begin)
 
 
-def _biased(call: Call, result: np.ndarray) -> np.ndarray:
+def _add_bias(call: Call, result: np.ndarray) -> np.ndarray:
     if call.optional(2) is None:
         return result
     return np.add(result, _array(call, 2).reshape(-1, *[1] * (result.ndim - 2)), out=result)
@@ -111,7 +111,7 @@ def average_pool(call: Call) -> list[np.ndarray]:
     padded = _pad(data, view, more)
     total, count = np.zeros(shape), np.zeros((1, 1, *shape[2:]))
     for tap in taps_of(call.attribute("kernel_shape"), total.size):
-        at = (..., *_places(view, tap, shape[2:]))
+        at = (..., *_tap_slices(view, tap, shape[2:]))
         total += padded[at]
         count += counted[at]
     return [np.divide(total, count, out=total)]
@@ -136,7 +136,7 @@ def col2im(call: Call) -> list[np.ndarray]:
     columns = data.reshape(*shape[:2], *block, *counts)
     image = np.zeros((*shape[:2], *sizes))
     for tap in taps_of(block, columns.size // max(1, math.prod(block))):
-        image[(..., *_places(view, tap, counts))] += columns[(slice(None), slice(None), *tap)]
+        image[(..., *_tap_slices(view, tap, counts))] += columns[(slice(None), slice(None), *tap)]
     kept = tuple(slice(b, b + size) for b, size in zip(view.begin, shape[2:], strict=True))
     return [image[(..., *kept)]]
 

@@ -21,7 +21,7 @@ def dft(call: Call) -> list[np.ndarray]:
     length = scalar(call, 1, 2 * (given - 1) if inverse and onesided else given)
     if inverse and onesided:
         return [np.fft.irfft(_complex(data), length, axis)[..., None]]
-    return [_transformed(_complex(data), length, axis, inverse=inverse, onesided=onesided)]
+    return [_fft(_complex(data), length, axis, inverse=inverse, onesided=onesided)]
 
 
 def _complex(data: np.ndarray) -> np.ndarray:
@@ -30,7 +30,7 @@ def _complex(data: np.ndarray) -> np.ndarray:
     return data[..., 0] + (1j * data[..., 1] if data.shape[-1] == 2 else 0j)
 
 
-def _transformed(z: np.ndarray, length: int, axis: int, *, inverse: bool, onesided: bool) -> np.ndarray:
+def _fft(z: np.ndarray, length: int, axis: int, *, inverse: bool, onesided: bool) -> np.ndarray:
     found = (np.fft.ifft if inverse else np.fft.fft)(z, length, axis)
     if onesided:
         found = found[(slice(None),) * axis + (slice(length // 2 + 1),)]
@@ -47,7 +47,7 @@ def stft(call: Call) -> list[np.ndarray]:
     frames = np.stack([z[:, i * step : i * step + length] for i in range(count)], 1)
     scaled = frames if window is None else frames * window
     onesided = bool(call.attribute("onesided", 1))
-    return [_transformed(scaled, length, 2, inverse=False, onesided=onesided)]
+    return [_fft(scaled, length, 2, inverse=False, onesided=onesided)]
 
 
 KERNELS: dict[str, Kernel] = {"DFT": dft, "STFT": stft}

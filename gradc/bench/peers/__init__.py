@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from dialects.support.diagnostics import Diagnostic, UsageError, nearest, sentence
+from dialects.support.diagnostics import Diagnostic, UsageError, sentence, suggest
 from gradc.bench.peers.base import Peer
 
 NONE = "none"
@@ -36,7 +36,7 @@ def check_names(names: Sequence[str]) -> None:
     for name in names:
         if name not in PEERS:
             known = (*PEERS, NONE)
-            text = sentence("--peers", name or "nothing", f"one of {', '.join(known)}", nearest(name, known))
+            text = sentence("--peers", name or "nothing", f"one of {', '.join(known)}", suggest(name, known))
             raise UsageError(Diagnostic("error", text))
 
 

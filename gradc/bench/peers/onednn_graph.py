@@ -166,10 +166,10 @@ class Graph:
             _pointers(self._outputs),
             library.engine,
         )
-        self._arrays = [_aligned(inputs[t.id]) for t in self._inputs]
+        self._arrays = [_align(inputs[t.id]) for t in self._inputs]
         (result,) = op["outputs"]
         like = self._arrays[0].dtype
-        self.result = _aligned(np.zeros(result["shape"], like))
+        self.result = _align(np.zeros(result["shape"], like))
         self._given = self._tensors(self._inputs, self._arrays)
         self._made = self._tensors(self._outputs, [self.result])
         # frees cached constant weights; the other handles are small and leak
@@ -250,7 +250,7 @@ def _pointers(tensors: Sequence[LogicalTensor]) -> Any:
     return (c.c_void_p * len(tensors))(*[c.addressof(tensor) for tensor in tensors])
 
 
-def _aligned(array: np.ndarray) -> np.ndarray:
+def _align(array: np.ndarray) -> np.ndarray:
     """Return a copy whose data begins at a cache line."""
     raw = np.empty(array.nbytes + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT

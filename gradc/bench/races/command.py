@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
-from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, nearest, sentence
+from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, sentence, suggest
 from gradc.bench.peers import NONE
 from gradc.bench.peers.base import NotAvailable
 from gradc.bench.races import MODEL_PEERS, NETWORKS_SUITE
@@ -14,7 +14,7 @@ from gradc.bench.races import report as reports
 from gradc.bench.races.models import RaceSettings, race_model
 from gradc.bench.races.networks import NETWORKS
 from gradc.bench.races.race import Finish, Race
-from gradc.bench.races.training import KINDS, race_network, the_torch
+from gradc.bench.races.training import KINDS, import_torch, race_network
 from gradc.bench.run import GRADC
 from gradc.crash_reports.crash import InternalError
 from gradc.files.json_text import json_text
@@ -58,7 +58,7 @@ def check_names(names: Iterable[str]) -> None:
     known = (*MODEL_PEERS, NONE)
     for name in names:
         if name not in known:
-            text = sentence("--peers", name or "nothing", f"one of {', '.join(known)}", nearest(name, known))
+            text = sentence("--peers", name or "nothing", f"one of {', '.join(known)}", suggest(name, known))
             raise UsageError(Diagnostic("error", text))
 
 
@@ -72,7 +72,7 @@ def _of_file(path: str, asked: RaceSettings) -> Callable[[], Race]:
 
 def _of_networks(asked: RaceSettings) -> list[Start]:
     try:
-        torch = the_torch(asked.threads)
+        torch = import_torch(asked.threads)
     except NotAvailable as error:
         raise UsageError(
             Diagnostic("error", f"--suite {NETWORKS_SUITE} makes its models with torch: {error}")

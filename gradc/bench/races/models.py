@@ -19,7 +19,7 @@ from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import compile_module, load
 from gradc.compiler.options import Options
 from gradc.inspection.verify_models import against
-from gradc.model.external_data import stored_model
+from gradc.model.external_data import open_model
 from gradc.runtime.session import Session
 from gradc.util.extras import install
 from gradc.verification.samples import random_inputs
@@ -91,9 +91,9 @@ def race_model(path: str, asked: RaceSettings) -> Race:
 
     entry = Entry([_ours(compiled, feeds, asked)], {})
     if asked.wants("original"):
-        entry.add("original", lambda: on_onnxruntime("original", original, feeds, _stored_nodes(path)))
+        entry.add("original", lambda: on_onnxruntime("original", original, feeds, _node_count(path)))
     if asked.wants("onnxslim"):
-        entry.add("onnxslim", lambda: _slimmed(path, feeds, asked))
+        entry.add("onnxslim", lambda: _onnxslim_entrant(path, feeds, asked))
     return race(os.path.basename(path), "model", entry.entrants, entry.notes, judge, asked.budget)
 
 
@@ -101,12 +101,12 @@ def _ours(compiled: Compiled, feeds: Mapping[str, Any], asked: RaceSettings) -> 
     return on_onnxruntime(GRADC, compiled.session(threads=asked.threads), feeds, nodes_of(compiled.model))
 
 
-def _stored_nodes(path: str) -> int:
-    with stored_model(path) as (model, _):
+def _node_count(path: str) -> int:
+    with open_model(path) as (model, _):
         return nodes_of(model)
 
 
-def _slimmed(path: str, feeds: Mapping[str, Any], asked: RaceSettings) -> Entrant:
+def _onnxslim_entrant(path: str, feeds: Mapping[str, Any], asked: RaceSettings) -> Entrant:
     try:
         onnxslim: Any = import_module("onnxslim")
     except ImportError as error:
@@ -132,7 +132,7 @@ def _race_gradient(path: str, asked: RaceSettings) -> Race:
 def forward_entrant(path: str, feeds: Mapping[str, Any], asked: RaceSettings) -> Entrant:
     session = Session(path, threads=asked.threads)
     given = {info.name: feeds[info.name] for info in session.inputs if info.name in feeds}
-    return on_onnxruntime("forward", session, given, _stored_nodes(path), yardstick=True)
+    return on_onnxruntime("forward", session, given, _node_count(path), yardstick=True)
 
 
 def onnx_ad_entrant(path: str, compiled: Compiled, feeds: Mapping[str, Any], asked: RaceSettings) -> Entrant:

@@ -32,7 +32,7 @@ def _head(torch: Any, width: int) -> tuple[Any, ...]:
     return nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(width, 10)
 
 
-def _added(torch: Any, body: Any, shortcut: Any | None = None) -> Any:
+def _residual(torch: Any, body: Any, shortcut: Any | None = None) -> Any:
     class Residual(torch.nn.Module):
         def __init__(self):
             super().__init__()
@@ -55,7 +55,7 @@ def _resnet(torch: Any) -> Any:
     stages = [_conv(torch, 3, 32, 7, 2), nn.MaxPool2d(3, 2, 1)]
     for i, o in ((32, 32), (32, 64), (64, 128)):
         body = nn.Sequential(_conv(torch, o, o), _conv(torch, o, o))
-        stages += [_conv(torch, i, o, 3, 1 + (i != o)), _added(torch, body)]
+        stages += [_conv(torch, i, o, 3, 1 + (i != o)), _residual(torch, body)]
     return nn.Sequential(*stages, *_head(torch, 128))
 
 
@@ -67,25 +67,25 @@ def _resnet50_stage(torch: Any) -> Any:
         last = nn.Sequential(nn.Conv2d(narrow, o, 1, bias=False), nn.BatchNorm2d(o))
         body = nn.Sequential(_conv(torch, i, narrow, 1), _conv(torch, narrow, narrow, 3, s), last)
         shortcut = None if i == o else nn.Sequential(nn.Conv2d(i, o, 1, s, bias=False), nn.BatchNorm2d(o))
-        return nn.Sequential(_added(torch, body, shortcut), nn.ReLU())
+        return nn.Sequential(_residual(torch, body, shortcut), nn.ReLU())
 
     return torch.nn.Sequential(
         bottleneck(256, 128, 512, 2), *(bottleneck(512, 128, 512, 1) for _ in range(3))
     )
 
 
-def _inverted(torch: Any, i: int, o: int, s: int, act: str) -> Any:
+def _inverted_residual(torch: Any, i: int, o: int, s: int, act: str) -> Any:
     nn, wide = torch.nn, 6 * i
     narrow = nn.Sequential(nn.Conv2d(wide, o, 1, bias=False), nn.BatchNorm2d(o))
     depthwise = _conv(torch, wide, wide, 3, s, act, wide)
     body = nn.Sequential(_conv(torch, i, wide, 1, act=act), depthwise, narrow)
-    return _added(torch, body) if s == 1 and i == o else body
+    return _residual(torch, body) if s == 1 and i == o else body
 
 
 def _mobile(act: str) -> Callable[[Any], Any]:
     def make(torch: Any) -> Any:
         sizes = [(16, 24, 2), (24, 24, 1), (24, 40, 2), (40, 40, 1), (40, 80, 2), (80, 80, 1)]
-        blocks = [_inverted(torch, *size, act) for size in sizes]
+        blocks = [_inverted_residual(torch, *size, act) for size in sizes]
         return torch.nn.Sequential(_conv(torch, 3, 16, 3, 2, act), *blocks, *_head(torch, 80))
 
     return make

@@ -96,7 +96,7 @@ def race(
     budget: float,
 ) -> Race:
     """Check and time the contestants; `notes` are reasons for missing ones. A wrong gradc is not timed."""
-    judged = {entrant.name: _judged(entrant, judge) for entrant in entrants if not entrant.yardstick}
+    judged = {entrant.name: _judge(entrant, judge) for entrant in entrants if not entrant.yardstick}
     wrong = {
         who: f"wrong: off by {error:.2g} of the largest magnitude, bound {bound:.2g}"
         for who, (error, bound) in judged.items()
@@ -125,7 +125,7 @@ def race(
     return Race(name, kind, (*map(finish, entrants), *missing), failure)
 
 
-def _judged(entrant: Entrant, judge: Judge) -> tuple[float, float]:
+def _judge(entrant: Entrant, judge: Judge) -> tuple[float, float]:
     entrant.run()
     error, bound = judge(entrant.results())
     return error, bound if entrant.name == GRADC else PEERS_SLACK * bound

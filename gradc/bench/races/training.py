@@ -39,7 +39,7 @@ KINDS = (CONSTANT, BY_WEIGHTS)
 OPSET = 18
 
 
-def the_torch(threads: int) -> Any:
+def import_torch(threads: int) -> Any:
     """Import torch with a number of threads. Raises NotAvailable."""
     try:
         torch: Any = import_module("torch")
@@ -53,7 +53,7 @@ def race_network(name: str, kind: str, torch: Any, asked: RaceSettings) -> Race:
     """Race a network. Raises GradcError if gradc does not compile the gradient."""
     network = NETWORKS[name]
     torch.manual_seed(asked.seed)
-    module, x = _drawn(torch, network.make(torch).eval()), torch.randn(network.shape)
+    module, x = _perturb(torch, network.make(torch).eval()), torch.randn(network.shape)
     cotangent = torch.randn(module(x).shape)
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / f"{name}.onnx")
@@ -64,10 +64,10 @@ def race_network(name: str, kind: str, torch: Any, asked: RaceSettings) -> Race:
         feeds = {"x": x.numpy(), "cotangent_y": cotangent.numpy()}
         if kind == BY_WEIGHTS:
             feeds |= {parameter: value.detach().numpy() for parameter, value in module.named_parameters()}
-        return _raced(name, kind, torch, module, (x, cotangent), (path, compiled, feeds), asked)
+        return _race(name, kind, torch, module, (x, cotangent), (path, compiled, feeds), asked)
 
 
-def _drawn(torch: Any, module: Any) -> Any:
+def _perturb(torch: Any, module: Any) -> Any:
     """Perturb all tensors, as the exporter merges equal ones."""
     tensors = (*module.parameters(), *(b for b in module.buffers() if b.is_floating_point()))
     with torch.no_grad():
@@ -76,7 +76,7 @@ def _drawn(torch: Any, module: Any) -> Any:
     return module
 
 
-def _raced(
+def _race(
     name: str,
     kind: str,
     torch: Any,
@@ -94,7 +94,7 @@ def _raced(
     if asked.wants("torch"):
         entry.add("torch", lambda: _step(torch, module, module, kind, *given))
     if asked.wants("torch.compile"):
-        entry.add("torch.compile", lambda: _step(torch, module, _compiled(torch, module), kind, *given))
+        entry.add("torch.compile", lambda: _step(torch, module, _compile(torch, module), kind, *given))
     if asked.wants("onnx-ad") and kind == CONSTANT:
         entry.add("onnx-ad", lambda: onnx_ad_entrant(path, compiled, feeds, asked))
     if asked.wants("forward"):
@@ -102,7 +102,7 @@ def _raced(
     return race(name, kind, entry.entrants, entry.notes, within(truth.results(), BOUND), asked.budget)
 
 
-def _compiled(torch: Any, module: Any) -> Any:
+def _compile(torch: Any, module: Any) -> Any:
     """Compile a module with an empty cache; torch compiles shared container code at most eight times."""
     torch.compiler.reset()
     return torch.compile(module)

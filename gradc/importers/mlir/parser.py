@@ -38,10 +38,10 @@ from dialects.support.diagnostics import (
     position_of,
 )
 from dialects.support.entry import NAME, entry_function, return_op
-from dialects.support.error_list import Finding, is_opaque
+from dialects.support.error_list import OpReference, is_opaque
 from gradc.graph.checks import check_graph, short
-from gradc.importers.mlir.unknown_ops import opaque_op, refusal
-from gradc.importers.text import Places, check_commas, check_nesting, decode
+from gradc.importers.mlir.unknown_ops import opaque_op, unknown_ops_error
+from gradc.importers.text import PositionIndex, check_commas, check_nesting, decode
 
 TEXT_ERRORS = (
     DiagnosticException,
@@ -62,11 +62,11 @@ def import_mlir(text: str | bytes, file: str, auto_pad_rule: str | None = None) 
     `auto_pad_rule` replaces that of every op. Raises GradcError, one line with file, line and column, for
     invalid text.
     """
-    parser = PlacingParser(file)
+    parser = LocatingParser(file)
     module = parser.read(decode(text, file))
-    with parser.placing():
+    with parser.locating_errors():
         function = check_graph(module, auto_pad_rule)
-    _keep_names(function, parser.names)
+    _store_names(function, parser.names)
     return module
 
 
@@ -89,17 +89,17 @@ class FloatBits(AttrParser._TensorLiteralElement):
         return next(type.iter_unpack(int(text, 16).to_bytes(size, "little")))
 
 
-class PlacingParser(Parser):
+class LocatingParser(Parser):
     """xDSL's parser with a position for every op and GradcErrors."""
 
     def __init__(self, file: str):
         super().__init__(context(), "", file)
         self._file = file
-        self._places = Places("", file)
+        self._places = PositionIndex("", file)
         self._starts: list[int] = []
         self._is_splat = False
         self._spread: TensorType | None = None
-        self._unknown: list[Finding] = []
+        self._unknown: list[OpReference] = []
         self.names: dict[SSAValue, str] = {}
         """Value names as written; a `name_hint` loses a trailing `_1`."""
 
@@ -108,35 +108,35 @@ class PlacingParser(Parser):
         start = Position(self._file, 1, 1)
         check_nesting(text, self._file)
         check_commas(text, self._file)
-        self._places = Places(text, self._file)
+        self._places = PositionIndex(text, self._file)
         try:
             self._parser_state = ParserState(LinearLexer(Input(text, self._file)))
             module = self.parse_module(implicit_module)
         except (ParseError, *TEXT_ERRORS) as error:
-            self._refuse_unknown(None)
-            raise _placed(error, self._position(self.pos)) from None
-        self._refuse_unknown(module)
+            self._raise_unknown(None)
+            raise _to_located_error(error, self._position(self.pos)) from None
+        self._raise_unknown(module)
         if position_of(module) is None:
             module.location = location(position=start)
         return module
 
-    def _refuse_unknown(self, module: ModuleOp | None) -> None:
+    def _raise_unknown(self, module: ModuleOp | None) -> None:
         """Raise one error for all unknown ops of the text that was parsed."""
         if not self._unknown:
             return
-        error = refusal(self._unknown)
+        error = unknown_ops_error(self._unknown)
         error.graph = _drawable(module)
         raise error from None
 
     @contextmanager
-    def placing(self) -> Iterator[None]:
+    def locating_errors(self) -> Iterator[None]:
         """Locate errors whose message begins with an attribute name at that attribute."""
         try:
             yield
         except GradcError as error:
-            raise error.mapped(self._placed_at_attribute) from None
+            raise error.map_diagnostics(self._at_attribute) from None
 
-    def _placed_at_attribute(self, diagnostic: Diagnostic) -> Diagnostic:
+    def _at_attribute(self, diagnostic: Diagnostic) -> Diagnostic:
         what = diagnostic.message.partition(": ")[0]
         return replace(diagnostic, position=self._place_of(what, diagnostic.position))
 
@@ -195,7 +195,7 @@ class PlacingParser(Parser):
         try:
             op = super().parse_operation()
         except (ParseError, *TEXT_ERRORS) as error:
-            raise _placed(error, position) from None
+            raise _to_located_error(error, position) from None
         if position_of(op) is None:
             op.location = location(name_of(op) or self._name(op), position)
         return op
@@ -211,7 +211,7 @@ class PlacingParser(Parser):
         found = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
         if found is not None:
             return found
-        self._unknown.append(Finding(name, name, self._position(self._starts[-1])))
+        self._unknown.append(OpReference(name, name, self._position(self._starts[-1])))
         return opaque_op(name)
 
     def _register_ssa_definition(self, name: str, values, span) -> None:
@@ -239,16 +239,16 @@ def _drawable(module: ModuleOp | None) -> ModuleOp | None:
     return module
 
 
-def _placed(error: Exception, position: Position) -> GradcError:
+def _to_located_error(error: Exception, position: Position) -> GradcError:
     """Convert an exception to a GradcError at `position`, unless it has a position."""
     match error:
         case GradcError():
-            return error.mapped(lambda d: d if d.position else replace(d, position=position))
+            return error.map_diagnostics(lambda d: d if d.position else replace(d, position=position))
         case ParseError():
             place = error.span.get_location()
             return _error(error.msg, Position(place.file, place.line, place.col))
         case AssertionError():
-            if not _is_of_xdsl(error):
+            if not _raised_by_xdsl(error):
                 raise error
             return _error(str(error) or "a value that does not fit its type", position)
         case RecursionError():
@@ -257,7 +257,7 @@ def _placed(error: Exception, position: Position) -> GradcError:
             return _error(short(error), position)
 
 
-def _is_of_xdsl(error: Exception) -> bool:
+def _raised_by_xdsl(error: Exception) -> bool:
     """Return whether xDSL's own code raised the error."""
     frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:
@@ -269,7 +269,7 @@ def _error(message: str, position: Position) -> GradcError:
     return GradcError(Diagnostic("error", message, position=position))
 
 
-def _keep_names(function: FuncOp, names: Mapping[SSAValue, str]) -> None:
+def _store_names(function: FuncOp, names: Mapping[SSAValue, str]) -> None:
     """Store the names of inputs and outputs as attributes if a `name_hint` would change one.
 
     All of them are stored then: the printer numbers values with equal hints.
@@ -277,11 +277,11 @@ def _keep_names(function: FuncOp, names: Mapping[SSAValue, str]) -> None:
     returned = return_op(function).arguments
     if all(names.get(value) == value.name_hint for value in (*function.args, *returned)):
         return
-    function.arg_attrs = _named(function.arg_attrs, function.args, names)
-    function.res_attrs = _named(function.res_attrs, returned, names)
+    function.arg_attrs = _with_names(function.arg_attrs, function.args, names)
+    function.res_attrs = _with_names(function.res_attrs, returned, names)
 
 
-def _named(
+def _with_names(
     attrs: ArrayAttr[DictionaryAttr] | None, values: Sequence[SSAValue], names: Mapping[SSAValue, str]
 ) -> ArrayAttr[DictionaryAttr]:
     given = attrs.data if attrs else [DictionaryAttr({})] * len(values)

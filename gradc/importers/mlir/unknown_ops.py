@@ -10,8 +10,8 @@ from xdsl.ir import Operation
 from xdsl.parser import Parser
 
 from dialects import DIALECTS
-from dialects.support.diagnostics import Diagnostic, GradcError, nearest
-from dialects.support.error_list import Finding, first_of_each_kind, together
+from dialects.support.diagnostics import Diagnostic, GradcError, suggest
+from dialects.support.error_list import OpReference, combine, first_of_each_kind
 
 
 @cache
@@ -35,17 +35,17 @@ def opaque_op(name: str) -> type[Operation]:
     return OpaqueOp
 
 
-def refusal(found: Sequence[Finding]) -> GradcError:
+def unknown_ops_error(found: Sequence[OpReference]) -> GradcError:
     """Return the error that lists each unknown op name once."""
-    return together([_unknown(finding) for finding in first_of_each_kind(found)])
+    return combine([_unknown(finding) for finding in first_of_each_kind(found)])
 
 
-def _unknown(finding: Finding) -> GradcError:
-    hint = nearest(finding.kind, _known_ops())
+def _unknown(finding: OpReference) -> GradcError:
+    hint = suggest(finding.kind, _op_names())
     text = "unknown op" + (f"; {hint}" if hint else "")
     return GradcError(Diagnostic("error", text, finding.subject, finding.position))
 
 
-def _known_ops() -> Iterator[str]:
+def _op_names() -> Iterator[str]:
     for factory in DIALECTS.values():
         yield from (op.name for op in factory().operations)

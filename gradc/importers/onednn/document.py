@@ -16,13 +16,13 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX
 from dialects import source_op
 from dialects.support import dtypes
 from dialects.support.attributes import documented_attributes
-from dialects.support.diagnostics import Diagnostic, GradcError, Position, nearest, sentence
+from dialects.support.diagnostics import Diagnostic, GradcError, Position, sentence, suggest
 from dialects.support.documented_op import DocumentedOp
-from dialects.support.error_list import Errors, Finding
+from dialects.support.error_list import Errors, OpReference
 from dialects.support.names import is_text
 from dialects.support.shapes import Shape
-from gradc.importers.onednn.json_positions import PlacedObject, place_in, position_of
-from gradc.importers.onednn.op_kinds import END, current, refusal
+from gradc.importers.onednn.json_positions import LocatedObject, position_of, value_position
+from gradc.importers.onednn.op_kinds import END, current_name, unsupported_error
 
 UNKNOWN = DYNAMIC_INDEX
 """-2^63: an unknown dimension; as the only element of a list, an unknown shape or stride."""
@@ -77,21 +77,23 @@ class Node:
     def is_end(self) -> bool:
         return self.kind == END
 
-    def place_of(self, what: str) -> Position | None:
+    def position_of_message(self, what: str) -> Position | None:
         """Return the position of what a message begins with: `strides axis H`, `shape of diff_src`.
 
         The first word that is an attribute or a port of the record decides.
         """
         attributes = self.record.get("attrs", {})
         for word in re.findall(r"\w+", what):
-            if isinstance(attributes, PlacedObject) and word in attributes:
+            if isinstance(attributes, LocatedObject) and word in attributes:
                 known = self.op is not None and word in documented_attributes(self.op)
-                return place_in(attributes[word], "value") if known else attributes.place_of_key(word)
+                return (
+                    value_position(attributes[word], "value") if known else attributes.position_of_key(word)
+                )
             for key, tensors in (("inputs", self.inputs), ("outputs", self.outputs)):
                 ports = [tensor.port for tensor in tensors]
                 if word in ports:
                     entry = self.record[key][ports.index(word)]
-                    return place_in(entry, "dtype" if what.startswith("dtype") else "shape")
+                    return value_position(entry, "dtype" if what.startswith("dtype") else "shape")
         return None
 
     def error(
@@ -141,11 +143,11 @@ class Record:
         key: str = "",
     ) -> GradcError:
         """Return an error located at the value `at`, else at the value of `key`, else at the record."""
-        place = position_of(at) or place_in(self.data, key) or position_of(self.data) or self.fallback
+        place = position_of(at) or value_position(self.data, key) or position_of(self.data) or self.fallback
         return GradcError(Diagnostic("error", sentence(what, given, expected, hint), self.subject, place))
 
     def integer(self, key: str) -> int:
-        value = self._required(key)
+        value = self._require(key)
         if not _is_size(value):
             raise self._ill_typed(key, "a non-negative integer")
         return int(value)
@@ -153,7 +155,7 @@ class Record:
     def string(self, key: str, default: str | None = None) -> str:
         if default is not None and key not in self.data:
             return default
-        value = self._required(key)
+        value = self._require(key)
         if not isinstance(value, str):
             raise self._ill_typed(key, "a string")
         if not is_text(value):
@@ -167,12 +169,12 @@ class Record:
         value = str(self.data[key])
         if value.lower() not in WORDS[key]:
             expected = f"one of {', '.join(WORDS[key])}"
-            raise self.error(f"{key} of {self.what}", shown(self.data[key]), expected, key=key)
+            raise self.error(f"{key} of {self.what}", short_json(self.data[key]), expected, key=key)
 
     def array(self, key: str, default: tuple[Any, ...] | None = None) -> list[Any] | tuple[Any, ...]:
         if default is not None and key not in self.data:
             return default
-        value = self._required(key)
+        value = self._require(key)
         if not isinstance(value, list | tuple):
             raise self._ill_typed(key, "an array")
         return value
@@ -182,7 +184,7 @@ class Record:
         for index, value in enumerate(values):
             if not _is_int(value):
                 what = f"{key} of {self.what}, element {index}"
-                raise self.error(what, shown(value), "an integer", at=values)
+                raise self.error(what, short_json(value), "an integer", at=values)
         return tuple(int(value) for value in values)
 
     def record(self, key: str, subject: str) -> Record:
@@ -192,41 +194,41 @@ class Record:
             raise self._ill_typed(key, "an object")
         return Record(value, key, subject, position_of(self.data) or self.fallback)
 
-    def refuse_misspelt(self, known: tuple[str, ...]) -> None:
+    def check_misspelt_keys(self, known: tuple[str, ...]) -> None:
         """Raise for a key that resembles a missing one, whose default would silently apply."""
         missing = [key for key in known if key not in self.data]
         for key in self.data:
-            hint = nearest(key, missing) if key not in known else ""
+            hint = suggest(key, missing) if key not in known else ""
             if hint:
                 raise self.error(f"unknown key {key} of {self.what}", hint=hint, key=key)
 
-    def _required(self, key: str) -> Any:
+    def _require(self, key: str) -> Any:
         if key not in self.data:
             raise self.error(f"{self.what} has no key {key}")
         return self.data[key]
 
     def _ill_typed(self, key: str, expected: str) -> GradcError:
-        return self.error(f"{key} of {self.what}", shown(self.data[key]), expected, key=key)
+        return self.error(f"{key} of {self.what}", short_json(self.data[key]), expected, key=key)
 
 
-def shown(value: Any) -> str:
+def short_json(value: Any) -> str:
     """Return a value as JSON text of at most 60 characters."""
     text = json.dumps(value, default=str)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def read_document(data: Any) -> Document:
-    """Read and check all records. Raises GradcError; `kinds_refused` checks the op kinds."""
+    """Read and check all records. Raises GradcError; `unsupported_kinds` checks the op kinds."""
     if not isinstance(data, Mapping):
         position = position_of(data)
-        message = sentence("the document", shown(data), "an object with the key graph")
+        message = sentence("the document", short_json(data), "an object with the key graph")
         raise GradcError(Diagnostic("error", message, position=position))
     top = Record(data, "the document")
     for key in ("engine_kind", "fpmath_mode", "fpmath_mode_apply_to_int"):
         top.word(key)
     version = top.string("version", "0.0.0")
     if not re.fullmatch(r"\d+(\.\d+)*", version):
-        raise top.error("version of the document", shown(version), "numbers like 3.13.0", key="version")
+        raise top.error("version of the document", short_json(version), "numbers like 3.13.0", key="version")
     entries = top.array("graph")
     if not entries:
         raise top.error("graph of the document is empty", expected="at least one op", at=entries)
@@ -243,31 +245,31 @@ def read_document(data: Any) -> Document:
     )
 
 
-def kinds_refused(data: Any) -> GradcError | None:
+def unsupported_kinds(data: Any) -> GradcError | None:
     """Return the error for unsupported op kinds of a document, or None."""
     entries = data.get("graph") if isinstance(data, Mapping) else None
     if not isinstance(entries, list | tuple):
         return None
     records = [entry for entry in entries if isinstance(entry, Mapping)]
     found = [_finding(record) for record in records if isinstance(record.get("kind"), str)]
-    return refusal(found, len(records))
+    return unsupported_error(found, len(records))
 
 
-def _finding(record: Mapping[str, Any]) -> Finding:
-    kind, identifier = current(record["kind"]), record.get("id", -1)
+def _finding(record: Mapping[str, Any]) -> OpReference:
+    kind, identifier = current_name(record["kind"]), record.get("id", -1)
     given = record.get("name")
     name = given if isinstance(given, str) and given else f"{kind}_{identifier}"
     known = str(int(identifier)) if _is_size(identifier) else ""
     subject = subject_of(kind, name, int(known)) if known else f'{kind} "{name}"'
-    return Finding(kind, subject, place_in(record, "kind"), known)
+    return OpReference(kind, subject, value_position(record, "kind"), known)
 
 
 def _node(top: Record, entry: Any, index: int) -> Node:
     if not isinstance(entry, Mapping):
-        raise top.error(f"element {index} of graph", shown(entry), "an op record", at=entry)
+        raise top.error(f"element {index} of graph", short_json(entry), "an op record", at=entry)
     unnamed = Record(entry, f"element {index} of graph")
-    unnamed.refuse_misspelt(OP_KEYS)
-    identifier, kind = unnamed.integer("id"), current(unnamed.string("kind"))
+    unnamed.check_misspelt_keys(OP_KEYS)
+    identifier, kind = unnamed.integer("id"), current_name(unnamed.string("kind"))
     name = unnamed.string("name", "") or f"{kind}_{identifier}"
     subject = subject_of(kind, name, identifier)
     record = Record(entry, "the op", subject)
@@ -298,7 +300,7 @@ def _attributes(record: Record, op: type[DocumentedOp]) -> dict[str, Any]:
 def _attribute(record: Record, op: type[DocumentedOp], name: str, entry: Any) -> Any:
     if not isinstance(entry, Mapping):
         expected = "an object with the keys type and value"
-        raise record.error(f"attribute {name}", shown(entry), expected, key=name)
+        raise record.error(f"attribute {name}", short_json(entry), expected, key=name)
     for key in ("type", "value"):
         if key not in entry:
             raise record.error(f"attribute {name} has no key {key}", at=entry)
@@ -308,7 +310,7 @@ def _attribute(record: Record, op: type[DocumentedOp], name: str, entry: Any) ->
     spec = documented.spec
     if entry["type"] != spec.tag:
         what = f"attribute {name}: type"
-        raise Record(entry, "", record.subject).error(what, shown(entry["type"]), spec.tag, key="type")
+        raise Record(entry, "", record.subject).error(what, short_json(entry["type"]), spec.tag, key="type")
     try:
         spec.encode(entry["value"])
     except ValueError as error:
@@ -333,9 +335,11 @@ def _tensors(
 def _tensor(op: Record, entry: Any, key: str, index: int, port: str) -> Tensor:
     if not isinstance(entry, Mapping):
         hint = "only trailing ports can be absent, and they are left out" if entry is None else ""
-        raise op.error(f"element {index} of {key} ({port})", shown(entry), "a tensor record", hint, entry)
+        raise op.error(
+            f"element {index} of {key} ({port})", short_json(entry), "a tensor record", hint, entry
+        )
     unnamed = Record(entry, f"tensor record of {port}", op.subject, position_of(op.data))
-    unnamed.refuse_misspelt(TENSOR_KEYS)
+    unnamed.check_misspelt_keys(TENSOR_KEYS)
     identifier = unnamed.integer("id")
     record = Record(entry, f"tensor {identifier} ({port})", op.subject, position_of(op.data))
     record.word("layout_type")
@@ -353,9 +357,9 @@ def _dtype(record: Record) -> str:
     if word.lower() in known:
         return word.lower()
     renamed = {d.numpy.name: d.name for d in dtypes.DTYPES}.get(word.lower())
-    hint = f"did you mean {renamed}?" if renamed else nearest(word, known)
+    hint = f"did you mean {renamed}?" if renamed else suggest(word, known)
     raise record.error(
-        f"dtype of {record.what}", shown(word), f"one of {', '.join(known)}", hint, key="dtype"
+        f"dtype of {record.what}", short_json(word), f"one of {', '.join(known)}", hint, key="dtype"
     )
 
 
@@ -376,8 +380,8 @@ def _check_stride(record: Record, shape: Shape | None) -> None:
     if stride == (UNKNOWN,) or shape is None or len(stride) == len(shape):
         return
     what = f"stride of {record.what}: length"
-    given = f"{len(stride)} {shown(stride)}"
-    expected = f"{len(shape)}, the length of shape {shown(record.data['shape'])}"
+    given = f"{len(stride)} {short_json(stride)}"
+    expected = f"{len(shape)}, the length of shape {short_json(record.data['shape'])}"
     raise record.error(what, given, expected, at=record.data["stride"])
 
 

@@ -12,20 +12,20 @@ from typing import Any
 
 from dialects.support.diagnostics import Diagnostic, GradcError, Position
 from dialects.support.limits import LimitError, current, too_large
-from gradc.importers.text import Places, check_nesting, decode
+from gradc.importers.text import PositionIndex, check_nesting, decode
 
 # typeshed omits these parts of the standard decoder
 _parse_object: Any = vars(decoder)["JSONObject"]
 _parse_array: Any = vars(decoder)["JSONArray"]
 _make_scanner: Any = vars(scanner)["py_make_scanner"]
 
-RECORDS = 64
+RECORDS_PER_OP = 64
 """Maximum number of objects and arrays per op; a real record has far fewer."""
 
 _NON_FINITE = re.compile(r"-?(inf(inity)?|nan)\b", re.IGNORECASE)
 
 
-class PlacedObject(dict[str, Any]):
+class LocatedObject(dict[str, Any]):
     """A JSON object; `position` is that of its brace. Positions of keys and values are computed on demand."""
 
     __slots__ = ("_source", "position")
@@ -33,11 +33,11 @@ class PlacedObject(dict[str, Any]):
     position: Position
     _source: tuple[_Decoder, int]
 
-    def place_of_value(self, key: str) -> Position:
+    def position_of_value(self, key: str) -> Position:
         decoder, offset = self._source
         return decoder.place(decoder.values(offset)[key])
 
-    def place_of_key(self, key: str) -> Position:
+    def position_of_key(self, key: str) -> Position:
         """Return the position of a key's opening quote, or of its value if the text escapes the key."""
         decoder, offset = self._source
         value = decoder.values(offset)[key]
@@ -45,7 +45,7 @@ class PlacedObject(dict[str, Any]):
         return decoder.place(value if quoted < 0 else quoted)
 
 
-class PlacedArray(list[Any]):
+class LocatedArray(list[Any]):
     """A JSON array; `position` is that of its bracket."""
 
     __slots__ = ("position",)
@@ -58,9 +58,9 @@ def position_of(value: object) -> Position | None:
     return getattr(value, "position", None)
 
 
-def place_in(data: object, key: str) -> Position | None:
+def value_position(data: object, key: str) -> Position | None:
     """Return the position of the value of `key`, None if it is missing or `data` is plain Python data."""
-    return data.place_of_value(key) if isinstance(data, PlacedObject) and key in data else None
+    return data.position_of_value(key) if isinstance(data, LocatedObject) and key in data else None
 
 
 def parse(text: str | bytes, file: str) -> Any:
@@ -86,9 +86,9 @@ class _Decoder(json.JSONDecoder):
         super().__init__()
         self.text = text
         self.reached = 0
-        self._places = Places(text, file)
+        self._places = PositionIndex(text, file)
         self._nested = 0
-        self._most = RECORDS * current().ops
+        self._most = RECORDS_PER_OP * current().ops
         self.parse_object = self._object
         self.parse_array = self._array
         self._scan_standard = _make_scanner(self)
@@ -116,8 +116,8 @@ class _Decoder(json.JSONDecoder):
         """Count one object or array, about 100 bytes of memory for two bytes of text; raise at the limit."""
         self._nested += 1
         if self._nested > self._most:
-            what = f"objects and arrays of the document, up to {RECORDS} for an op"
-            text = too_large("ops", self._nested * 2 // RECORDS, what)
+            what = f"objects and arrays of the document, up to {RECORDS_PER_OP} for an op"
+            text = too_large("ops", self._nested * 2 // RECORDS_PER_OP, what)
             raise LimitError(Diagnostic("error", text, position=self._places.of(self.reached)))
 
     def _scan(self, text: str, offset: int) -> tuple[Any, int]:
@@ -127,11 +127,11 @@ class _Decoder(json.JSONDecoder):
             return float(special[0]), special.end()
         return self._scan_standard(text, offset)
 
-    def _object(self, text_and_offset: tuple[str, int], strict: bool, *_: Any) -> tuple[PlacedObject, int]:
+    def _object(self, text_and_offset: tuple[str, int], strict: bool, *_: Any) -> tuple[LocatedObject, int]:
         self._count()
         place = self._places.of(text_and_offset[1] - 1)
         pairs, end = _parse_object(text_and_offset, strict, self._scan, None, list)
-        found = PlacedObject()
+        found = LocatedObject()
         found.position = place
         found._source = (self, text_and_offset[1])
         for key, value in pairs:
@@ -140,10 +140,10 @@ class _Decoder(json.JSONDecoder):
             found[key] = value
         return found, end
 
-    def _array(self, text_and_offset: tuple[str, int], *_: Any) -> tuple[PlacedArray, int]:
+    def _array(self, text_and_offset: tuple[str, int], *_: Any) -> tuple[LocatedArray, int]:
         self._count()
         place = self._places.of(text_and_offset[1] - 1)
         values, end = _parse_array(text_and_offset, self._scan)
-        found = PlacedArray(values)
+        found = LocatedArray(values)
         found.position = place
         return found, end

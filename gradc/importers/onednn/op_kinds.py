@@ -12,11 +12,11 @@ from dialects.support.diagnostics import (
     GradcError,
     Position,
     UnsupportedError,
-    nearest,
     sentence,
+    suggest,
 )
 from dialects.support.documented_op import DocumentedOp
-from dialects.support.error_list import Finding, by_kind, first_of_each_kind, together
+from dialects.support.error_list import OpReference, combine, first_of_each_kind, summarize_by_kind
 
 END = "End"
 """The kind that marks its inputs as graph outputs; it has no outputs."""
@@ -39,12 +39,12 @@ PUBLIC_KINDS = tuple(_PUBLIC.split())
 """oneDNN 3.13's public op kinds."""
 
 
-FORMER: Mapping[str, str] = MappingProxyType({"BiasAddBackprop": "BiasAddBackward"})
+FORMER_NAMES: Mapping[str, str] = MappingProxyType({"BiasAddBackprop": "BiasAddBackward"})
 """Former names of kinds, found in old dumps (such as 3.0.0) -> current names."""
 
 
-def current(kind: str) -> str:
-    return FORMER.get(kind, kind)
+def current_name(kind: str) -> str:
+    return FORMER_NAMES.get(kind, kind)
 
 
 ELSEWHERE = f"{MIXED_GRAPHS} lists the supported kinds, and the further ops of MLIR text"
@@ -55,12 +55,12 @@ def op_class(kind: str, subject: str, position: Position | None) -> type[Documen
 
     Raises UnsupportedError for a kind of oneDNN that gradc does not compile, GradcError for an unknown kind.
     """
-    if (error := refusal([Finding(kind, subject, position)], 1)) is not None:
+    if (error := unsupported_error([OpReference(kind, subject, position)], 1)) is not None:
         raise error
     return source_op(kind)
 
 
-def refusal(found: Sequence[Finding], total: int) -> GradcError | None:
+def unsupported_error(found: Sequence[OpReference], total: int) -> GradcError | None:
     """Return the error for unsupported or unknown kinds in a document of `total` ops, else None.
 
     An unknown word gives a GradcError, kinds of oneDNN that gradc does not compile an UnsupportedError.
@@ -71,18 +71,18 @@ def refusal(found: Sequence[Finding], total: int) -> GradcError | None:
     errors = [_unknown(finding) for finding in first_of_each_kind(unknown)]
     left = [f for f in found if f.kind in known and f.kind not in compiled and f.kind != END]
     if left:
-        message = f"gradc does not compile {by_kind(left, total)}; {ELSEWHERE}"
+        message = f"gradc does not compile {summarize_by_kind(left, total)}; {ELSEWHERE}"
         errors.append(UnsupportedError(Diagnostic("error", message, left[0].subject, left[0].position)))
-    return together(errors) if errors else None
+    return combine(errors) if errors else None
 
 
-def _unknown(finding: Finding) -> GradcError:
+def _unknown(finding: OpReference) -> GradcError:
     kind, compiled = finding.kind, source_kinds()
     known = dict.fromkeys((*compiled, *PUBLIC_KINDS))
     spelling = {name.lower(): name for name in known}.get(kind.lower())
     if spelling is not None:
         message = sentence("kind", kind, spelling, "kinds are case-sensitive")
     else:
-        hint = nearest(kind, known) or f"{MIXED_GRAPHS} lists the supported kinds"
+        hint = suggest(kind, known) or f"{MIXED_GRAPHS} lists the supported kinds"
         message = sentence("kind", kind, "a kind of oneDNN Graph or CANN", hint)
     return GradcError(Diagnostic("error", message, finding.subject, finding.position))

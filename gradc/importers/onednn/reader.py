@@ -31,12 +31,12 @@ from dialects.support.attributes import documented_attributes
 from dialects.support.diagnostics import Diagnostic, GradcError, Position, location, sentence
 from dialects.support.documented_op import Declared, DocumentedOp, build, check_listed_results
 from dialects.support.entry import set_names
-from dialects.support.error_list import Errors, together
+from dialects.support.error_list import Errors, combine
 from dialects.support.shapes import Shape
 from gradc.graph.checks import check_sizes
 from gradc.importers.onednn import json_positions
-from gradc.importers.onednn.document import UNDEF, Document, Node, Tensor, kinds_refused, read_document
-from gradc.importers.onednn.grouped_scales import WITHOUT_SCALES, grouped_scales, scaled
+from gradc.importers.onednn.document import UNDEF, Document, Node, Tensor, read_document, unsupported_kinds
+from gradc.importers.onednn.grouped_scales import WITHOUT_SCALES, find_grouped_scales, scale_weights
 
 SOURCE_ID = "source.id"
 
@@ -47,7 +47,7 @@ def import_json(text: str | bytes, file: str, auto_pad_rule: str | None = None) 
         return import_document(json_positions.parse(text, file), auto_pad_rule)
     except GradcError as error:
         start = Position(file, 1, 1)
-        raise error.mapped(lambda d: d if d.position else replace(d, position=start)) from None
+        raise error.map_diagnostics(lambda d: d if d.position else replace(d, position=start)) from None
 
 
 def import_document(document: Mapping[str, Any], auto_pad_rule: str | None = None) -> ModuleOp:
@@ -67,25 +67,25 @@ def import_documents(documents: Sequence[Mapping[str, Any]], auto_pad_rule: str 
     Equal tensor ids in different documents are one tensor; a tensor that one document produces and another
     consumes is not an output.
     """
-    refusals = [refusal for refusal in map(kinds_refused, documents) if refusal is not None]
+    refusals = [refusal for refusal in map(unsupported_kinds, documents) if refusal is not None]
     if not refusals:
         return _module_of(documents, auto_pad_rule)
     try:
         graph = _module_of(documents, auto_pad_rule)
     except GradcError as error:
         graph, refusals = error.graph, [*refusals, error]
-    refusal = together(refusals)
+    refusal = combine(refusals)
     refusal.graph = graph
     raise refusal
 
 
 def _module_of(documents: Sequence[Mapping[str, Any]], auto_pad_rule: str | None) -> ModuleOp:
-    read = _joined([read_document(document) for document in documents])
+    read = _merge([read_document(document) for document in documents])
     limits.check("ops", len(read.nodes), "ops of the graph")
     _check_ids(read.nodes)
     _check_records(read.nodes)
     producers = _producers(read.nodes)
-    ordered = _topological(read.nodes, producers)
+    ordered = _topological_sort(read.nodes, producers)
     inputs = _inputs(read, ordered, producers)
     outputs = _outputs(read, ordered, producers)
     module = _module(read, ordered, inputs, outputs, auto_pad_rule)
@@ -93,7 +93,7 @@ def _module_of(documents: Sequence[Mapping[str, Any]], auto_pad_rule: str | None
     return module
 
 
-def _joined(documents: Sequence[Document]) -> Document:
+def _merge(documents: Sequence[Document]) -> Document:
     """Merge documents. A tensor that one produces and another consumes is no port, unless an End reads it."""
     if len(documents) == 1:
         return documents[0]
@@ -127,7 +127,7 @@ def _check_ids(nodes: Sequence[Node]) -> None:
 
 def _raise(errors: Sequence[GradcError]) -> None:
     if errors:
-        raise together(errors)
+        raise combine(errors)
 
 
 def _check_records(nodes: Sequence[Node]) -> None:
@@ -140,15 +140,15 @@ def _check_records(nodes: Sequence[Node]) -> None:
             if (tensor.dtype, tensor.shape) != (other.dtype, other.shape):
                 error = node.error(
                     f"tensor {tensor.id} differs between its records",
-                    given=f"{_shown(tensor)} by {_label(node)}",
-                    expected=f"{_shown(other)} as by {_label(other_node)}",
+                    given=f"{_type_text(tensor)} by {_label(node)}",
+                    expected=f"{_type_text(other)} as by {_label(other_node)}",
                     at=tensor,
                 )
                 errors.append(error)
     _raise(errors)
 
 
-def _shown(tensor: Tensor) -> str:
+def _type_text(tensor: Tensor) -> str:
     shape = "unknown rank" if tensor.shape is None else shapes.show(tensor.shape)
     return f"{tensor.dtype} {shape}"
 
@@ -186,7 +186,7 @@ def _wrong_count(node: Node) -> int | str | None:
     return most if least == most else f"{least} to {most}"
 
 
-def _topological(nodes: Sequence[Node], producers: Mapping[int, Node]) -> list[Node]:
+def _topological_sort(nodes: Sequence[Node], producers: Mapping[int, Node]) -> list[Node]:
     """Sort producers before consumers, otherwise in document order. Raises GradcError for a cycle."""
     place = {node.id: index for index, node in enumerate(nodes)}
     needs = {node.id: _predecessors(node, producers) for node in nodes}
@@ -279,16 +279,16 @@ def _module(
 ) -> ModuleOp:
     block = Block(arg_types=inputs.values())
     values: dict[int, SSAValue] = dict(zip(inputs, block.args, strict=True))
-    errors, grouped = Errors(), grouped_scales(ordered)
+    errors, grouped = Errors(), find_grouped_scales(ordered)
     for node in ordered:
         if node.is_end:
             continue
         operands = [values[tensor.id] for tensor in node.inputs]
         ops: Sequence[Operation] = ()
         with errors.collecting():
-            if node.op is not None and all(map(_is_told, operands)):
+            if node.op is not None and all(map(_is_typed, operands)):
                 ops = _ops(node, node.op, operands, auto_pad_rule, grouped.get(node.id))
-        ops = ops or [_opaque(node, operands)]
+        ops = ops or [_placeholder(node, operands)]
         block.add_ops(ops)
         values |= zip((tensor.id for tensor in node.outputs), ops[-1].results, strict=False)
     for identifier, value in values.items():
@@ -303,27 +303,27 @@ def _module(
         assert op is not None
         op.location = location(position=document.position)
     if errors.found:
-        error = together(errors.found)
+        error = combine(errors.found)
         error.graph = module
         raise error
     return module
 
 
-def _is_told(value: SSAValue) -> bool:
+def _is_typed(value: SSAValue) -> bool:
     """Return whether a value has a known rank and dtype; results of unknown ops may lack them."""
     return isinstance(value.type, TensorType) and not isinstance(value.type.element_type, NoneType)
 
 
-def _opaque(node: Node, operands: Sequence[SSAValue]) -> Operation:
+def _placeholder(node: Node, operands: Sequence[SSAValue]) -> Operation:
     """Return a placeholder op, used in drawings, for an op that is unsupported or invalid."""
-    types = [_declared_type(tensor) for tensor in node.outputs]
+    types = [_type_of_record(tensor) for tensor in node.outputs]
     op = UnregisteredOp.with_name(node.kind).create(operands=operands, result_types=types)
     op.attributes[SOURCE_ID] = StringAttr(str(node.id))
     op.location = location(node.name, node.position)
     return op
 
 
-def _declared_type(tensor: Tensor) -> Attribute:
+def _type_of_record(tensor: Tensor) -> Attribute:
     dtype = dtypes.by_name(tensor.dtype)
     element = NoneType() if dtype is None else dtype.mlir
     return UnrankedTensorType(element) if tensor.shape is None else shapes.tensor_type(element, tensor.shape)
@@ -340,16 +340,16 @@ def _ops(
     rule: str | None,
     factors: np.ndarray | None,
 ) -> Sequence[Operation]:
-    """Return the ops of a node; the last one has its results. `factors` are those of `grouped_scales`."""
+    """Return the ops of a node; the last one has its results. `factors` are those of `find_grouped_scales`."""
     if factors is None:
         return [_build(node, cls, operands, rule)]
-    return scaled(_build(replace(node, attributes=WITHOUT_SCALES), cls, operands, rule), factors)
+    return scale_weights(_build(replace(node, attributes=WITHOUT_SCALES), cls, operands, rule), factors)
 
 
 def _build(
     node: Node, cls: type[DocumentedOp], operands: Sequence[SSAValue], auto_pad_rule: str | None
 ) -> DocumentedOp:
-    declared = [_declared(node, cls, tensor) for tensor in node.outputs[: len(cls.RESULTS)]]
+    declared = [_record_types(node, cls, tensor) for tensor in node.outputs[: len(cls.RESULTS)]]
     try:
         op = build(
             cls,
@@ -361,18 +361,18 @@ def _build(
         )
         check_listed_results(op, len(node.outputs))
     except GradcError as error:
-        raise error.mapped(lambda d: replace(d, position=_place(node, d))) from None
-    if isinstance(op, OneDNNConvOp) and op.is_same and not _says_rule(node, op):
+        raise error.map_diagnostics(lambda d: replace(d, position=_position_of(node, d))) from None
+    if isinstance(op, OneDNNConvOp) and op.is_same and not _states_rule(node, op):
         op.attributes[IMPLIED] = StringAttr(RULE)
     return op
 
 
-def _place(node: Node, diagnostic: Diagnostic) -> Position | None:
+def _position_of(node: Node, diagnostic: Diagnostic) -> Position | None:
     """Return the position that the diagnostic's message begins with, in the node's record."""
-    return node.place_of(diagnostic.message.partition(": ")[0]) or diagnostic.position
+    return node.position_of_message(diagnostic.message.partition(": ")[0]) or diagnostic.position
 
 
-def _says_rule(node: Node, op: OneDNNConvOp) -> bool:
+def _states_rule(node: Node, op: OneDNNConvOp) -> bool:
     """Return whether the document states the rule that the op got."""
     spec = documented_attributes(type(op))[RULE].spec
     return RULE in node.attributes and spec.plain(node.attributes[RULE]) == op.value(RULE)
@@ -385,12 +385,12 @@ def _with_rule(node: Node, cls: type[DocumentedOp], forced: str | None) -> dict[
     return {RULE: rule} | {name: value for name, value in node.attributes.items() if name != RULE}
 
 
-def _declared(node: Node, cls: type[DocumentedOp], tensor: Tensor) -> Declared:
+def _record_types(node: Node, cls: type[DocumentedOp], tensor: Tensor) -> Declared:
     dtype = dtypes.by_name(tensor.dtype)
-    return Declared(_declared_shape(node, cls, tensor.shape), dtype.mlir if dtype else None)
+    return Declared(_record_shape(node, cls, tensor.shape), dtype.mlir if dtype else None)
 
 
-def _declared_shape(node: Node, cls: type[DocumentedOp], shape: Shape | None) -> Shape | None:
+def _record_shape(node: Node, cls: type[DocumentedOp], shape: Shape | None) -> Shape | None:
     """Return the result's declared shape, without the sizes that a run-time input overrides."""
     if cls is not ConvolutionBackwardDataOp or len(node.inputs) < 3 or shape is None or len(shape) < 3:
         return shape

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from gradc.graph.checks import check_graph
 from gradc.importers.onnx.read import module_of
-from gradc.model.external_data import TensorData, stored_model
+from gradc.model.external_data import TensorData, open_model
 
 
 def import_onnx(
@@ -29,16 +29,16 @@ def import_onnx(
     which names the nodes.
     """
     if isinstance(source, ModelProto):
-        return _verified(module_of(source, TensorData(), for_gradients=for_gradients, target=target))
-    with stored_model(os.fspath(source)) as (model, data):
+        return _verify(module_of(source, TensorData(), for_gradients=for_gradients, target=target))
+    with open_model(os.fspath(source)) as (model, data):
         module = module_of(model, data, for_gradients=for_gradients, target=target)
-    return _verified(module)
+    return _verify(module)
 
 
 def is_model(source: Any) -> bool:
     return isinstance(source, ModelProto)
 
 
-def _verified(module: ModuleOp) -> ModuleOp:
+def _verify(module: ModuleOp) -> ModuleOp:
     check_graph(module)
     return module

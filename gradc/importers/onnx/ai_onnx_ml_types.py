@@ -22,7 +22,7 @@ _BY_VALUES = {"values_strings": StringType(), "values_int64s": i64, "values_floa
 _WORDS = {"tensor(float)": f32, "tensor(int64)": i64, "tensor(string)": StringType()}
 
 
-def completed(
+def complete_types(
     op_type: str,
     attributes: Mapping[str, Attribute],
     declared: Sequence[Attribute | None],

@@ -12,7 +12,7 @@ from dialects.onnx.attributes import text_attribute
 from dialects.onnx.node import kind_of_attribute
 from dialects.onnx.signature import Signature
 from dialects.support.attributes import int_attribute, ints_attribute
-from dialects.support.diagnostics import nearest, violation
+from dialects.support.diagnostics import suggest, violation
 from gradc.importers.onnx.types import check_text, element_type, type_of
 from gradc.importers.onnx.weights import sparse_attribute, tensor_attribute
 from gradc.model.external_data import TensorData
@@ -60,17 +60,17 @@ def graphs_of(protos: Mapping[str, AttributeProto]) -> dict[str, GraphProto]:
     return {name: proto.g for name, proto in protos.items() if _kind(proto) == "GRAPH"}
 
 
-def fitted(name: str, given: Mapping[str, Attribute], signature: Signature) -> dict[str, Attribute]:
+def check_attributes(name: str, given: Mapping[str, Attribute], signature: Signature) -> dict[str, Attribute]:
     """Check attributes against a signature and return them in its kinds; raise for a wrong name or kind."""
     found = {}
     for key, value in given.items():
         kind = signature.kinds.get(key)
         if kind is None:
-            hint = nearest(key, signature.kinds)
+            hint = suggest(key, signature.kinds)
             raise violation(f"{name} has no attribute {key}", hint=hint)
         if (name, key) in _NO_TYPE and isinstance(value, IntegerAttr) and not value.value.data:
             continue
-        found[key] = _fitted(key, kind, value)
+        found[key] = _check_kind(key, kind, value)
     required = [a.name for a in signature.attributes if a.required and a.name in signature.kinds]
     if missing := [key for key in required if key not in found]:
         raise violation(f"{name} needs the attribute {missing[0]}")
@@ -87,7 +87,7 @@ _NO_TYPE = (
 """Op and attribute whose default 0 means no type; onnxruntime writes it explicitly."""
 
 
-def _fitted(name: str, kind: str, value: Attribute) -> Attribute:
+def _check_kind(name: str, kind: str, value: Attribute) -> Attribute:
     given = kind_of_attribute(value)
     if kind == "TYPE" and isinstance(value, IntegerAttr):
         return element_type(value.value.data)

@@ -76,13 +76,13 @@ def _scan_of_length(node: Source, length: SSAValue, count: int) -> list[SSAValue
         cut = ops.SliceOp(node.operand(index), node.ints(0), end, node.ints(0))
         node.operands[index] = node.emit(cut)
     results = _scan(node)
-    return [*results[:states], *(_padded(node, value, padding) for value in results[states:])]
+    return [*results[:states], *(_pad_with_zeros(node, value, padding) for value in results[states:])]
 
 
-def _padded(node: Source, value: SSAValue, count: SSAValue) -> SSAValue:
+def _pad_with_zeros(node: Source, value: SSAValue, count: SSAValue) -> SSAValue:
     """Pad a value with `count` zeros at the end of its first axis."""
     if not _is_numeric(value.type):
-        raise upgrade_steps.refused(
+        raise upgrade_steps.unsupported(
             "Scan of opset 8 with sequence_lens", "only numbers can be padded with zeros"
         )
     sizes = node.emit(ops.ConcatOp([count, node.emit(ops.ShapeOp(value, start=1))], axis=0))

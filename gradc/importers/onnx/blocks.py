@@ -17,17 +17,17 @@ def channels_of_block(model: ModelProto) -> int | None:
     """Infer the block size from padded shapes, else from this machine; None without blocks or evidence."""
     if not any(node.domain == DOMAIN for node in model.graph.node):
         return None
-    return _told(model) or _of_machine()
+    return _from_shapes(model) or _from_machine()
 
 
-def _of_machine() -> int | None:
+def _from_machine() -> int | None:
     if platform.machine().lower() in ("aarch64", "arm64"):
         return LONG
     features = cpu_features()
     return None if features is None else LONG if "avx512f" in features else SHORT
 
 
-def _told(model: ModelProto) -> int | None:
+def _from_shapes(model: ModelProto) -> int | None:
     """Infer the block size from the padded filters of convolutions and results."""
     sizes = {array.name: list(array.dims) for array in model.graph.initializer}
     blocked: dict[str, int | None] = {}
@@ -35,9 +35,9 @@ def _told(model: ModelProto) -> int | None:
         is_conv = node.op_type == "Conv" and node.domain == DOMAIN and len(node.input) > 1
         filters = sizes.get(node.input[1], []) if is_conv else []
         reads = [name for name in node.input if name in blocked]
-        known = _of_conv(node, filters, node.input[0] in blocked) if filters else None
+        known = _from_conv(node, filters, node.input[0] in blocked) if filters else None
         if node.op_type == "ReorderOutput" and reads:
-            known = _of_end(node, blocked[reads[0]])
+            known = _from_reorder(node, blocked[reads[0]])
         if known is not None:
             return known
         if node.op_type != "ReorderOutput" and (reads or node.domain == DOMAIN):
@@ -46,7 +46,7 @@ def _told(model: ModelProto) -> int | None:
     return None
 
 
-def _of_conv(node: NodeProto, sizes: list[int], reads_blocks: bool) -> int | None:
+def _from_conv(node: NodeProto, sizes: list[int], reads_blocks: bool) -> int | None:
     if sizes[0] % LONG:
         return SHORT
     if not reads_blocks:
@@ -54,7 +54,7 @@ def _of_conv(node: NodeProto, sizes: list[int], reads_blocks: bool) -> int | Non
     return SHORT if sizes[1] > 1 and sizes[1] % LONG else None
 
 
-def _of_end(node: NodeProto, filled: int | None) -> int | None:
+def _from_reorder(node: NodeProto, filled: int | None) -> int | None:
     return LONG if filled is not None and filled - _number(node, "channels", filled) >= SHORT else None
 
 

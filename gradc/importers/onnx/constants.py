@@ -10,7 +10,7 @@ from dialects.onnx.attributes import to_python
 from dialects.onnx.node import kind_of_attribute
 from dialects.onnx.tensor_attributes import StringTensorAttr
 from dialects.support.dense import from_numpy
-from dialects.support.diagnostics import nearest, violation
+from dialects.support.diagnostics import suggest, violation
 from dialects.support.dtypes import StringType
 
 _NUMBERS = {"INT": np.int64, "INTS": np.int64, "FLOAT": np.float32, "FLOATS": np.float32}
@@ -24,7 +24,7 @@ def constant_value(name: str, value: Attribute) -> DenseIntOrFPElementsAttr | St
     """Return the tensor of one of Constant's attributes; the kind of the value decides, not the name, as in
     onnxruntime."""
     if name not in _NAMES:
-        raise violation(f"Constant has no attribute {name}", hint=nearest(name, _NAMES))
+        raise violation(f"Constant has no attribute {name}", hint=suggest(name, _NAMES))
     kind = kind_of_attribute(value) or ""
     match value:
         case DenseIntOrFPElementsAttr() | StringTensorAttr():

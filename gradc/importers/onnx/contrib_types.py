@@ -47,7 +47,7 @@ RESULTS: Mapping[str, tuple[int, str]] = {
 """Op -> operand whose dtype the first result has, and what else it shares with the first operand."""
 
 
-def completed(
+def complete_types(
     op_type: str, declared: Sequence[Attribute | None], operands: Sequence[Attribute | None]
 ) -> list[Attribute | None]:
     """Return the declared types, with an implied first one if that is undeclared or has no rank."""

@@ -23,7 +23,7 @@ from gradc.importers.onnx.source import Source
 from gradc.importers.onnx.types import type_of
 
 
-def settled(inferred: Attribute | None, declared: Attribute | None) -> Attribute:
+def refine_type(inferred: Attribute | None, declared: Attribute | None) -> Attribute:
     """Return the type of a result: the inferred one, or the declared one if the inferred has no rank."""
     if inferred is None:
         return UnknownType() if declared is None else declared
@@ -32,38 +32,38 @@ def settled(inferred: Attribute | None, declared: Attribute | None) -> Attribute
     return inferred
 
 
-def nameless(type_: Attribute) -> Attribute:
+def drop_names(type_: Attribute) -> Attribute:
     """Drop the names of dynamic sizes, which differ in each step of a loop."""
     if isinstance(type_, SequenceType):
-        return SequenceType(nameless(type_.element))
+        return SequenceType(drop_names(type_.element))
     if isinstance(type_, OptionalType):
-        return OptionalType(nameless(type_.element))
+        return OptionalType(drop_names(type_.element))
     if not isinstance(type_, TensorType):
         return type_
     dims = [None if isinstance(dim, Size) else dim for dim in shapes.shape_of(type_)]
     return shapes.tensor_type(type_.element_type, dims)
 
 
-def rankless(type_: Attribute) -> Attribute:
+def drop_rank(type_: Attribute) -> Attribute:
     """Drop the shape, which may change from one step of a loop to the next."""
     if isinstance(type_, SequenceType):
-        return SequenceType(rankless(type_.element))
+        return SequenceType(drop_rank(type_.element))
     if isinstance(type_, OptionalType):
-        return OptionalType(rankless(type_.element))
+        return OptionalType(drop_rank(type_.element))
     return UnrankedTensorType(type_.element_type) if isinstance(type_, TensorType) else type_
 
 
-def common(a: Attribute, b: Attribute) -> Attribute:
+def join_types(a: Attribute, b: Attribute) -> Attribute:
     """Return the type of a value that has either type."""
     if a == b:
         return a
     if isinstance(a, SequenceType) and isinstance(b, SequenceType):
-        return SequenceType(common(a.element, b.element))
+        return SequenceType(join_types(a.element, b.element))
     if isinstance(a, OptionalType):
-        return OptionalType(common(a.element, b.element)) if isinstance(b, OptionalType) else b
+        return OptionalType(join_types(a.element, b.element)) if isinstance(b, OptionalType) else b
     if isinstance(a, UnknownType) or isinstance(b, UnknownType):
-        return rankless(b if isinstance(a, UnknownType) else a)
-    return containers.joined(a, b)
+        return drop_rank(b if isinstance(a, UnknownType) else a)
+    return containers.join_types(a, b)
 
 
 # Arguments
@@ -81,8 +81,8 @@ def argument_types(
         return dict.fromkeys(graphs, ())
     if op_type not in ("Loop", "Scan", "SequenceMap") or "body" not in graphs:
         return {}
-    declared = [nameless(type_of(value.type)) for value in graphs["body"].input]
-    given = _given(op_type, since, operands, attributes)
+    declared = [drop_names(type_of(value.type)) for value in graphs["body"].input]
+    given = _outer_types(op_type, since, operands, attributes)
     if len(declared) != len(given):
         raise violation(f"inputs of the body of {op_type}", given=len(declared), expected=len(given))
     return {"body": [_argument(op_type, *pair) for pair in zip(given, declared, strict=True)]}
@@ -90,7 +90,7 @@ def argument_types(
 
 def _argument(op_type: str, given: Attribute, declared: Attribute) -> Attribute:
     """Return the type of a body's argument. A Loop's values may change shape: the declared one counts."""
-    known = rankless(given) if op_type == "Loop" else given
+    known = drop_rank(given) if op_type == "Loop" else given
     if isinstance(known, UnknownType):
         return declared
     if isinstance(known, UnrankedTensorType) and isinstance(declared, TensorType):
@@ -100,7 +100,7 @@ def _argument(op_type: str, given: Attribute, declared: Attribute) -> Attribute:
     return known
 
 
-def _given(
+def _outer_types(
     op_type: str, since: int, operands: Sequence[SSAValue | None], attributes: Mapping[str, Attribute]
 ) -> list[Attribute]:
     types = [UnknownType() if value is None else value.type for value in operands]
@@ -140,8 +140,8 @@ def without_axis(type_: Attribute, axis: int) -> Attribute:
 
 def results(node: Source, declared: Sequence[Attribute | None]) -> list[Attribute | None]:
     """Return the result types of a node with nested graphs, from what these yield."""
-    yields = [_yielded(region) for region in node.regions.values()]
-    made = _made(node, yields)
+    yields = [_yield_types(region) for region in node.regions.values()]
+    made = _inferred_types(node, yields)
     if len(made) != len(declared):
         raise violation(f"outputs of {node.op_type}", given=len(declared), expected=len(made))
     return [_better(*pair) for pair in zip(made, declared, strict=True)]
@@ -150,49 +150,49 @@ def results(node: Source, declared: Sequence[Attribute | None]) -> list[Attribut
 def _better(made: Attribute, declared: Attribute | None) -> Attribute:
     if isinstance(made, UnknownType) and declared is not None:
         return declared
-    return settled(made, declared)
+    return refine_type(made, declared)
 
 
-def _yielded(region: Region) -> list[Attribute]:
+def _yield_types(region: Region) -> list[Attribute]:
     last = region.block.last_op
     return [] if last is None else [value.type for value in last.operands]
 
 
-def _made(node: Source, yields: Sequence[Sequence[Attribute]]) -> list[Attribute]:
+def _inferred_types(node: Source, yields: Sequence[Sequence[Attribute]]) -> list[Attribute]:
     if node.op_type == "If":
         one, other = yields
         if len(one) != len(other):
             raise violation("outputs of the branches of If", given=f"{len(one)} and {len(other)}")
-        return [common(*pair) for pair in zip(one, other, strict=True)]
+        return [join_types(*pair) for pair in zip(one, other, strict=True)]
     (body,) = yields
     if node.op_type == "SequenceMap":
-        return [SequenceType(rankless(type_)) for type_ in body]
+        return [SequenceType(drop_rank(type_)) for type_ in body]
     if node.op_type == "Loop":
-        return _looped(node, body[1:])
-    return _scanned(node, body)
+        return _loop_types(node, body[1:])
+    return _scan_types(node, body)
 
 
-def _looped(node: Source, made: Sequence[Attribute]) -> list[Attribute]:
+def _loop_types(node: Source, made: Sequence[Attribute]) -> list[Attribute]:
     initial = [UnknownType() if v is None else v.type for v in node.operands[2:]]
-    carried = [common(nameless(a), nameless(b)) for a, b in zip(initial, made, strict=False)]
-    return [*carried, *(_stacked(type_, 0) for type_ in made[len(initial) :])]
+    carried = [join_types(drop_names(a), drop_names(b)) for a, b in zip(initial, made, strict=False)]
+    return [*carried, *(_stack_type(type_, 0) for type_ in made[len(initial) :])]
 
 
-def _scanned(node: Source, made: Sequence[Attribute]) -> list[Attribute]:
+def _scan_types(node: Source, made: Sequence[Attribute]) -> list[Attribute]:
     count = len(node.operands) - int_of(node.attributes.get("num_scan_inputs"), 0)
     initial = [UnknownType() if v is None else v.type for v in node.operands[:count]]
     given = node.attributes.get("scan_output_axes")
     axes = ints(given) if given is not None else (0,) * (len(made) - count)
     if len(axes) != len(made) - count:
         raise violation("scan_output_axes", given=len(axes), expected=len(made) - count)
-    carried = [common(a, b) for a, b in zip(initial, made, strict=False)]
-    return [*carried, *map(_stacked, made[count:], axes)]
+    carried = [join_types(a, b) for a, b in zip(initial, made, strict=False)]
+    return [*carried, *map(_stack_type, made[count:], axes)]
 
 
-def _stacked(type_: Attribute, axis: int) -> Attribute:
+def _stack_type(type_: Attribute, axis: int) -> Attribute:
     if not isinstance(type_, TensorType):
         return type_
-    dims = list(shapes.shape_of(nameless(type_)))
+    dims = list(shapes.shape_of(drop_names(type_)))
     if not -len(dims) - 1 <= axis <= len(dims):
         raise violation("scan_output_axes", given=axis, expected=f"an axis of {len(dims) + 1}")
     dims.insert(axis + len(dims) + 1 if axis < 0 else axis, None)

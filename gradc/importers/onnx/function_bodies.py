@@ -21,22 +21,22 @@ from dialects.onnx.types import UnknownType
 from dialects.support.diagnostics import GradcError, name_of, violation
 from gradc.importers.onnx.read import body_of
 from gradc.model.attribute_protos import fill_attribute, type_proto
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.decompositions.onnx_functions import DEFINITIONS
 from passes.targets.target import Target
 
-DEEPEST = 8
+MAX_DEPTH = 8
 """Maximum nesting of function bodies: Gelu's contains CastLike, which has one."""
 
 
-def write_bodies(module: ModuleOp, target: Target) -> None:
+def inline_missing_ops(module: ModuleOp, target: Target) -> None:
     """Inline ops that the target implements in no version, if it implements every op of the decomposition."""
     for op in list(module.walk()):
-        if isinstance(op, OnnxOp) and _has_body(op.onnx_name()) and _is_lacking(op, target):
+        if isinstance(op, OnnxOp) and _has_body(op.onnx_name()) and _is_missing(op, target):
             _replace(op, target, 1)
 
 
-def _is_lacking(op: Operation, target: Target) -> bool:
+def _is_missing(op: Operation, target: Target) -> bool:
     if not isinstance(op, OnnxOp) or isinstance(op, ConstantOp) or target.lacks_form(op) is None:
         return False
     is_left = target.has_form(op) and target.leaves_to_runtime(op)
@@ -52,9 +52,9 @@ def _body_versions(schema: Any) -> list[int]:
     return [*schema.function_opset_versions, *schema.context_dependent_function_opset_versions]
 
 
-def is_written(op: OnnxOp, target: Target) -> bool:
+def is_inlined(op: OnnxOp, target: Target) -> bool:
     """Return whether the op would be inlined."""
-    if not _is_lacking(op, target):
+    if not _is_missing(op, target):
         return False
     body = _legal_body(op, target, 1)
     if body is not None:
@@ -69,7 +69,7 @@ def _replace(op: OnnxOp, target: Target, depth: int) -> bool:
         return False
     returned = block.last_op
     assert returned is not None
-    for result, value in zip(_read(op), returned.operands, strict=True):
+    for result, value in zip(_used_results(op), returned.operands, strict=True):
         value.name_hint = result.name_hint
         result.replace_all_uses_with(value)
     Rewriter.erase_op(returned)
@@ -80,17 +80,17 @@ def _replace(op: OnnxOp, target: Target, depth: int) -> bool:
     return True
 
 
-def _read(op: OnnxOp) -> list[SSAValue]:
+def _used_results(op: OnnxOp) -> list[SSAValue]:
     return [result for result in op.results if result.first_use is not None]
 
 
 def _legal_body(op: OnnxOp, target: Target, depth: int) -> Block | None:
     """Return the decomposition, which yields the used results, or None if the target lacks one of its ops."""
-    if op.regions or depth > DEEPEST or not _has_body(op.onnx_name()):
+    if op.regions or depth > MAX_DEPTH or not _has_body(op.onnx_name()):
         return None
-    for write in (_own, _written):
+    for write in (_own_decomposition, _onnx_body):
         block = Block()
-        values = _attempted(write, op, target.opset, block)
+        values = _try_build(write, op, target.opset, block)
         if values is None:
             continue
         block.add_op(YieldOp(*values))
@@ -103,16 +103,16 @@ def _legal_body(op: OnnxOp, target: Target, depth: int) -> Block | None:
 Write: TypeAlias = Callable[[OnnxOp, int, Block], "list[SSAValue] | None"]
 
 
-def _attempted(write: Write, op: OnnxOp, opset: int, block: Block) -> list[SSAValue] | None:
+def _try_build(write: Write, op: OnnxOp, opset: int, block: Block) -> list[SSAValue] | None:
     try:
         return write(op, opset, block)
     except GradcError:
         return None
 
 
-def _own(op: OnnxOp, opset: int, block: Block) -> list[SSAValue] | None:
+def _own_decomposition(op: OnnxOp, opset: int, block: Block) -> list[SSAValue] | None:
     """Build gradc's own decomposition and return its values for the used results, or None."""
-    write, emit = DEFINITIONS.get(type(op)), Emitter()
+    write, emit = DEFINITIONS.get(type(op)), Builder()
     values = None if write is None else write(emit, op)
     if values is None:
         emit.discard()
@@ -125,12 +125,12 @@ def _own(op: OnnxOp, opset: int, block: Block) -> list[SSAValue] | None:
 
 def _is_legal(op: Operation, target: Target, depth: int) -> bool:
     """Return whether the target implements an op, or a decomposition that now replaces it."""
-    if not _is_lacking(op, target):
+    if not _is_missing(op, target):
         return True
     return isinstance(op, OnnxOp) and _replace(op, target, depth + 1)
 
 
-def _written(op: OnnxOp, opset: int, block: Block) -> list[SSAValue]:
+def _onnx_body(op: OnnxOp, opset: int, block: Block) -> list[SSAValue]:
     """Inline the ONNX function body into `block` and return its values for the used results."""
     schema = onnx.defs.get_schema(op.onnx_name(), max_inclusive_version=max(opset, opset_range(op)[0]))
     if not _body_versions(schema):  # a version older than the body, with the same meaning
@@ -140,12 +140,12 @@ def _written(op: OnnxOp, opset: int, block: Block) -> list[SSAValue]:
     function, version = _body(schema, node, [_type(value) for value in operands], opset)
     given = {attribute.name: attribute for attribute in node.attribute}
     defaults = {n: a.default_value for n, a in schema.attributes.items() if a.default_value.name}
-    declared = [_known(result.type) for result in op.results]
+    declared = [_known_type(result.type) for result in op.results]
     results = body_of(
         function, version, block, operands, defaults | given, declared, op.location, name_of(op)
     )
     values: dict[SSAValue, SSAValue | None] = dict(zip(op.results, results, strict=False))
-    found = [values.get(result) for result in _read(op)]
+    found = [values.get(result) for result in _used_results(op)]
     if None in found:
         raise violation(f"results of {op.onnx_name()}", expected="all that are read")
     return [value for value in found if value is not None]
@@ -182,9 +182,9 @@ def _node(op: OnnxOp, schema: Any) -> NodeProto:
 
 
 def _type(value: SSAValue | None) -> TypeProto:
-    known = None if value is None else _known(value.type)
+    known = None if value is None else _known_type(value.type)
     return TypeProto() if known is None else type_proto(known)
 
 
-def _known(type_: Attribute) -> Attribute | None:
+def _known_type(type_: Attribute) -> Attribute | None:
     return None if isinstance(type_, UnknownType) else type_

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import LocationAttr, UnknownLoc
 from xdsl.ir import Attribute, SSAValue
 
 from dialects.onnx.attributes import python_values
-from dialects.onnx.types import shown_type
+from dialects.onnx.types import type_text
 from dialects.support.diagnostics import violation
 from gradc.importers.onnx.scope import Scope
 from passes.autodiff import preview
@@ -42,8 +42,8 @@ def results_of_gradient(
     y = scope.required(asked["y"])
     for name, value in (*zip(names[0], xs, strict=True), (asked["y"], y)):
         if not is_float(value):
-            raise violation(name, given=shown_type(value.type), expected="a tensor of floats of known rank")
-    new, values = preview.expanded(list(scope.block.ops), [*xs, *zs], given, len(xs), y)
+            raise violation(name, given=type_text(value.type), expected="a tensor of floats of known rank")
+    new, values = preview.expand_gradient_node(list(scope.block.ops), [*xs, *zs], given, len(xs), y)
     for op in new:
         if op.parent is None:
             scope.block.add_op(op)

@@ -19,14 +19,14 @@ def at(subject: str) -> Iterator[None]:
     try:
         yield
     except GradcError as error:
-        raise located(error, subject) from None
+        raise with_subject(error, subject) from None
     except _MISTAKES as error:
         text = str(error) or type(error).__name__
-        raise located(violation(text[:300]), subject) from None
+        raise with_subject(violation(text[:300]), subject) from None
 
 
-def located(error: GradcError, subject: str) -> GradcError:
+def with_subject(error: GradcError, subject: str) -> GradcError:
     """Return the error with a subject, unless it has one."""
-    return error.mapped(
+    return error.map_diagnostics(
         lambda d: d if d.subject else Diagnostic(d.severity, d.message, subject, d.position, d.strict)
     )

@@ -42,10 +42,10 @@ from gradc.importers.onnx.types import check_text, type_of
 from gradc.importers.onnx.upgrade import check_form, raise_form, upgrade
 from gradc.model.exported_domains import is_of_opset
 from gradc.model.external_data import TensorData
-from gradc.model.order import ordered, title
+from gradc.model.order import title, topological_order
 from passes.autodiff import preview
 from passes.decompositions.contrib.nchwc import BLOCK
-from passes.decompositions.contrib.table import lacks_contributed, replaced
+from passes.decompositions.contrib.table import decompose_node, lacks_contributed
 
 STANDARD = ("", "ai.onnx")
 
@@ -78,8 +78,8 @@ def module_of(
             if value.name in scope.weights:
                 validity.check_default(type_, scope.weights[value.name])
             else:
-                scope.define(value.name, block.insert_arg(_known(type_), len(block.args)))
-    scope.infos |= {info.name: info for info in _inferred(model)}
+                scope.define(value.name, block.insert_arg(_check_known(type_), len(block.args)))
+    scope.infos |= {info.name: info for info in _infer(model)}
     reader.fill(scope, graph)
     returned = []
     for value in graph.output:
@@ -88,7 +88,7 @@ def module_of(
             validity.check_declared(type_of(value.type), returned[-1].type)
     reader.errors.check()
     if for_gradients is not None:
-        scope.add_unread()
+        scope.add_unused()
     block.add_op(ReturnOp(*returned))
     types = [value.type for value in block.args], [value.type for value in returned]
     function = FuncOp(graph.name or "main", types, Region(block))
@@ -146,7 +146,7 @@ def body_of(
     return [scope.value(name) if name in scope.values else None for name in function.output]
 
 
-def _inferred(model: ModelProto) -> Sequence[onnx.ValueInfoProto]:
+def _infer(model: ModelProto) -> Sequence[onnx.ValueInfoProto]:
     """Return onnx's inferred types of machine learning ops, which the dialect does not model."""
     if not any(node.domain == ML for node in model.graph.node):
         return ()
@@ -165,7 +165,7 @@ def _edge(role: str, values: Sequence[onnx.ValueInfoProto]) -> list[tuple[str, A
     return found
 
 
-def _known(type_: Attribute) -> Attribute:
+def _check_known(type_: Attribute) -> Attribute:
     if isinstance(type_, UnknownType):
         raise violation("type", given="none", expected="a type of ONNX")
     return type_
@@ -226,16 +226,16 @@ class _Reader:
         scope.infos |= {info.name: info for info in graph.value_info}
         if isinstance(graph, GraphProto):
             scope.infos |= {info.name: info for info in graph.output if info.type.WhichOneof("value")}
-        for index, node in ordered(graph.node):
+        for index, node in topological_order(graph.node):
             self.count += 1
             limits.check("ops", self.count, "ops of the graph")
             before = len(self.errors.found)
             with self.errors.collecting(), at(f"{title(node)}, node {index}"):
                 self._add(scope, node)
             if len(self.errors.found) > before:
-                self._stand_in(scope, node)
+                self._add_placeholder(scope, node)
 
-    def _stand_in(self, scope: Scope, node: NodeProto) -> None:
+    def _add_placeholder(self, scope: Scope, node: NodeProto) -> None:
         outputs = [name for name in node.output if name and name not in scope.values]
         op = NodeOp("", "Unknown", [], [UnknownType()] * len(outputs))
         scope.block.add_op(op)
@@ -316,19 +316,19 @@ class _Reader:
         place = location(name)
         declared = [scope.declared(name) for name in node.output]
         if not domain and node.op_type == "Constant":
-            return _placed(scope, constant(protos, scope.data), place).results
+            return _append(scope, constant(protos, scope.data), place).results
         attributes = values_of(protos, scope.data)
         types = [None if value is None else value.type for value in operands]
         if domain == ML:
-            declared = ai_onnx_ml_types.completed(node.op_type, attributes, declared, types)
+            declared = ai_onnx_ml_types.complete_types(node.op_type, attributes, declared, types)
         if domain == contrib_types.MICROSOFT:
-            declared = contrib_types.completed(node.op_type, declared, types)
+            declared = contrib_types.complete_types(node.op_type, declared, types)
         form = Form(domain, version, attributes, graphs_of(protos), declared, place)
         unknown = any(value is not None and isinstance(value.type, UnknownType) for value in operands)
         if domain or unknown or not is_of_dialect(node.op_type):
             return self._opaque(scope, node, operands, form)
         try:
-            return self._typed(scope, node, operands, form)
+            return self._refine_type(scope, node, operands, form)
         except GradcError:
             if not scope.may_not_run:
                 raise
@@ -347,10 +347,10 @@ class _Reader:
         ]
         op = NodeOp(form.domain, node.op_type, operands, types, form.attributes, regions, form.version)
         if op.is_standard and not op.regions and not is_of_opset(op, OLDEST):
-            op = self._raised(scope, op, form)
-        found = replaced(op, self.of_model) if self._is_decomposed(op) else None
+            op = self._upgrade_unknown(scope, op, form)
+        found = decompose_node(op, self.of_model) if self._is_decomposed(op) else None
         if found is None:
-            return _placed(scope, op, form.place).results
+            return _append(scope, op, form.place).results
         new, values = found
         kept = (
             [op]
@@ -358,7 +358,7 @@ class _Reader:
             else []
         )
         for one in (*new, *kept):
-            _placed(scope, one, form.place)
+            _append(scope, one, form.place)
         if not kept:
             op.drop_all_references()  # release its uses
         return [own if value is None else value for value, own in zip(values, op.results, strict=True)]
@@ -368,7 +368,7 @@ class _Reader:
             return lacks_contributed(self.target, op.domain.data)
         return op.title not in self.for_gradients
 
-    def _raised(self, scope: Scope, op: NodeOp, form: Form) -> NodeOp:
+    def _upgrade_unknown(self, scope: Scope, op: NodeOp, form: Form) -> NodeOp:
         """Upgrade a node of unknown types from an opset that gradc cannot write, where the change needs no
         types."""
         source = Source(
@@ -391,7 +391,7 @@ class _Reader:
         op.drop_all_references()
         return NodeOp("", source.op_type, source.operands, types, source.attributes, {}, version)
 
-    def _typed(
+    def _refine_type(
         self, scope: Scope, node: NodeProto, operands: list[SSAValue | None], form: Form
     ) -> Sequence[SSAValue | None]:
         """Build the node as an op of the dialect, with inferred result types."""
@@ -411,7 +411,7 @@ class _Reader:
             form.place,
         )
         upgrade(source)
-        return source.replaced or _placed(scope, standard_op(source), form.place).results
+        return source.replaced or _append(scope, standard_op(source), form.place).results
 
     def _region(
         self, scope: Scope, node: NodeProto, graph: GraphProto, types: Sequence[Attribute] | None
@@ -420,7 +420,7 @@ class _Reader:
         inner = scope.inner(block, is_branch=node.op_type == "If")
         inner.add_weights(graph.initializer, graph.sparse_initializer)
         inputs = [value for value in graph.input if value.name not in inner.weights]
-        types = [control.nameless(type_of(v.type)) for v in inputs] if types is None else types
+        types = [control.drop_names(type_of(v.type)) for v in inputs] if types is None else types
         if len(inputs) != len(types):
             raise violation("inputs of a nested graph", given=len(inputs), expected=len(types))
         for value, type_ in zip(inputs, types, strict=True):
@@ -435,7 +435,7 @@ def several_domains(versions: Versions) -> str:
     return ", ".join(f'"{domain}" {version}' for domain, version in versions.items()) or "an opset_import"
 
 
-def _placed(scope: Scope, op: Operation, place: Any) -> Operation:
+def _append(scope: Scope, op: Operation, place: Any) -> Operation:
     op.location = place
     scope.block.add_op(op)
     return op

@@ -21,13 +21,13 @@ def upsample(node: Source) -> None:
     """Upgrade Upsample to Resize."""
     node.op_type = "Resize"
     if "scales" in node.attributes:
-        upgrade_steps.operand(2, "scales", "f32")(node)
+        upgrade_steps.to_operand(2, "scales", "f32")(node)
     elif "height_scale" in node.attributes or "width_scale" in node.attributes:
         sides: list[Any] = [to_python(node.attributes.pop(n)) for n in ("height_scale", "width_scale")]
         node.set_operand(2, node.constant(np.array([1, 1, *sides], np.float32)))
     else:
         node.operands = [node.operand(0), None, node.operand(1)]
-    upgrade_steps.words("mode", {"bilinear": "linear"})(node)
+    upgrade_steps.rename_values("mode", {"bilinear": "linear"})(node)
     _at_quotients(node)
     if to_python(node.attributes["mode"]) == "nearest":
         node.attributes["nearest_mode"] = text_attribute("floor")
@@ -42,7 +42,7 @@ def resize_10(node: Source) -> None:
         return
     scales = constant_of(node.operand(2))
     if scales is None or (scales.min(initial=1) < 1 < scales.max(initial=1)):
-        node.replaced = [_gathered(node, scales)]
+        node.replaced = [_gather_nearest(node, scales)]
         return
     word = "ceil" if scales.min(initial=1) < 1 else "floor"
     node.attributes["nearest_mode"] = text_attribute(word)
@@ -54,7 +54,7 @@ def _at_quotients(node: Source) -> None:
     node.attributes["coordinate_transformation_mode"] = text_attribute("asymmetric")
 
 
-def _gathered(node: Source, scales: np.ndarray | None) -> SSAValue:
+def _gather_nearest(node: Source, scales: np.ndarray | None) -> SSAValue:
     """Gather the nearest elements along each axis. Two Resizes would differ: onnxruntime copies if no size
     changes, whatever the scales."""
     value, given = node.operand(0), node.operand(2)
@@ -110,6 +110,6 @@ def tf_half_pixel(node: Source) -> None:
     if words.get("coordinate_transformation_mode") != "tf_half_pixel_for_nn":
         return
     if (words.get("mode", "nearest"), words.get("nearest_mode")) != ("nearest", "floor"):
-        raise upgrade_steps.refused("Resize with tf_half_pixel_for_nn", "opset 13 left that mode out")
+        raise upgrade_steps.unsupported("Resize with tf_half_pixel_for_nn", "opset 13 left that mode out")
     node.attributes["coordinate_transformation_mode"] = text_attribute("half_pixel")
     node.attributes["nearest_mode"] = text_attribute("round_prefer_ceil")

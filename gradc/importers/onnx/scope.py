@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from dialects.onnx.node import NodeOp
 from dialects.onnx.ops import ConstantOp
 from dialects.onnx.tensor_attributes import StringTensorAttr
-from dialects.support.diagnostics import GradcError, location, nearest, violation
+from dialects.support.diagnostics import GradcError, location, suggest, violation
 from dialects.support.names import hint_of
 from gradc.importers.onnx.locations import at
 from gradc.importers.onnx.types import check_text, type_of
@@ -24,7 +24,7 @@ Versions = Mapping[str, int]
 """Opset by domain; the standard domain is ''."""
 
 
-DEEPEST = 50
+MAX_DEPTH = 50
 """Maximum nesting of graphs and functions; the importer is recursive."""
 
 
@@ -62,9 +62,9 @@ class Scope:
 
     def check_depth(self) -> None:
         """Raise if graphs and functions are nested too deeply."""
-        if self.depth > DEEPEST:
+        if self.depth > MAX_DEPTH:
             raise violation(
-                "graphs and functions in each other", given=self.depth, expected=f"at most {DEEPEST}"
+                "graphs and functions in each other", given=self.depth, expected=f"at most {MAX_DEPTH}"
             )
 
     def add_weights(self, dense: Iterable[TensorProto], sparse: Iterable[SparseTensorProto]) -> None:
@@ -80,7 +80,7 @@ class Scope:
             self._check_outer("initializer", name)
             self.weights[name] = tensor
 
-    def add_unread(self) -> None:
+    def add_unused(self) -> None:
         """Add constants for unused weights, which a gradient may name. Errors in them do not matter."""
         for name in list(self.weights):
             with suppress(GradcError):
@@ -123,7 +123,7 @@ class Scope:
                 return scope._constant(name)
             scope = scope.parent
         if name:
-            hint = nearest(name, self._known())
+            hint = suggest(name, self._known())
             raise violation(f'the name "{name}" is read but not defined before', hint=hint)
         return None
 

@@ -14,9 +14,9 @@ from dialects.onnx.declared_types import declare
 from dialects.onnx.result_types import ranks_of, result_types
 from dialects.onnx.signatures import SIGNATURES
 from dialects.onnx.types import UnknownType
-from dialects.support.diagnostics import nearest, violation
+from dialects.support.diagnostics import suggest, violation
 from gradc.importers.onnx import control
-from gradc.importers.onnx.attributes import fitted, values_of
+from gradc.importers.onnx.attributes import check_attributes, values_of
 from gradc.importers.onnx.constants import constant_value
 from gradc.importers.onnx.scope import constant_op
 from gradc.importers.onnx.source import Source
@@ -30,19 +30,19 @@ def is_of_dialect(op_type: str) -> bool:
     return op_type in SIGNATURES or op_type in ("Upsample", "Scatter")
 
 
-_WRITTEN_EARLY = {"LayerNormalization": 17}
+_BACKPORTED = {"LayerNormalization": 17}
 """Ops that onnxruntime's optimizer also writes into older models -> the opset that defines them."""
 
 
 def schema_of(op_type: str, version: int) -> onnx.defs.OpSchema:
-    version = max(version, _WRITTEN_EARLY.get(op_type, 0))
+    version = max(version, _BACKPORTED.get(op_type, 0))
     try:
         schema = onnx.defs.get_schema(op_type, max_inclusive_version=version)
     except onnx.defs.SchemaError:
         what = f"{op_type} is not in opset {version}"
         if op_type in SIGNATURES:
             raise violation(f"{what}: it was added in {_first(op_type)}") from None
-        raise violation(what, hint=nearest(op_type, SIGNATURES)) from None
+        raise violation(what, hint=suggest(op_type, SIGNATURES)) from None
     if schema.deprecated and not has_newer_form(op_type, schema.since_version):
         raise violation(f"{op_type} is not in opset {version}: it was removed in {schema.since_version}")
     return schema
@@ -75,7 +75,7 @@ def standard_op(node: Source) -> Operation:
     """Build the op of an upgraded node."""
     cls = ops.op_class(node.op_type)
     signature = cls.SIGNATURE
-    attributes = fitted(node.op_type, node.attributes, signature)
+    attributes = check_attributes(node.op_type, node.attributes, signature)
     wanted = [a.name for a in signature.attributes if a.kind == "GRAPH"]
     if sorted(wanted) != sorted(node.regions):
         raise violation(f"graphs of {node.op_type}", given=sorted(node.regions), expected=sorted(wanted))
@@ -94,14 +94,14 @@ def standard_op(node: Source) -> Operation:
         for port, v in zip(signature.operands, operands, strict=True)
     }
     inferred = result_types(cls, named, attributes, count, ranks)
-    types = [_known_or_declared(*pair) for pair in zip(inferred, declared, strict=True)]
+    types = [_or_declared(*pair) for pair in zip(inferred, declared, strict=True)]
     given: dict[str, Any] = {**attributes, **node.regions}
     op = cls(*operands, result_types=types, **given)
     declare(op, declared)
     return op
 
 
-def _known_or_declared(inferred: Attribute | None, declared: Attribute | None) -> Attribute:
+def _or_declared(inferred: Attribute | None, declared: Attribute | None) -> Attribute:
     return (declared or UnknownType()) if inferred is None else inferred
 
 

@@ -55,7 +55,7 @@ ANY = 2**31
 def check_form(op_type: str, version: int) -> None:
     """Raise for a node of unknown types whose upgrade needs them."""
     if op_type == "Scan" and version < control.SCAN_WITHOUT_BATCH:
-        raise upgrade_steps.refused("Scan of opset 8", "the types of its inputs have to be known")
+        raise upgrade_steps.unsupported("Scan of opset 8", "the types of its inputs have to be known")
 
 
 def has_newer_form(op_type: str, since: int) -> bool:
@@ -105,8 +105,8 @@ def _pad_1(node: Source) -> None:
 
 
 def _pad_2(node: Source) -> None:
-    upgrade_steps.operand(1, "pads")(node)
-    upgrade_steps.scalar_like(2, "value")(node)
+    upgrade_steps.to_operand(1, "pads")(node)
+    upgrade_steps.to_scalar_operand(2, "value")(node)
 
 
 def _top_k_1(node: Source) -> None:
@@ -157,7 +157,7 @@ def _broadcast(node: Source) -> None:
     if not all(isinstance(node.operand(i).type, TensorType) for i in (0, 1)):
         from_end = node.ints(-start) if start < 0 else node.subtract(upgrade_steps.rank_of(node, 0), start)
         trailing = node.emit(ops.SubOp(from_end, upgrade_steps.rank_of(node, 1)))
-        node.operands[1] = upgrade_steps.with_trailing_ones(node, 1, trailing)
+        node.operands[1] = upgrade_steps.append_unit_axes(node, 1, trailing)
         return
     rank, own = (len(shapes.shape_of(node.operand(i))) for i in (0, 1))
     trailing = rank - (start + rank if start < 0 else start) - own
@@ -173,7 +173,7 @@ def _slope(node: Source) -> None:
     if len(own) != 1 or own == (1,):
         return
     if not isinstance(data.type, TensorType):
-        node.operands[1] = upgrade_steps.with_trailing_ones(
+        node.operands[1] = upgrade_steps.append_unit_axes(
             node, 1, node.subtract(upgrade_steps.rank_of(node, 0), 2)
         )
     elif len(shapes.shape_of(data)) > 2:
@@ -224,7 +224,7 @@ def _batch_norm(node: Source) -> None:
     gradient."""
     spatial = node.attributes.pop("spatial", None)
     if spatial is not None and not to_python(spatial):
-        raise upgrade_steps.refused("BatchNormalization with spatial = 0", "no newer form computes it")
+        raise upgrade_steps.unsupported("BatchNormalization with spatial = 0", "no newer form computes it")
     node.attributes.pop("is_test", None)
     trains = len(node.declared) == _OF_TRAINING
     node.declared[3 if trains else 1 :] = []
@@ -238,7 +238,7 @@ def _group_norm(node: Source) -> None:
     groups: Any = to_python(node.attributes["num_groups"]) if "num_groups" in node.attributes else 0
     if groups < 1 or (isinstance(channels, int) and channels % groups):
         what = f"GroupNormalization of opset 18 with num_groups {groups} and {channels} channels"
-        raise upgrade_steps.refused(what, "its scale is that of a group")
+        raise upgrade_steps.unsupported(what, "its scale is that of a group")
     if isinstance(channels, int):
         sizes = node.ints(groups, channels // groups)
     else:
@@ -261,7 +261,7 @@ def _split_18(node: Source) -> None:
 
 
 def _split_1(node: Source) -> None:
-    upgrade_steps.operand(1, "split")(node)
+    upgrade_steps.to_operand(1, "split")(node)
 
 
 def _dft(node: Source) -> None:
@@ -278,8 +278,8 @@ _REDUCTIONS = (
 
 UPGRADES: dict[str, tuple[tuple[int, Upgrade], ...]] = {
     **dict.fromkeys(_ARITHMETIC, ((7, _broadcast),)),
-    **dict.fromkeys(_REDUCTIONS, ((18, upgrade_steps.operand(1, "axes")),)),
-    **dict.fromkeys(("GRU", "LSTM", "RNN"), ((7, upgrade_steps.dropped("output_sequence")),)),
+    **dict.fromkeys(_REDUCTIONS, ((18, upgrade_steps.to_operand(1, "axes")),)),
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), ((7, upgrade_steps.drop("output_sequence")),)),
     **dict.fromkeys((*_POOLS, *_CONVOLUTIONS), ((ANY, _one_source_of_pads),)),
     **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), ((13, _softmax),)),
     "BatchNormalization": ((14, _batch_norm),),
@@ -287,34 +287,34 @@ UPGRADES: dict[str, tuple[tuple[int, Upgrade], ...]] = {
     "CastLike": ((ANY, _cast_like),),
     "Clip": (
         (11, _clip_6),
-        (11, upgrade_steps.scalar_like(1, "min")),
-        (11, upgrade_steps.scalar_like(2, "max")),
-        (ANY, upgrade_steps.scalar(1, 2)),
+        (11, upgrade_steps.to_scalar_operand(1, "min")),
+        (11, upgrade_steps.to_scalar_operand(2, "max")),
+        (ANY, upgrade_steps.to_scalar(1, 2)),
     ),
-    "Concat": ((4, upgrade_steps.default("axis", 1)),),
+    "Concat": ((4, upgrade_steps.set_default("axis", 1)),),
     "DFT": ((20, _dft),),
     "Dropout": ((12, _dropout),),
-    "Expand": ((ANY, upgrade_steps.vector(1)),),
-    "Gemm": ((7, upgrade_steps.dropped("broadcast")),),
-    "GlobalLpPool": ((2, upgrade_steps.integral("p")),),
-    "GridSample": ((20, upgrade_steps.words("mode", {"bilinear": "linear", "bicubic": "cubic"})),),
+    "Expand": ((ANY, upgrade_steps.to_vector(1)),),
+    "Gemm": ((7, upgrade_steps.drop("broadcast")),),
+    "GlobalLpPool": ((2, upgrade_steps.to_int("p")),),
+    "GridSample": ((20, upgrade_steps.rename_values("mode", {"bilinear": "linear", "bicubic": "cubic"})),),
     "GroupNormalization": ((21, _group_norm),),
-    "LpPool": ((2, upgrade_steps.integral("p")), (ANY, _one_source_of_pads)),
+    "LpPool": ((2, upgrade_steps.to_int("p")), (ANY, _one_source_of_pads)),
     "PRelu": ((7, _slope),),
     "Pad": ((2, _pad_1), (11, _pad_2)),
-    "ReduceSum": ((13, upgrade_steps.operand(1, "axes")),),
-    "Range": ((ANY, upgrade_steps.scalar(0, 1, 2)),),
-    "Reshape": ((5, upgrade_steps.operand(1, "shape")),),
+    "ReduceSum": ((13, upgrade_steps.to_operand(1, "axes")),),
+    "Range": ((ANY, upgrade_steps.to_scalar(0, 1, 2)),),
+    "Reshape": ((5, upgrade_steps.to_operand(1, "shape")),),
     "Resize": ((11, resizes.resize_10), (13, resizes.resize_11), (ANY, resizes.tf_half_pixel)),
-    "RoiAlign": ((16, upgrade_steps.default("coordinate_transformation_mode", "output_half_pixel")),),
+    "RoiAlign": ((16, upgrade_steps.set_default("coordinate_transformation_mode", "output_half_pixel")),),
     "Scan": ((control.SCAN_WITHOUT_BATCH, scan_over_samples),),
     "Scatter": ((11, _scatter),),
     "Slice": ((10, _slice),),
     "Split": ((13, _split_1), (18, _split_18)),
-    "Squeeze": ((13, upgrade_steps.operand(1, "axes")), (ANY, upgrade_steps.vector(1))),
+    "Squeeze": ((13, upgrade_steps.to_operand(1, "axes")), (ANY, upgrade_steps.to_vector(1))),
     "Tile": ((6, _tile_1),),
     "TopK": ((10, _top_k_1),),
-    "Unsqueeze": ((13, upgrade_steps.operand(1, "axes")), (ANY, upgrade_steps.vector(1))),
+    "Unsqueeze": ((13, upgrade_steps.to_operand(1, "axes")), (ANY, upgrade_steps.to_vector(1))),
     "Upsample": ((10, resizes.upsample),),
 }
 """Op -> (opset below which a change applies, the change), oldest first."""

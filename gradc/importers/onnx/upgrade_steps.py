@@ -20,7 +20,7 @@ Upgrade = Callable[[Source], None]
 """Changes a node in place."""
 
 
-def operand(index: int, name: str, dtype: str = "s64") -> Upgrade:
+def to_operand(index: int, name: str, dtype: str = "s64") -> Upgrade:
     """Turn a list attribute into the operand at `index`."""
 
     def change(node: Source) -> None:
@@ -33,7 +33,7 @@ def operand(index: int, name: str, dtype: str = "s64") -> Upgrade:
     return change
 
 
-def scalar_like(index: int, name: str) -> Upgrade:
+def to_scalar_operand(index: int, name: str) -> Upgrade:
     """Turn a number attribute into an operand with the dtype of the first operand."""
 
     def change(node: Source) -> None:
@@ -44,7 +44,7 @@ def scalar_like(index: int, name: str) -> Upgrade:
     return change
 
 
-def default(name: str, value: int | str) -> Upgrade:
+def set_default(name: str, value: int | str) -> Upgrade:
     """Set an attribute that is missing to its old default."""
 
     def change(node: Source) -> None:
@@ -54,7 +54,7 @@ def default(name: str, value: int | str) -> Upgrade:
     return change
 
 
-def dropped(*names: str) -> Upgrade:
+def drop(*names: str) -> Upgrade:
     def change(node: Source) -> None:
         for name in names:
             node.attributes.pop(name, None)
@@ -62,7 +62,7 @@ def dropped(*names: str) -> Upgrade:
     return change
 
 
-def words(name: str, changed: Mapping[str, str]) -> Upgrade:
+def rename_values(name: str, changed: Mapping[str, str]) -> Upgrade:
     def change(node: Source) -> None:
         given = node.attributes.get(name)
         if given is not None:
@@ -72,7 +72,7 @@ def words(name: str, changed: Mapping[str, str]) -> Upgrade:
     return change
 
 
-def integral(name: str) -> Upgrade:
+def to_int(name: str) -> Upgrade:
     """Turn a float attribute into an integer."""
 
     def change(node: Source) -> None:
@@ -83,7 +83,7 @@ def integral(name: str) -> Upgrade:
     return change
 
 
-def scalar(*indices: int) -> Upgrade:
+def to_scalar(*indices: int) -> Upgrade:
     """Reshape operands of one element to scalars: runtimes accept vectors, the specification does not."""
 
     def change(node: Source) -> None:
@@ -95,7 +95,7 @@ def scalar(*indices: int) -> Upgrade:
     return change
 
 
-def vector(index: int) -> Upgrade:
+def to_vector(index: int) -> Upgrade:
     """Reshape a scalar operand to a vector of one element."""
 
     def change(node: Source) -> None:
@@ -111,7 +111,7 @@ def rank_of(node: Source, index: int) -> SSAValue:
     return node.emit(ops.ShapeOp(node.emit(ops.ShapeOp(node.operand(index)))))
 
 
-def with_trailing_ones(node: Source, index: int, count: SSAValue) -> SSAValue:
+def append_unit_axes(node: Source, index: int, count: SSAValue) -> SSAValue:
     """Append axes of size 1 to an operand; their number is a vector of one element."""
     value = node.operand(index)
     none_less = node.emit(ops.MaxOp([count, node.ints(0)]))
@@ -130,5 +130,5 @@ def numpy_dtype(value: SSAValue) -> np.dtype:
     return dtype.numpy
 
 
-def refused(what: str, why: str) -> UnsupportedError:
+def unsupported(what: str, why: str) -> UnsupportedError:
     return UnsupportedError(Diagnostic("error", f"{what}: {why}"))

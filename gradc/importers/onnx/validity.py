@@ -12,7 +12,7 @@ from xdsl.ir import Attribute
 
 from dialects.onnx.types import OptionalType, SequenceType, UnknownType, word_of
 from dialects.support import shapes
-from dialects.support.diagnostics import nearest, violation
+from dialects.support.diagnostics import suggest, violation
 from gradc.importers.onnx.types import element_type
 
 RUNTIME_OPS = frozenset((
@@ -42,7 +42,7 @@ def check_op_type(domain: str, op_type: str) -> None:
     if not known or op_type in known or (not domain and op_type in RUNTIME_OPS):
         return
     what = f"{op_type} is not in the domain {domain}" if domain else f"{op_type} is not an op of ONNX"
-    raise violation(what, hint=nearest(op_type, known) or "custom ops need their own domain")
+    raise violation(what, hint=suggest(op_type, known) or "custom ops need their own domain")
 
 
 @cache

@@ -36,7 +36,7 @@ def tensor_attribute(proto: TensorProto, data: TensorData) -> DenseIntOrFPElemen
     if proto.data_location == TensorProto.EXTERNAL:
         count = math.prod(proto.dims)
         packed = dtype.name in PACKED
-        size = _packed_bytes(proto.dims, dtype) if packed else count * dtype.numpy.itemsize
+        size = _byte_size(proto.dims, dtype) if packed else count * dtype.numpy.itemsize
         return _dense(proto, dtype, data.read(proto, size))
     if proto.HasField("raw_data"):
         return _dense(proto, dtype, proto.raw_data)
@@ -44,7 +44,7 @@ def tensor_attribute(proto: TensorProto, data: TensorData) -> DenseIntOrFPElemen
         hint = "Compiled.model has the weights that Compiled.proto leaves out"
         what = f"elements of a tensor of {list(proto.dims)}"
         raise violation(what, given="none", expected=f"{math.prod(proto.dims):,}", hint=hint)
-    return _listed(proto)
+    return _from_fields(proto)
 
 
 def dense_of_sparse(proto: SparseTensorProto, data: TensorData) -> DenseIntOrFPElementsAttr:
@@ -86,18 +86,18 @@ def _strings(proto: TensorProto) -> StringTensorAttr:
 
 def _dense(proto: TensorProto, dtype: DType, data: bytes) -> DenseIntOrFPElementsAttr:
     if dtype.name in PACKED:
-        _check_length(data, _packed_bytes(proto.dims, dtype))
-        return _unpacked(proto, data)
+        _check_length(data, _byte_size(proto.dims, dtype))
+        return _unpack(proto, data)
     _check_length(data, math.prod(proto.dims) * dtype.numpy.itemsize)
     return DenseIntOrFPElementsAttr(shapes.tensor_type(dtype.mlir, proto.dims), BytesAttr(data))  # pyright: ignore
 
 
-def _unpacked(proto: TensorProto, data: bytes) -> DenseIntOrFPElementsAttr:
+def _unpack(proto: TensorProto, data: bytes) -> DenseIntOrFPElementsAttr:
     packed = TensorProto(data_type=proto.data_type, dims=proto.dims, raw_data=data)
-    return _listed(packed)
+    return _from_fields(packed)
 
 
-def _packed_bytes(dims: Sequence[int], dtype: DType) -> int:
+def _byte_size(dims: Sequence[int], dtype: DType) -> int:
     bits = int(dtype.name.partition("_")[0].lstrip("suf"))
     return math.ceil(math.prod(dims) * bits / 8)
 
@@ -107,7 +107,7 @@ def _check_length(data: bytes, expected: int) -> None:
         raise violation("bytes of a tensor", given=len(data), expected=expected)
 
 
-def _listed(proto: TensorProto) -> DenseIntOrFPElementsAttr:
+def _from_fields(proto: TensorProto) -> DenseIntOrFPElementsAttr:
     """Return the attribute of a tensor with one field entry per element, or packed ones."""
     if math.prod(proto.dims) and not any(field.name.endswith("_data") for field, _ in proto.ListFields()):
         hint = "the .proto of a compiled model leaves out weights beyond 1 kB, its .model has all"

@@ -15,7 +15,7 @@ from dialects.support.diagnostics import GradcError
 from gradc.verification.tangents import shifts
 from gradc.verification.tangents.linear import Linear, along, groups_of
 from gradc.verification.tangents.pointwise import pointwise
-from gradc.verification.tangents.tangent import Run, Tangent, bounded, is_float, total
+from gradc.verification.tangents.tangent import Run, Tangent, is_float, total, with_open_elements
 from gradc.verification.tangents.whole import step_size, whole
 
 SIZES: Mapping[str, frozenset[int]] = {
@@ -46,10 +46,10 @@ def directional_derivative(
     they are known. A result has a Tangent, a list of them, or None if it holds no floats.
     """
     with np.errstate(all="ignore"):
-        return _pushed(op, operands, tangents, run, results)
+        return _push_op(op, operands, tangents, run, results)
 
 
-def _pushed(
+def _push_op(
     op: Operation, operands: Sequence[Any], tangents: Sequence[Any], run: Run, results: Sequence[Any] | None
 ) -> list[Any]:
     name, attributes = (op.onnx_name(), op.onnx_attributes()) if isinstance(op, OnnxOp) else (op.name, {})
@@ -128,14 +128,14 @@ def _without_large_masks(
         if tangent is not None and old is not new:
             changes = ~(np.abs(old - new) <= CHANGE * (np.abs(old) + np.abs(old).mean()))
             if changes.any():
-                found[place] = total(tangent, bounded(np.zeros(old.shape), 0.0, changes))
+                found[place] = total(tangent, with_open_elements(np.zeros(old.shape), 0.0, changes))
     return found
 
 
 def _of_rows(name: str, operands: Sequence[Any], tangent: Any, axis: int, run: Run) -> list[Any]:
     """Differentiate an op that is invariant under adding a number to a row of its first operand."""
-    data, place = shifts.shifted(operands[0], axis)
-    unit, size = shifts.normalized(tangent, place, axis)
+    data, place = shifts.subtract_largest(operands[0], axis)
+    unit, size = shifts.normalize_tangent(tangent, place, axis)
     given = [data, *operands[1:]]
     if name in shifts.LOSSES:  # sums over rows
         return whole(name, given, {0: unit * size}, run, run(given), 1 / max(float(size.max()), 1e-300))
@@ -143,7 +143,7 @@ def _of_rows(name: str, operands: Sequence[Any], tangent: Any, axis: int, run: R
     assert found is not None
     if name == "LogSoftmax":
         found = _of_differences(found, unit, place, axis)
-    return [_scaled(found, size)]
+    return [_scale(found, size)]
 
 
 def _of_differences(found: Tangent, tangent: Any, place: Any, axis: int) -> Tangent:
@@ -158,11 +158,11 @@ def _of_differences(found: Tangent, tangent: Any, place: Any, axis: int) -> Tang
     return (
         Tangent(known, less)
         if found.open is None
-        else bounded(known, less, found.open, found.low, found.high)
+        else with_open_elements(known, less, found.open, found.low, found.high)
     )
 
 
-def _scaled(tangent: Tangent, size: Any) -> Tangent:
+def _scale(tangent: Tangent, size: Any) -> Tangent:
     if tangent.open is None or tangent.low is None or tangent.high is None:
         return Tangent(tangent.found * size, tangent.noise * size)
     still = size == 0
@@ -196,7 +196,7 @@ def _of_sizes(
             same = end is not None and end[index].shape == value.shape
             changes |= ~(end[index] == value) if end is not None and same else np.ones(value.shape, bool)
         zeros = np.zeros(value.shape)
-        found.append(bounded(zeros, 0.0, changes) if changes.any() else Tangent(zeros))
+        found.append(with_open_elements(zeros, 0.0, changes) if changes.any() else Tangent(zeros))
     return found
 
 

@@ -61,7 +61,7 @@ class Estimate:
     def error(self) -> Array:
         return self.rounding + self.disagreement
 
-    def weighted(self, weight: Array) -> Estimate:
+    def scale_by(self, weight: Array) -> Estimate:
         """Return the estimate times a factor; 0 * inf is 0."""
         size = np.abs(weight)
         parts = (self.found * weight, self.rounding * size, self.disagreement * size, self.slope * weight)

@@ -140,11 +140,11 @@ def along(
     """Return the directional derivative with respect to the operands `chosen` of a group, all by index."""
     moved = list(operands)
     for index in group.operands:
-        moved[index] = _filled(tangents[index] if index in chosen else None, operands[index])
+        moved[index] = _tangent_or_zeros(tangents[index] if index in chosen else None, operands[index])
     found = run(moved)
     if group.affine:
         for index in group.operands:
-            moved[index] = _filled(None, operands[index])
+            moved[index] = _tangent_or_zeros(None, operands[index])
         found = [a - b for a, b in zip(found, run(moved), strict=True)]
     return [
         None if not is_float(each) else _exact(each, depends=group.results is None or i in group.results)
@@ -158,11 +158,11 @@ def _exact(found: Any, depends: bool) -> Any:
     return exact(found) if depends else Tangent(np.zeros_like(found))
 
 
-def _filled(tangent: Any, operand: Any) -> Any:
+def _tangent_or_zeros(tangent: Any, operand: Any) -> Any:
     """Return the tangent, zeros for a missing one; an operand without floats is returned itself."""
     if isinstance(operand, list):
         parts = [None] * len(operand) if tangent is None else tangent
-        return [_filled(*each) for each in zip(parts, operand, strict=True)]
+        return [_tangent_or_zeros(*each) for each in zip(parts, operand, strict=True)]
     if tangent is not None or not is_float(operand):
         return operand if tangent is None else tangent
     return np.zeros_like(operand)

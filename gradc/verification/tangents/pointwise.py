@@ -64,7 +64,7 @@ class _Part:
             found = straight(self._sides(step))
         else:
             found = smooth(self._sides(step), self._sides(step / RATIO), RATIO)
-        return found.weighted(self.weight)
+        return found.scale_by(self.weight)
 
     def one_sided(self) -> tuple[Array, Array]:
         step = self._step(RELATIVE, 1.0)

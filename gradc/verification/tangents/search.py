@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradc.verification.tangents.estimates import Estimate
-from gradc.verification.tangents.tangent import Array, Tangent, bounded
+from gradc.verification.tangents.tangent import Array, Tangent, with_open_elements
 
 PART = 2**15
 """Elements per block, which fits in cache."""
@@ -41,10 +41,10 @@ class Search:
         if not self.is_started:
             self._start(estimator)
         elif self._left.size:
-            again = np.flatnonzero(_shows(self._best_left, self._floor))
+            again = np.flatnonzero(_has_large_error(self._best_left, self._floor))
             if again.size:
                 self._best_left.improve(estimator(self._left[again]), again)
-            if again.size == 0 or not _shows(self._best_left, self._floor).any():
+            if again.size == 0 or not _has_large_error(self._best_left, self._floor).any():
                 self._finish()
 
     @property
@@ -61,7 +61,7 @@ class Search:
             self._found[part], self._noise[part] = one.found, one.error()
             total += _magnitude(one.slope)
             floor = FLOOR * total / part.stop
-            shows = np.flatnonzero(_shows(one, floor))
+            shows = np.flatnonzero(_has_large_error(one, floor))
             if shows.size:
                 left.append(shows + start)
                 parts.append(one.taken(shows))
@@ -99,10 +99,10 @@ class Search:
         if lost is not None:
             lost = lost.reshape(-1)
             low[lost], high[lost], unknown = -np.inf, np.inf, unknown | lost
-        return bounded(found, noise, *(each.reshape(shape) for each in (unknown, low, high)))
+        return with_open_elements(found, noise, *(each.reshape(shape) for each in (unknown, low, high)))
 
 
-def _shows(estimate: Estimate, floor: float) -> Array:
+def _has_large_error(estimate: Estimate, floor: float) -> Array:
     """Return the mask of elements that are not finite or whose error is too large."""
     return ~(estimate.error() <= TARGET * np.abs(estimate.found) + floor)
 

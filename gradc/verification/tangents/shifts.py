@@ -18,14 +18,14 @@ MASK = 3
 """The index of the mask among the inputs of Attention."""
 
 
-def shifted(data: Array, axis: int) -> tuple[Array, Array]:
+def subtract_largest(data: Array, axis: int) -> tuple[Array, Array]:
     """Return the data less the largest of each row, if that is finite, and the index of the largest."""
     place = np.expand_dims(np.argmax(data, axis), axis)
     largest = np.take_along_axis(data, place, axis)
     return data - np.where(np.isfinite(largest), largest, 0.0), place
 
 
-def normalized(tangent: Array, place: Array, axis: int) -> tuple[Array, Array]:
+def normalize_tangent(tangent: Array, place: Array, axis: int) -> tuple[Array, Array]:
     """Return the tangent less that at `place`, divided by its largest magnitude per row, and the latter."""
     tangent = tangent - np.take_along_axis(tangent, place, axis)
     size = np.max(np.abs(tangent), axis=axis, keepdims=True)
@@ -36,5 +36,5 @@ def without_large_masks(operands: Sequence[Any], index: int) -> list[Any]:
     """Return the operands of an Attention with a float mask shifted so that each row's largest is 0."""
     found = list(operands)
     if found[index].dtype == np.float64 and found[index].size and found[index].max(-1).any():
-        found[index] = shifted(found[index], -1)[0]
+        found[index] = subtract_largest(found[index], -1)[0]
     return found

@@ -43,10 +43,10 @@ def exact(found: Array) -> Tangent:
     if math.isfinite(float(np.sum(found))):
         return Tangent(found)
     unknown = ~np.isfinite(found)
-    return bounded(found, 0.0, unknown) if unknown.any() else Tangent(found)
+    return with_open_elements(found, 0.0, unknown) if unknown.any() else Tangent(found)
 
 
-def bounded(
+def with_open_elements(
     found: Array, noise: Array | float, unknown: Array, low: Array | None = None, high: Array | None = None
 ) -> Tangent:
     """Return a tangent with open elements, whose one-sided derivatives are unknown unless given."""

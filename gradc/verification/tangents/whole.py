@@ -11,7 +11,7 @@ from dialects.onnx.numpy import NUMPY_ERRORS
 from dialects.support.diagnostics import GradcError
 from gradc.verification.tangents.estimates import Sides, one_sided, smooth, straight
 from gradc.verification.tangents.search import PART, Search
-from gradc.verification.tangents.tangent import Array, Run, Tangent, bounded, is_float
+from gradc.verification.tangents.tangent import Array, Run, Tangent, is_float, with_open_elements
 
 STRAIGHT = frozenset((
     "Clip", "DynamicQuantizeLinear", "GlobalMaxPool", "Hardmax", "MaxPool", "ReduceL1", "ReduceMax",
@@ -55,9 +55,9 @@ class _Line:
         for index, tangent in self._moved.items():
             moved[index] = width * tangent
             moved[index] += self._operands[index]
-        return self._computed(moved)
+        return self._evaluate(moved)
 
-    def _computed(self, operands: Sequence[Any]) -> list[Array] | None:
+    def _evaluate(self, operands: Sequence[Any]) -> list[Array] | None:
         try:
             results = self._run(operands)
         except (GradcError, *NUMPY_ERRORS):
@@ -82,7 +82,7 @@ class _Line:
                 moved[index] = changed
         if all(a is b for a, b in zip(moved, self._operands, strict=True)):
             return [None] * len(self.values)
-        found = self._computed(moved)
+        found = self._evaluate(moved)
         if found is None:
             return [np.ones(value.shape, bool) for value in self.values]
         changes = [~(a == b) for a, b in zip(found, self.values, strict=True)]
@@ -119,23 +119,23 @@ def whole(
         near = line.sides(step)
         if name in STRAIGHT and near is not None:
             for search, side in zip(searches, near, strict=True):
-                search.step(lambda at, s=side: straight(_taken(s, at)))
+                search.step(lambda at, s=side: straight(_select(s, at)))
         elif far is not None and near is not None:
             for search, a, b in zip(searches, far, near, strict=True):
-                search.step(lambda at, a=a, b=b: smooth(_taken(a, at), _taken(b, at), _RATIO))
+                search.step(lambda at, a=a, b=b: smooth(_select(a, at), _select(b, at), _RATIO))
         far = near
     found = iter(_tangents(line, searches))
     return [next(found) if is_float(value) else None for value in values]
 
 
-def _taken(sides: Sides, at: Any) -> Sides:
+def _select(sides: Sides, at: Any) -> Sides:
     return Sides(sides.value[at], sides.ahead[at], sides.behind[at], sides.right, sides.left)
 
 
 def _tangents(line: _Line, searches: Sequence[Search]) -> list[Tangent]:
     if not all(search.is_started for search in searches):
         shapes = [value.shape for value in line.values]
-        return [bounded(np.zeros(shape), 0.0, np.ones(shape, bool)) for shape in shapes]
+        return [with_open_elements(np.zeros(shape), 0.0, np.ones(shape, bool)) for shape in shapes]
     sides: list[list[Sides] | None] = []
 
     def one_sided_of(index: int, at: Array) -> tuple[Array, Array]:
@@ -144,7 +144,7 @@ def _tangents(line: _Line, searches: Sequence[Search]) -> list[Tangent]:
         near, nearer = sides
         if near is None or nearer is None:
             return np.full(at.size, -np.inf), np.full(at.size, np.inf)
-        return one_sided(_taken(near[index], at), _taken(nearer[index], at))
+        return one_sided(_select(near[index], at), _select(nearer[index], at))
 
     return [
         search.tangent(value.shape, lambda at, i=index: one_sided_of(i, at), lost)

@@ -14,8 +14,8 @@ from dialects.support import shapes
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of
 from passes.autodiff.activity.non_differentiable import zero_reason
-from passes.autodiff.activity.straight_through_marks import taking_cotangent
-from passes.autodiff.rules.quantize import quantizing
+from passes.autodiff.activity.straight_through_marks import cotangent_target
+from passes.autodiff.rules.quantize import quantizing_op
 from passes.builder.captured_values import uses_by
 
 FLOATS = ("f16", "bf16", "f32", "f64")
@@ -29,7 +29,7 @@ def is_float(value: SSAValue) -> bool:
     return dtype is not None and dtype.name in FLOATS
 
 
-def may_carry(value: SSAValue) -> bool:
+def may_be_active(value: SSAValue) -> bool:
     """Return whether a gradient may flow through a value: floats of any rank, in containers too, and values
     of unknown type. The walk refuses an op without a rule; it never drops its part of a sum."""
     type_ = value.type
@@ -41,12 +41,12 @@ def may_carry(value: SSAValue) -> bool:
     return dtype is not None and dtype.name in FLOATS
 
 
-def read_by(op: Operation) -> Iterable[SSAValue]:
+def operands_and_captures(op: Operation) -> Iterable[SSAValue]:
     """Return the operands of an op, including those captured by its regions."""
     if not op.regions:
-        if (estimated := taking_cotangent(op)) is not None:
+        if (estimated := cotangent_target(op)) is not None:
             return [estimated]
-        made = quantizing(op)
+        made = quantizing_op(op)
         return op.operands if made is None else (*op.operands, made.operands[0])
     return [use.operation.operands[use.index] for use in uses_by(op)]
 
@@ -55,13 +55,13 @@ def has_no_gradient(op: Operation) -> bool:
     return zero_reason(op) is not None
 
 
-def depending_on(ops: Sequence[Operation], wrt: Collection[SSAValue]) -> set[SSAValue]:
+def find_active_values(ops: Sequence[Operation], wrt: Collection[SSAValue]) -> set[SSAValue]:
     """Return the values through which a gradient may flow to `wrt`, these included."""
     found = set(wrt)
     for op in ops:
-        if has_no_gradient(op) or found.isdisjoint(read_by(op)):
+        if has_no_gradient(op) or found.isdisjoint(operands_and_captures(op)):
             continue
-        found.update(filter(may_carry, op.results))
+        found.update(filter(may_be_active, op.results))
     return found
 
 

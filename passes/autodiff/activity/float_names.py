@@ -24,7 +24,7 @@ def next_floats(what: str, value: SSAValue) -> str:
     return f"the next floats behind it are {several(found)}" if found else ""
 
 
-def what_tells_the_rank(value: SSAValue) -> str:
+def rank_hint(value: SSAValue) -> str:
     """Return a hint: the inputs or nodes whose shapes would determine the rank of `value`."""
     waiting, inputs, nodes = [value], dict[str, None](), dict[str, None]()
     for one in waiting:
@@ -33,13 +33,13 @@ def what_tells_the_rank(value: SSAValue) -> str:
         elif isinstance(one.owner, NodeOp):
             nodes[one.owner.title] = None
         elif isinstance(one.owner, Operation):
-            waiting += [x for x in one.owner.operands if _is_open(x) and x not in waiting]
+            waiting += [x for x in one.owner.operands if _is_unranked(x) and x not in waiting]
     shapes = advice("static_shapes", f"sets the shape of {several(list(inputs))}") if inputs else ""
     infos = f"a value_info for the results of {several(list(nodes))} would define it" if nodes else ""
     return "; ".join(filter(None, (shapes, infos)))
 
 
-def _is_open(value: SSAValue) -> bool:
+def _is_unranked(value: SSAValue) -> bool:
     return isinstance(value.type, UnrankedTensorType)
 
 

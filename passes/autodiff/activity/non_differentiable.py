@@ -10,15 +10,15 @@ from xdsl.ir import Operation
 
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.node import NodeOp
-from passes.autodiff.rules.quantize import STILL
+from passes.autodiff.rules.quantize import CONSTANT_RANGE
 
 STEPS = "it is constant between jumps"
 TRUTH = "a truth value has no derivative"
 BITS = "it works on bits"
 TEXT = "it works on strings"
-PLACES = "indices have no derivative"
+INDICES = "indices have no derivative"
 SIZES = "it reads sizes, not elements"
-DRAWN = "it draws numbers"
+RANDOM = "it draws numbers"
 INTEGERS = "it works on integers"
 
 _BY_REASON = {
@@ -32,19 +32,19 @@ _BY_REASON = {
         *("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit"),
         "TfIdfVectorizer",
     ),
-    PLACES: ("ArgMax", "ArgMin", "NonMaxSuppression", "NonZero"),
+    INDICES: ("ArgMax", "ArgMin", "NonMaxSuppression", "NonZero"),
     SIZES: (
         *("BlackmanWindow", "Constant", "ConstantOfShape", "EyeLike", "HammingWindow", "HannWindow"),
         *("MelWeightMatrix", "SequenceEmpty", "SequenceLength", "Shape", "Size"),
     ),
-    DRAWN: (
+    RANDOM: (
         *("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"),
         "RandomUniformLike",
     ),
     INTEGERS: ("ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul"),
 }
 
-REASONS: Mapping[str, str] = MappingProxyType(
+ZERO_BY_DEFINITION: Mapping[str, str] = MappingProxyType(
     {name: reason for reason, names in _BY_REASON.items() for name in names}
 )
 """ONNX op -> the reason why its derivative is 0 wherever it exists."""
@@ -70,7 +70,7 @@ OF_OTHER_DOMAINS: Mapping[str, str] = MappingProxyType(
                 *("com.microsoft.GreedySearch", "com.microsoft.Sampling"),
                 "com.microsoft.WhisperBeamSearch",
             ),
-            PLACES,
+            INDICES,
         ),
         **dict.fromkeys(
             (
@@ -96,26 +96,26 @@ REFUSED: Mapping[str, str] = MappingProxyType(
 )
 """ONNX op -> the reason why its derivative exists but is not supported."""
 
-OWED: frozenset[str] = frozenset()
+MISSING: frozenset[str] = frozenset()
 """Ops whose rule is not implemented."""
 
 
 NO_TYPE = "an operand has an unknown type"
 """Start of errors caused by unknown result types of ops of other domains."""
 
-RULED = "gradc.ruled"
+USER_RULE = "gradc.ruled"
 """Attribute of an op with a user-defined rule, which is never zero by definition."""
 
 
 def mark_ruled(module: ModuleOp, rules: Collection[str]) -> None:
     for op in module.walk() if rules else ():
         if title_of(op) in rules:
-            op.attributes[RULED] = UnitAttr()
+            op.attributes[USER_RULE] = UnitAttr()
 
 
 def unmark_ruled(module: ModuleOp) -> None:
     for op in module.walk():
-        op.attributes.pop(RULED, None)
+        op.attributes.pop(USER_RULE, None)
 
 
 def title_of(op: Operation) -> str | None:
@@ -125,9 +125,9 @@ def title_of(op: Operation) -> str | None:
     return op.onnx_name() if isinstance(op, OnnxOp) else None
 
 
-def stops_partly(op: Operation) -> bool:
+def is_partly_zero(op: Operation) -> bool:
     """Return whether gradients flow through some results of an op only."""
-    return RULED not in op.attributes and isinstance(op, OnnxOp) and op.onnx_name() in PARTLY
+    return USER_RULE not in op.attributes and isinstance(op, OnnxOp) and op.onnx_name() in PARTLY
 
 
 def reason_to_stop(op: Operation) -> str:
@@ -138,10 +138,10 @@ def reason_to_stop(op: Operation) -> str:
 
 def zero_reason(op: Operation) -> str | None:
     """Return why no gradient flows through an op; None if one may."""
-    if RULED in op.attributes:
+    if USER_RULE in op.attributes:
         return None
-    if STILL in op.attributes:
+    if CONSTANT_RANGE in op.attributes:
         return STEPS
     if isinstance(op, NodeOp):
         return OF_OTHER_DOMAINS.get(op.title)
-    return REASONS.get(op.onnx_name()) if isinstance(op, OnnxOp) else None
+    return ZERO_BY_DEFINITION.get(op.onnx_name()) if isinstance(op, OnnxOp) else None

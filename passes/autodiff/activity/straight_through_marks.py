@@ -13,38 +13,38 @@ ESTIMATE = "gradc.estimate"
 ROUNDED, PASSED = StringAttr("rounded"), StringAttr("passed")
 
 
-def taking_cotangent(op: Operation) -> SSAValue | None:
+def cotangent_target(op: Operation) -> SSAValue | None:
     """Return the value that gets the whole cotangent of a marked op; None for other ops."""
     if ESTIMATE not in op.attributes:
         return None
-    found = rounded_and_passed(op)
+    found = match_estimate(op)
     assert found is not None
     return found[op.attributes[ESTIMATE] == PASSED]
 
 
-def rounded_and_passed(op: Operation) -> tuple[SSAValue, SSAValue] | None:
+def match_estimate(op: Operation) -> tuple[SSAValue, SSAValue] | None:
     """Match z + (q - z), z - (z - q) or (q + z) - z; return q and z."""
     if isinstance(op, onnx.AddOp):
-        left, right = map(_repeated, op.operands)
-        return _of_sum(left, right) or _of_sum(right, left)
+        left, right = map(_skip_identities, op.operands)
+        return _match_sum(left, right) or _match_sum(right, left)
     if not isinstance(op, onnx.SubOp):
         return None
-    left, right = map(_repeated, op.operands)
-    if isinstance(right.owner, onnx.SubOp) and _repeated(right.owner.operands[0]) is left:
-        return _repeated(right.owner.operands[1]), left
+    left, right = map(_skip_identities, op.operands)
+    if isinstance(right.owner, onnx.SubOp) and _skip_identities(right.owner.operands[0]) is left:
+        return _skip_identities(right.owner.operands[1]), left
     if not isinstance(left.owner, onnx.AddOp):
         return None
-    terms = [_repeated(value) for value in left.owner.operands]
+    terms = [_skip_identities(value) for value in left.owner.operands]
     return (terms[terms[0] is right], right) if right in terms else None
 
 
-def _of_sum(z: SSAValue, other: SSAValue) -> tuple[SSAValue, SSAValue] | None:
-    if not isinstance(other.owner, onnx.SubOp) or _repeated(other.owner.operands[1]) is not z:
+def _match_sum(z: SSAValue, other: SSAValue) -> tuple[SSAValue, SSAValue] | None:
+    if not isinstance(other.owner, onnx.SubOp) or _skip_identities(other.owner.operands[1]) is not z:
         return None
-    return _repeated(other.owner.operands[0]), z
+    return _skip_identities(other.owner.operands[0]), z
 
 
-def _repeated(value: SSAValue) -> SSAValue:
+def _skip_identities(value: SSAValue) -> SSAValue:
     """Return the source of a chain of Identity ops."""
     while isinstance(value.owner, onnx.IdentityOp):
         value = value.owner.operands[0]

@@ -14,15 +14,15 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
-from passes.autodiff.activity.active_values import has_no_gradient, is_size, may_carry
-from passes.autodiff.activity.non_differentiable import PLACES, STEPS, zero_reason
-from passes.autodiff.activity.straight_through_marks import ESTIMATE, PASSED, ROUNDED, rounded_and_passed
+from passes.autodiff.activity.active_values import has_no_gradient, is_size, may_be_active
+from passes.autodiff.activity.non_differentiable import INDICES, STEPS, zero_reason
+from passes.autodiff.activity.straight_through_marks import ESTIMATE, PASSED, ROUNDED, match_estimate
 from passes.builder.captured_values import uses_by
 
 
 def mark_estimates(module: ModuleOp, *, straight_through: bool) -> None:
     for op in module.walk():
-        pair = rounded_and_passed(op)
+        pair = match_estimate(op)
         if pair is not None and _is_rounded(*pair):
             op.attributes[ESTIMATE] = PASSED if straight_through else ROUNDED
 
@@ -32,12 +32,12 @@ def unmark_estimates(module: ModuleOp) -> None:
         op.attributes.pop(ESTIMATE, None)
 
 
-def make_estimates(cuts: Iterable[Operation], ops: Sequence[Operation]) -> bool:
+def feed_estimates(cuts: Iterable[Operation], ops: Sequence[Operation]) -> bool:
     """Return whether an op that blocks gradients makes the q of a sum that takes its cotangent."""
     made = set(cuts)
     rounded = [op for op in ops if op.attributes.get(ESTIMATE) == ROUNDED]
-    pairs = [pair for op in rounded if (pair := rounded_and_passed(op)) is not None]
-    return any(value.owner in made for q, _ in pairs for value in _behind(q, _read))
+    pairs = [pair for op in rounded if (pair := match_estimate(op)) is not None]
+    return any(value.owner in made for q, _ in pairs for value in _dependencies(q, _read))
 
 
 def _is_rounded(q: SSAValue, z: SSAValue) -> bool:
@@ -47,17 +47,17 @@ def _is_rounded(q: SSAValue, z: SSAValue) -> bool:
         return False
     if not shapes.compatible(shapes.shape_of(q), shapes.shape_of(z)):
         return False
-    sources, made = _behind(z, _carrying), _behind(q, _read)
-    if sources.isdisjoint(made) or sources.isdisjoint(_behind(q, _carrying)):
+    sources, made = _dependencies(z, _active_operands), _dependencies(q, _read)
+    if sources.isdisjoint(made) or sources.isdisjoint(_dependencies(q, _active_operands)):
         return not sources.isdisjoint(made)
-    return any(_rounds(value.owner) and not sources.isdisjoint(_behind(value, _read)) for value in made)
+    return any(_rounds(value.owner) and not sources.isdisjoint(_dependencies(value, _read)) for value in made)
 
 
 def _rounds(made: Operation | Block) -> bool:
-    return isinstance(made, Operation) and zero_reason(made) in (STEPS, PLACES)
+    return isinstance(made, Operation) and zero_reason(made) in (STEPS, INDICES)
 
 
-def _behind(end: SSAValue, read: Callable[[Operation], Iterable[SSAValue]]) -> set[SSAValue]:
+def _dependencies(end: SSAValue, read: Callable[[Operation], Iterable[SSAValue]]) -> set[SSAValue]:
     """Return the non-constant values that `end` depends on, itself included."""
     found, waiting = {end}, [end]
     while waiting:
@@ -73,6 +73,6 @@ def _read(op: Operation) -> list[SSAValue]:
     return [] if is_size(op) else [use.operation.operands[use.index] for use in uses_by(op)]
 
 
-def _carrying(op: Operation) -> list[SSAValue]:
+def _active_operands(op: Operation) -> list[SSAValue]:
     """Return the operands through which a gradient may flow."""
-    return [] if has_no_gradient(op) else list(filter(may_carry, _read(op)))
+    return [] if has_no_gradient(op) else list(filter(may_be_active, _read(op)))

@@ -19,21 +19,21 @@ from dialects.support.diagnostics import (
     several,
 )
 from dialects.support.option_names import advice
-from passes.autodiff.activity.blocked_paths import zeros_beside, zeros_between
+from passes.autodiff.activity.blocked_paths import blocking_ops, partly_blocking_ops
 from passes.autodiff.activity.non_differentiable import reason_to_stop
-from passes.autodiff.activity.straight_through_patterns import make_estimates
+from passes.autodiff.activity.straight_through_patterns import feed_estimates
 from passes.autodiff.rules.quantize import QUANTIZING
 
 _ON_CODES = (onnx.ConvIntegerOp, onnx.MatMulIntegerOp, onnx.QLinearConvOp, onnx.QLinearMatMulOp)
 """Ops that pass gradients as if their integer operands were floats, on request."""
 
 
-def no_gradient(
+def no_gradient_error(
     name: str, value: SSAValue, of: Mapping[str, SSAValue], ops: Sequence[Operation]
 ) -> GradcError:
     """Return the error for a missing gradient: no dependence, or only through zero derivatives."""
     targets = " and ".join(of)
-    cuts = zeros_between(value, of.values(), ops)
+    cuts = blocking_ops(value, of.values(), ops)
     hint = advice("allow_unused", "gives zeros", True)
     if cuts is None:
         verb = "does not depend" if len(of) == 1 else "do not depend"
@@ -44,14 +44,14 @@ def no_gradient(
     return UnsupportedError(Diagnostic("error", sentence(what, hint=hint)))
 
 
-def without_gradients(
+def unused_remarks(
     values: Mapping[str, SSAValue], of: Mapping[str, SSAValue], ops: Sequence[Operation]
 ) -> list[Diagnostic]:
     """Return a remark on values without gradient that a pattern matched."""
     if not values:
         return []
     targets = " and ".join(of)
-    by_rule = [name for name, value in values.items() if zeros_between(value, of.values(), ops) is not None]
+    by_rule = [name for name, value in values.items() if blocking_ops(value, of.values(), ops) is not None]
     verb = "does not depend" if len(of) == 1 else "do not depend"
     independent = [name for name in values if name not in by_rule]
     reasons = (
@@ -63,11 +63,11 @@ def without_gradients(
     return [Diagnostic("remark", sentence(what, hint=hint))]
 
 
-def partly_zero(
+def partly_zero_remarks(
     wrt: Iterable[SSAValue], of: Mapping[str, SSAValue], ops: Sequence[Operation]
 ) -> list[Diagnostic]:
     """Return a remark on paths from `wrt` to `of` that carry no gradient, if others do."""
-    cuts = zeros_beside(wrt, of.values(), ops)
+    cuts = partly_blocking_ops(wrt, of.values(), ops)
     if not cuts:
         return []
     what = f"part of the gradient of {' and '.join(of)} is zero by rule: {_with_reasons(cuts)}"
@@ -76,7 +76,7 @@ def partly_zero(
 
 def _remedy(cuts: Sequence[Operation], ops: Sequence[Operation]) -> str:
     """Return a hint on straight-through estimates if rounding blocks the gradient."""
-    if not any(isinstance(op, (*QUANTIZING, *_ON_CODES)) for op in cuts) and not make_estimates(cuts, ops):
+    if not any(isinstance(op, (*QUANTIZING, *_ON_CODES)) for op in cuts) and not feed_estimates(cuts, ops):
         return ""
     return advice("straight_through", "passes it on as if nothing were rounded", True)
 

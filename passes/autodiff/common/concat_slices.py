@@ -7,26 +7,26 @@ from dataclasses import dataclass
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
-from passes.autodiff.common.slice_adjoint import padded
-from passes.builder.values import Expr
+from passes.autodiff.common.slice_adjoint import pad_zeros
+from passes.builder.values import Value
 
 
 @dataclass(frozen=True)
 class _Tile:
     """A part at positions [begin, end) of an axis of static size, with zeros around it."""
 
-    gradient: Expr
-    part: Expr
+    gradient: Value
+    part: Value
     axis: int
     begin: int
     end: int
     size: int
 
 
-def side_by_side(gradients: Sequence[Expr]) -> list[Expr]:
+def concat_slices(gradients: Sequence[Value]) -> list[Value]:
     """Return fewer gradients with the same sum: adjacent parts are concatenated."""
     runs: dict[tuple[int, int], list[_Tile]] = {}  # by axis and end position
-    found, tiles = list[Expr](), list[_Tile]()
+    found, tiles = list[Value](), list[_Tile]()
     for gradient in gradients:
         tile = _tile(gradient)
         if tile is None:
@@ -43,7 +43,7 @@ def side_by_side(gradients: Sequence[Expr]) -> list[Expr]:
     return [*found, *map(_whole, [*finished, *runs.values()])]
 
 
-def _tile(gradient: Expr) -> _Tile | None:
+def _tile(gradient: Value) -> _Tile | None:
     """Return `gradient` as a part padded along one axis, or None."""
     made = gradient.value.owner
     if not isinstance(made, onnx.PadOp) or made.parent is not None or "mode" in made.onnx_attributes():
@@ -62,11 +62,11 @@ def _tile(gradient: Expr) -> _Tile | None:
     return _Tile(gradient, gradient.e(data), axis, begin, size - behind, size)
 
 
-def _whole(run: Sequence[_Tile]) -> Expr:
+def _whole(run: Sequence[_Tile]) -> Value:
     first, last = run[0], run[-1]
     if len(run) == 1:
         return first.gradient
     e, axis, rank = first.part.e, first.axis, first.part.rank
     joined = e(e.emit(onnx.ConcatOp([tile.part.value for tile in run], axis=axis)))
     begin, end = ([n if i == axis else 0 for i in range(rank)] for n in (first.begin, last.size - last.end))
-    return padded(joined, begin, end)
+    return pad_zeros(joined, begin, end)

@@ -11,23 +11,23 @@ from xdsl.ir import SSAValue
 from dialects.onnx import ops as onnx
 from dialects.shapes import bounds
 from dialects.shapes.forms import Size
-from passes.autodiff.common.gather_adjoint import counted, put_together
-from passes.builder.values import Expr
+from passes.autodiff.common.gather_adjoint import iota, scatter_back
+from passes.builder.values import Value
 
 
-def reshaped(value: Expr, like: Expr) -> Expr:
+def reshape_as(value: Value, like: Value) -> Value:
     """Reshape `value` to the shape of `like`, which may be empty."""
     e, positive = value.e, [bounds.is_at_least(dim, 1) for dim in like.shape if isinstance(dim, int | Size)]
     allowzero = None if len(positive) == like.rank and all(positive) else 1
-    return value.apply(onnx.ReshapeOp, e.shape(like), allowzero=allowzero).assumed(like.shape)
+    return value.apply(onnx.ReshapeOp, e.shape(like), allowzero=allowzero).assume_shape(like.shape)
 
 
-def flat(x: Expr) -> Expr:
+def flat(x: Value) -> Value:
     """Flatten to a vector."""
     return x.apply(onnx.ReshapeOp, x.e.ints([-1]))
 
 
-def count_of(x: Expr) -> int | Expr:
+def count_of(x: Value) -> int | Value:
     """Return the number of elements: static, or a vector of one element."""
     sizes = [size for size in x.shape if isinstance(size, int)]
     if len(sizes) == x.rank:
@@ -35,22 +35,22 @@ def count_of(x: Expr) -> int | Expr:
     return x.apply(onnx.SizeOp).apply(onnx.ReshapeOp, x.e.ints([1]))
 
 
-def numbered(x: Expr) -> Expr:
+def flat_indices(x: Value) -> Value:
     """Return the flat index of each element, in the shape of `x`."""
-    return reshaped(counted(count_of(x), x), x)
+    return reshape_as(iota(count_of(x), x), x)
 
 
-def put_at(g: Expr, places: Expr, whole: Expr) -> Expr:
+def scatter_flat(g: Value, places: Value, whole: Value) -> Value:
     """Scatter elements to distinct flat indices of zeros with the shape of `whole`."""
     count = count_of(whole)
-    size = count if isinstance(count, Expr) else whole.e.ints([count])
+    size = count if isinstance(count, Value) else whole.e.ints([count])
     zeros = whole.e.scalar(0, g).apply(onnx.ExpandOp, size)
-    return reshaped(zeros.apply(onnx.ScatterElementsOp, flat(places), flat(g)), whole)
+    return reshape_as(zeros.apply(onnx.ScatterElementsOp, flat(places), flat(g)), whole)
 
 
-def added_at(g: Expr, places: Expr, whole: Expr) -> Expr:
+def scatter_add_flat(g: Value, places: Value, whole: Value) -> Value:
     """Scatter-add elements to flat indices of zeros with the shape of `whole`."""
-    return reshaped(put_together(flat(g), flat(places), 0, count_of(whole)), whole)
+    return reshape_as(scatter_back(flat(g), flat(places), 0, count_of(whole)), whole)
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,11 @@ class AxisView:
     `axis` is an integer of one element; negative values count from the end.
     """
 
-    axis: Expr
+    axis: Value
     rank: int
     kept: int = 0
 
-    def of(self, x: Expr) -> Expr:
+    def of(self, x: Value) -> Value:
         e = x.e
         axis = self.axis.as_int64().apply(onnx.ReshapeOp, e.ints([1]))
         axis = (axis < e.ints([0])).where(axis + e.ints([self.rank]), axis)
@@ -80,22 +80,22 @@ class AxisView:
         parts = [before, middle, behind, *([ends] if self.kept else [])]
         shape = e(e.emit(onnx.ConcatOp([part.value for part in parts], axis=0)))
         sizes_kept = x.shape[self.rank - self.kept :]
-        return x.apply(onnx.ReshapeOp, shape, allowzero=1).assumed((None, None, None, *sizes_kept))
+        return x.apply(onnx.ReshapeOp, shape, allowzero=1).assume_shape((None, None, None, *sizes_kept))
 
 
 @dataclass(frozen=True)
 class ReducedAxes:
     """The axes of a reduction of x, as a run-time vector."""
 
-    x: Expr
-    axes: Expr
+    x: Value
+    axes: Value
     none_is_all: bool
 
     @property
-    def _sizes(self) -> Expr:
+    def _sizes(self) -> Value:
         return self.x.apply(onnx.ShapeOp)
 
-    def mask(self) -> Expr:
+    def mask(self) -> Value:
         """Return a mask of the reduced axes."""
         e = self.x.e
         ones = e.ints([1]).apply(onnx.ExpandOp, self.axes.apply(onnx.ShapeOp))
@@ -106,7 +106,7 @@ class ReducedAxes:
         none = self.axes.apply(onnx.SizeOp).equals(e(e.emit.constant(np.array(0, np.int64))))
         return mask.apply(onnx.OrOp, none)
 
-    def kept_shape(self) -> Expr:
+    def keepdims_shape(self) -> Value:
         """Return the sizes of the result with keepdims: 1 for each reduced axis."""
         return self.mask().where(self.x.e.ints([1]), self._sizes)
 
@@ -128,18 +128,18 @@ class ReducedSteps:
     rank: int
     pool: SSAValue
 
-    def split(self, x: Expr, axis: int) -> Expr:
+    def split(self, x: Value, axis: int) -> Value:
         """Return x, reduced along the axes before `axis`, with `axis` split into the last two."""
         others = [i if i < axis else self.rank + i for i in range(self.rank) if i != axis]
         moved = x.apply(onnx.TransposeOp, perm=self._perm(axis))
-        return self._reshaped(moved, [*others, axis, 2 * self.rank + axis])
+        return self._reshape_to(moved, [*others, axis, 2 * self.rank + axis])
 
-    def merge_axis(self, x: Expr, axis: int) -> Expr:
+    def merge_axis(self, x: Value, axis: int) -> Value:
         """Undo `split`."""
         others = [i if i < axis else self.rank + i for i in range(self.rank) if i != axis]
-        return self.back(self._reshaped(x, [*others, self.rank + axis]), axis)
+        return self.back(self._reshape_to(x, [*others, self.rank + axis]), axis)
 
-    def back(self, x: Expr, axis: int) -> Expr:
+    def back(self, x: Value, axis: int) -> Value:
         """Move the last axis back to `axis`."""
         perm = self._perm(axis)
         return x.apply(onnx.TransposeOp, perm=[perm.index(i) for i in range(self.rank)])
@@ -147,7 +147,7 @@ class ReducedSteps:
     def _perm(self, axis: int) -> list[int]:
         return [*(i for i in range(self.rank) if i != axis), axis]
 
-    def _reshaped(self, x: Expr, entries: list[int]) -> Expr:
+    def _reshape_to(self, x: Value, entries: list[int]) -> Value:
         e = x.e
         return x.apply(
             onnx.ReshapeOp, e(self.pool).apply(onnx.GatherOp, e.ints(entries), axis=0), allowzero=1

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dialects.grad.geometry import ConvAxis
 from dialects.onnx import ops as onnx
 from passes.autodiff.common.slice_adjoint import size_of, vector
-from passes.builder.values import Expr
+from passes.builder.values import Value
 from passes.conv.weight_gradients import Taps, tap_reads
 
 
 def by_image(
-    values: Expr, weights: Expr, axes: Sequence[ConvAxis], residue: Sequence[int], groups: int
-) -> Expr:
+    values: Value, weights: Value, axes: Sequence[ConvAxis], residue: Sequence[int], groups: int
+) -> Value:
     """Return the gradient with respect to the image, `residue` elements longer than the windows cover."""
     return values.apply(
         onnx.ConvTransposeOp,
@@ -31,46 +31,46 @@ def by_image(
     )
 
 
-def by_weights(image: Expr, values: Expr, like: Expr, axes: Sequence[ConvAxis], groups: int) -> Expr:
+def by_weights(image: Value, values: Value, like: Value, axes: Sequence[ConvAxis], groups: int) -> Value:
     """Return the gradient with respect to the weights: a product per group of cotangents and taps."""
     e, taps = image.e, Taps.of(axes)
-    reads = [_grouped(e(read), groups) for read in tap_reads(e.emit, image.value, values.value, taps)]
+    reads = [_split_groups(e(read), groups) for read in tap_reads(e.emit, image.value, values.value, taps)]
     rows = e(e.emit(onnx.ConcatOp([_taps_apart(read).value for read in reads], axis=2)))
-    columns = _merged(rows, [[0], [1, 2], [3]]).apply(onnx.TransposeOp, perm=[0, 2, 1])
-    product = _grouped(values, groups).apply(onnx.MatMulOp, columns)
+    columns = _merge_axes(rows, [[0], [1, 2], [3]]).apply(onnx.TransposeOp, perm=[0, 2, 1])
+    product = _split_groups(values, groups).apply(onnx.MatMulOp, columns)
     return product.apply(onnx.ReshapeOp, e.shape(like), allowzero=1)
 
 
-def _grouped(value: Expr, groups: int) -> Expr:
+def _split_groups(value: Value, groups: int) -> Value:
     """Reshape (N, G C, Y...) to (G, C, N Y)."""
     batch, channels, *spatial = (size_of(value, axis) for axis in range(value.rank))
-    split = vector(value, [batch, groups, _divided(channels, groups), *spatial])
+    split = vector(value, [batch, groups, _per_group(channels, groups), *spatial])
     apart = value.apply(onnx.ReshapeOp, split, allowzero=1)
     moved = apart.apply(onnx.TransposeOp, perm=[1, 2, 0, *range(3, apart.rank)])
-    return _merged(moved, [[0], [1], list(range(2, moved.rank))])
+    return _merge_axes(moved, [[0], [1], list(range(2, moved.rank))])
 
 
-def _taps_apart(value: Expr) -> Expr:
+def _taps_apart(value: Value) -> Value:
     """Reshape (G, C, P) to (G, C, 1, P)."""
     return value.apply(onnx.UnsqueezeOp, value.e.ints([2]))
 
 
-def _merged(value: Expr, axes: Sequence[Sequence[int]]) -> Expr:
+def _merge_axes(value: Value, axes: Sequence[Sequence[int]]) -> Value:
     """Merge groups of adjacent axes."""
     sizes = [_product([size_of(value, axis) for axis in group]) for group in axes]
     return value.apply(onnx.ReshapeOp, vector(value, sizes), allowzero=1)
 
 
-def _product(sizes: Sequence[int | Expr]) -> int | Expr:
+def _product(sizes: Sequence[int | Value]) -> int | Value:
     known = math.prod(size for size in sizes if isinstance(size, int))
-    found: int | Expr = known
+    found: int | Value = known
     for size in sizes:
-        if isinstance(size, Expr):
+        if isinstance(size, Value):
             found = size if isinstance(found, int) and found == 1 else size * found
     return found
 
 
-def _divided(size: int | Expr, groups: int) -> int | Expr:
+def _per_group(size: int | Value, groups: int) -> int | Value:
     if isinstance(size, int):
         return size // groups
     return size if groups == 1 else size / groups

@@ -12,12 +12,12 @@ from dialects.grad.conv import take_window
 from dialects.onnx import ops as onnx
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.builder.shape_math import ShapeMath
-from passes.builder.values import Expr, Operators
-from passes.conv.dynamic_pads import Sides, begin_of, padded
+from passes.builder.values import Value, ValueBuilder
+from passes.conv.dynamic_pads import Sides, begin_of, pad_input
 
 
 @dataclass(frozen=True)
-class OpenKernel:
+class DynamicKernel:
     """Convolution windows whose sizes are those of the weights at run time."""
 
     strides: Sequence[int]
@@ -25,13 +25,13 @@ class OpenKernel:
     groups: int
     sides: Sides
 
-    def applied(self, image: Expr, weights: Expr) -> Expr:
+    def emit_conv(self, image: Value, weights: Value) -> Value:
         """Emit the convolution."""
-        return self._padded(image).apply(
+        return self._pad_image(image).apply(
             onnx.ConvOp, weights, group=self.groups, strides=self.strides, dilations=self.dilations
         )
 
-    def by_image(self, values: Expr, weights: Expr, like: Expr) -> Expr:
+    def by_image(self, values: Value, weights: Value, like: Value) -> Value:
         """Return the gradient with respect to the image: the transposed convolution, cropped to `like`."""
         e, spatial = values.e, range(2, like.rank)
         given = {"group": self.groups, "strides": self.strides, "dilations": self.dilations}
@@ -39,25 +39,25 @@ class OpenKernel:
         sizes = ShapeMath(e.emit).sizes(like.value, spatial)
         return e(e.emit(take_window(full.value, self.sides[0], sizes, spatial)))
 
-    def by_weights(self, image: Expr, values: Expr, weights: Expr) -> Expr:
+    def by_weights(self, image: Value, values: Value, weights: Value) -> Value:
         """Convolve the image with the cotangents, batch and channel axes exchanged, strides and dilations
         exchanged. Entries beyond the kernel size are cropped."""
         e, rank = image.e, image.rank
         swapped = [1, 0, *range(2, rank)]
         kernel = values.apply(onnx.TransposeOp, perm=swapped)
-        taps = self._groups_aside(self._padded(image)).apply(
+        taps = self._groups_aside(self._pad_image(image)).apply(
             onnx.ConvOp, kernel, group=self.groups, strides=self.dilations, dilations=self.strides
         )
         found = taps.apply(onnx.TransposeOp, perm=swapped)
         spatial = range(2, rank)
         ends = e(ShapeMath(e.emit).sizes(weights.value, spatial))
         cut = found.apply(onnx.SliceOp, e.ints([0] * len(spatial)), ends, e.ints(spatial))
-        return cut.assumed(weights.shape)
+        return cut.assume_shape(weights.shape)
 
-    def _padded(self, image: Expr) -> Expr:
-        return image.e(padded(image.value, "NCX", self.sides, image.e.emit))
+    def _pad_image(self, image: Value) -> Value:
+        return image.e(pad_input(image.value, "NCX", self.sides, image.e.emit))
 
-    def _groups_aside(self, image: Expr) -> Expr:
+    def _groups_aside(self, image: Value) -> Value:
         """Reshape (N, G C, X...) to (C, G N, X...)."""
         if self.groups == 1:
             return image.apply(onnx.TransposeOp, perm=[1, 0, *range(2, image.rank)])
@@ -69,38 +69,38 @@ class OpenKernel:
         return moved.apply(onnx.ReshapeOp, vector(image, [own, batch * self.groups, *spatial]), allowzero=1)
 
 
-def extents(weights: Expr, dilations: Sequence[int]) -> Expr:
+def extents(weights: Value, dilations: Sequence[int]) -> Value:
     """Return the extent of the dilated kernel, d (K - 1) + 1 on each axis."""
     e = weights.e
     kernel = e(ShapeMath(e.emit).sizes(weights.value, range(2, weights.rank)))
     return (kernel - 1) * e.ints(dilations) + 1
 
 
-def given_sides(pads: Sequence[int], e: Operators) -> Sides:
+def static_sides(pads: Sequence[int], e: ValueBuilder) -> Sides:
     half = len(pads) // 2
     return e.emit.ints(pads[:half]), e.emit.ints(pads[half:])
 
 
-def halves(total: Expr, word: str) -> Sides:
+def halves(total: Value, word: str) -> Sides:
     """Split total padding; the larger half goes first unless `word` is SAME_UPPER."""
     math = ShapeMath(total.e.emit)
     begin = begin_of(total.value, word == "SAME_UPPER", math)
     return begin, math.sub(total.value, begin)
 
 
-def same_total(x: Expr, reach: Expr, strides: Sequence[int]) -> Expr:
+def same_total(x: Value, reach: Value, strides: Sequence[int]) -> Value:
     """Return SAME's total padding, max(0, s (ceil(X / s) - 1) + Ke - X)."""
     e = x.e
     size, steps = e(ShapeMath(e.emit).sizes(x.value, range(2, x.rank))), e.ints(strides)
     return at_least_0((size - 1) / steps * steps + reach - size)
 
 
-def spread_total(x: Expr, reach: Expr, strides: Sequence[int], more: Sequence[int], leave: Expr) -> Expr:
+def spread_total(x: Value, reach: Value, strides: Sequence[int], more: Sequence[int], leave: Value) -> Value:
     """Return how many elements a transposed convolution of X elements yields beyond the sizes `leave`."""
     e = x.e
     size = e(ShapeMath(e.emit).sizes(x.value, range(2, x.rank)))
     return at_least_0((size - 1) * e.ints(strides) + reach + e.ints(more) - leave)
 
 
-def at_least_0(total: Expr) -> Expr:
+def at_least_0(total: Value) -> Value:
     return total.at_least(total.e.ints([0]))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from dialects.support.diagnostics import UnsupportedError, violation
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
 
 class Zero:
@@ -28,7 +28,7 @@ class Zero:
 
 ZERO: Final = Zero()
 
-Gradient: TypeAlias = Expr | Zero
+Gradient: TypeAlias = Value | Zero
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Convention:
 
 
 @dataclass
-class Forward:
+class Primal:
     """A primal op, as far as it is known.
 
     A reverse walk knows all of it. The lowering of a backward primitive knows what the document gives: the
@@ -50,11 +50,11 @@ class Forward:
     emitted when it is first read.
     """
 
-    e: Operators
-    operands: Sequence[Expr | None]
+    e: ValueBuilder
+    operands: Sequence[Value | None]
     attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    results: list[Expr | None] = field(default_factory=lambda: [None])
-    emit: Callable[[], Sequence[Expr]] | None = None
+    results: list[Value | None] = field(default_factory=lambda: [None])
+    emit: Callable[[], Sequence[Value]] | None = None
     convention: Convention = Convention()
     wanted: Collection[int] | None = None
     """Indices of operands whose gradients are requested; None for all. Others may be ZERO."""
@@ -68,7 +68,7 @@ class Forward:
         return self.read is None or index in self.read
 
     @property
-    def x(self) -> Expr:
+    def x(self) -> Value:
         """The first operand; an assertion fails if only the result is known."""
         assert self.operands[0] is not None, "the rule needs the operand"
         return self.operands[0]
@@ -82,7 +82,7 @@ class Forward:
         return self.results[0] is not None
 
     @property
-    def y(self) -> Expr:
+    def y(self) -> Value:
         """The first result."""
         found = self.results[0]
         if found is None:
@@ -92,11 +92,11 @@ class Forward:
             assert found is not None
         return found
 
-    def result_or_none(self, index: int) -> Expr | None:
+    def result_or_none(self, index: int) -> Value | None:
         """Return a result that already exists, or None if the rule has to emit it."""
         return self.results[index] if index < len(self.results) else None
 
-    def operand(self, index: int) -> Expr | None:
+    def operand(self, index: int) -> Value | None:
         """Return an operand, or None if it is absent."""
         return self.operands[index] if index < len(self.operands) else None
 
@@ -105,9 +105,9 @@ class Forward:
         return self.attributes.get(name, default)
 
 
-Rule: TypeAlias = Callable[[Forward, Sequence[Expr], Operators], Sequence[Gradient]]
+Rule: TypeAlias = Callable[[Primal, Sequence[Value], ValueBuilder], Sequence[Gradient]]
 
-Body: TypeAlias = Callable[[Forward, Operators], Sequence[Expr]]
+Decomposition: TypeAlias = Callable[[Primal, ValueBuilder], Sequence[Value]]
 """Decomposition: the results of an op, computed by ops that have rules."""
 
 

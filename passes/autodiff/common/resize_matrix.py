@@ -17,12 +17,12 @@ from xdsl.dialects.builtin import f32, f64, i64
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.numpy.resizes import TIE
-from passes.autodiff.common.gather_adjoint import counted
+from passes.autodiff.common.gather_adjoint import iota
 from passes.autodiff.common.primal import refusal
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
-Number: TypeAlias = Expr | float
-Size: TypeAlias = int | Expr
+Number: TypeAlias = Value | float
+Size: TypeAlias = int | Value
 """A static size, or a vector of one element."""
 
 
@@ -45,35 +45,35 @@ class RunTimeAxis:
 
 
 def as_number(size: Size) -> Number:
-    return size.cast(f64) if isinstance(size, Expr) else float(size)
+    return size.cast(f64) if isinstance(size, Value) else float(size)
 
 
-def run_time_matrix(attributes: Mapping[str, Any], axis: RunTimeAxis, e: Operators) -> Expr:
+def run_time_matrix(attributes: Mapping[str, Any], axis: RunTimeAxis, e: ValueBuilder) -> Value:
     """Return the (Y, X) matrix in f64 of interpolation weights."""
     like = e.ints([0])
-    x, rows = as_number(axis.x), counted(axis.y, like).cast(f64)
+    x, rows = as_number(axis.x), iota(axis.y, like).cast(f64)
     place = _coordinate(attributes, axis, rows, e)
     inside = ((place >= 0) & (place <= x - 1)) if axis.region is not None else None
-    column = _unsqueezed(place, 1)
-    columns = _unsqueezed(counted(axis.x, like).cast(f64), 0)
+    column = _unsqueeze(place, 1)
+    columns = _unsqueeze(iota(axis.x, like).cast(f64), 0)
     if attributes.get("mode", "nearest") == "nearest":
         half = 0.5 + (TIE if axis.given else 0)
-        index = _rounded(column, attributes.get("nearest_mode", "round_prefer_floor"), half)
+        index = _nearest_index(column, attributes.get("nearest_mode", "round_prefer_floor"), half)
         matrix = index.at_least(0).at_most(x - 1).equals(columns).cast(f64)
     else:
         matrix = _weights(attributes, axis, column, columns, e)
-    return matrix if inside is None else matrix * _unsqueezed(inside, 1).cast(f64)
+    return matrix if inside is None else matrix * _unsqueeze(inside, 1).cast(f64)
 
 
-def _unsqueezed(x: Expr, axis: int) -> Expr:
+def _unsqueeze(x: Value, axis: int) -> Value:
     return x.apply(onnx.UnsqueezeOp, x.e.ints([axis]))
 
 
-def _coordinate(attributes: Mapping[str, Any], axis: RunTimeAxis, y: Expr, e: Operators) -> Expr:
+def _coordinate(attributes: Mapping[str, Any], axis: RunTimeAxis, y: Value, e: ValueBuilder) -> Value:
     x_size, y_size, scale = as_number(axis.x), as_number(axis.y), axis.scale
     in_f32 = axis.is_in_f32(attributes)
 
-    def rounded(x: Expr) -> Expr:
+    def rounded(x: Value) -> Value:
         return x.cast(f32).cast(f64) if in_f32 else x
 
     match attributes.get("coordinate_transformation_mode", "half_pixel"):
@@ -104,21 +104,21 @@ def _adjustment(axis: RunTimeAxis, in_f32: bool) -> Number:
     def rounded(x: Number) -> Number:
         if not in_f32:
             return x
-        return x.cast(f32).cast(f64) if isinstance(x, Expr) else float(np.float32(x))
+        return x.cast(f32).cast(f64) if isinstance(x, Value) else float(np.float32(x))
 
     return rounded(as_number(axis.y) / rounded(axis.scale * as_number(axis.x)))
 
 
 def _is_several(size: Number) -> Number:
     """Return 1 for a size above 1, else 0."""
-    return (size > 1).cast(f64) if isinstance(size, Expr) else float(size > 1)
+    return (size > 1).cast(f64) if isinstance(size, Value) else float(size > 1)
 
 
 def _at_least_one(size: Number) -> Number:
-    return size.at_least(1) if isinstance(size, Expr) else max(size, 1)
+    return size.at_least(1) if isinstance(size, Value) else max(size, 1)
 
 
-def _rounded(place: Expr, mode: str, half: float) -> Expr:
+def _nearest_index(place: Value, mode: str, half: float) -> Value:
     match mode:
         case "round_prefer_floor":
             return (place - half).apply(onnx.CeilOp)
@@ -136,15 +136,15 @@ def _rounded(place: Expr, mode: str, half: float) -> Expr:
 
 
 def _weights(
-    attributes: Mapping[str, Any], axis: RunTimeAxis, place: Expr, columns: Expr, e: Operators
-) -> Expr:
+    attributes: Mapping[str, Any], axis: RunTimeAxis, place: Value, columns: Value, e: ValueBuilder
+) -> Value:
     """Return the kernel's weights; coordinates beyond its reach take the end element whole."""
     kernel, reach = _kernel(attributes)
     antialias = bool(attributes.get("antialias", 0))
     if attributes.get("exclude_outside", 0):
         inner, _ = _spread(kernel, reach, axis, place, columns, antialias)
         return inner / _sum(inner)
-    near = _near(axis, antialias, reach)
+    near = _radius(axis, antialias, reach)
     last = as_number(axis.x) - 1
     place = place.at_least(0 - near).at_most(last + near)
     inner, beyond = _spread(kernel, reach, axis, place, columns, antialias)
@@ -154,48 +154,53 @@ def _weights(
     return inner + columns.equals(0).cast(f64) * beyond[0] + columns.equals(last).cast(f64) * beyond[1]
 
 
-def _sum(matrix: Expr) -> Expr:
+def _sum(matrix: Value) -> Value:
     return matrix.apply(onnx.ReduceSumOp, matrix.e.ints([1]), keepdims=1)
 
 
-def _near(axis: RunTimeAxis, antialias: bool, reach: int) -> Number:
+def _radius(axis: RunTimeAxis, antialias: bool, reach: int) -> Number:
     """Return the kernel radius, in whole elements."""
     if not antialias:
         return float(reach)
-    if isinstance(axis.scale, Expr):
+    if isinstance(axis.scale, Value):
         return (reach / axis.scale.at_most(1)).apply(onnx.CeilOp)
     return float(math.ceil(reach / min(axis.scale, 1)))
 
 
 def _spread(
-    kernel: Callable[[Expr], Expr], reach: int, axis: RunTimeAxis, place: Expr, columns: Expr, antialias: bool
-) -> tuple[Expr, tuple[Expr, Expr]]:
+    kernel: Callable[[Value], Value],
+    reach: int,
+    axis: RunTimeAxis,
+    place: Value,
+    columns: Value,
+    antialias: bool,
+) -> tuple[Value, tuple[Value, Value]]:
     """Return the weights within the axis, and their sums before and after it."""
     narrower: Number = 1.0
     if antialias:
-        narrower = axis.scale.at_most(1) if isinstance(axis.scale, Expr) else min(axis.scale, 1.0)
+        narrower = axis.scale.at_most(1) if isinstance(axis.scale, Value) else min(axis.scale, 1.0)
 
-    def given(positions: Expr) -> Expr:
+    def given(positions: Value) -> Value:
         distance = (positions - place).abs()
         return kernel(distance if narrower == 1.0 else distance * narrower)
 
-    count = _near(axis, antialias, reach) * 2
+    count = _radius(axis, antialias, reach) * 2
     beside = _numbers_up_to(count, columns) + 1
     behind = beside + (as_number(axis.x) - 1)
     return given(columns), (_sum(given(-beside)), _sum(given(behind)))
 
 
-def _numbers_up_to(count: Number, like: Expr) -> Expr:
+def _numbers_up_to(count: Number, like: Value) -> Value:
     """Return 0, 1, ..., count - 1 as a row."""
     e = like.e
-    if not isinstance(count, Expr):
+    if not isinstance(count, Value):
         return e(e.emit.constant(np.arange(count)[None]))
     whole = count.cast(i64)
     line = whole if whole.rank else whole.apply(onnx.UnsqueezeOp, e.ints([0]))
-    return _unsqueezed(counted(line, e.ints([0])).cast(f64), 0)
+    return _unsqueeze(iota(line, e.ints([0])).cast(f64), 0)
 
 
-def _kernel(attributes: Mapping[str, Any]) -> tuple[Callable[[Expr], Expr], int]:
+def _kernel(attributes: Mapping[str, Any]) -> tuple[Callable[[Value], Value], int]:
     """Return the kernel as a function of the distance, and its radius."""
     if attributes.get("mode") == "linear":
         return (lambda t: (1 - t).at_least(0)), 1
@@ -203,7 +208,7 @@ def _kernel(attributes: Mapping[str, Any]) -> tuple[Callable[[Expr], Expr], int]
         raise refusal("mode", given=attributes.get("mode"))
     a = attributes.get("cubic_coeff_a", -0.75)
 
-    def keys(t: Expr) -> Expr:
+    def keys(t: Value) -> Value:
         near = (t * (a + 2) - (a + 3)) * t.square() + 1
         far = ((t * a - 5 * a) * t + 8 * a) * t - 4 * a
         return (t <= 1).where(near, (t < 2).where(far, 0))

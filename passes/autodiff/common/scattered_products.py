@@ -7,23 +7,23 @@ updates, n the number of updates that may collide.
 from __future__ import annotations
 
 from dialects.onnx import ops as onnx
-from passes.autodiff.common.gather_adjoint import counted
+from passes.autodiff.common.gather_adjoint import iota
 from passes.autodiff.common.slice_adjoint import size_of, vector
-from passes.builder.values import Expr
+from passes.builder.values import Value
 
 
-def others_along(updates: Expr, indices: Expr, axis: int, x: Expr) -> Expr:
+def others_along(updates: Value, indices: Value, axis: int, x: Value) -> Value:
     """Return those products for ScatterElements into `x`, where updates collide along `axis` only."""
     e, last = updates.e, updates.rank - 1
     perm = [*(i for i in range(updates.rank) if i != axis), axis]
     updates, places = (v.apply(onnx.TransposeOp, perm=perm) for v in (updates, _from_0(indices, x, axis)))
-    meet = _meet(places, size_of(updates, last))
+    meet = _collisions(places, size_of(updates, last))
     factors = meet.where(updates.apply(onnx.UnsqueezeOp, e.ints([-2])), 1)
     found = factors.apply(onnx.ReduceProdOp, e.ints([-1]), keepdims=0)
     return found.apply(onnx.TransposeOp, perm=[perm.index(i) for i in range(updates.rank)])
 
 
-def others_of_tuples(updates: Expr, indices: Expr, x: Expr) -> Expr:
+def others_of_tuples(updates: Value, indices: Value, x: Value) -> Value:
     """Return those products for ScatterND into `x`, where any two slices may collide."""
     e = updates.e
     length = indices.rank - 1 + x.rank - updates.rank  # of an index tuple
@@ -31,18 +31,18 @@ def others_of_tuples(updates: Expr, indices: Expr, x: Expr) -> Expr:
     numbers = _numbers(indices, x, length)
     count = numbers.apply(onnx.ShapeOp)
     rows = updates.apply(onnx.ReshapeOp, vector(updates, [count, *inner]), allowzero=1)
-    meet = _meet(numbers, count)
+    meet = _collisions(numbers, count)
     if inner:
         meet = meet.apply(onnx.UnsqueezeOp, e.ints(range(2, 2 + len(inner))))
     factors = meet.where(rows.apply(onnx.UnsqueezeOp, e.ints([0])), 1)
     found = factors.apply(onnx.ReduceProdOp, e.ints([1]), keepdims=0)
-    return found.apply(onnx.ReshapeOp, e.shape(updates), allowzero=1).assumed(updates.shape)
+    return found.apply(onnx.ReshapeOp, e.shape(updates), allowzero=1).assume_shape(updates.shape)
 
 
-def _numbers(indices: Expr, x: Expr, length: int) -> Expr:
+def _numbers(indices: Value, x: Value, length: int) -> Value:
     """Return a vector of flat indices, one for each index tuple."""
     e = indices.e
-    number: Expr | None = None
+    number: Value | None = None
     for axis in range(length):
         column = indices.apply(onnx.GatherOp, e.scalar(axis, indices), axis=indices.rank - 1)
         column = _from_0(column.apply(onnx.ReshapeOp, e.ints([-1])), x, axis)
@@ -51,20 +51,20 @@ def _numbers(indices: Expr, x: Expr, length: int) -> Expr:
     return number
 
 
-def _from_0(indices: Expr, x: Expr, axis: int) -> Expr:
+def _from_0(indices: Value, x: Value, axis: int) -> Value:
     """Return indices along an axis of x, negative ones wrapped."""
     return (indices < 0).where(indices + _size(x, axis), indices)
 
 
-def _size(x: Expr, axis: int) -> Expr:
+def _size(x: Value, axis: int) -> Value:
     size = size_of(x, axis)
-    return size if isinstance(size, Expr) else x.e.ints([size])
+    return size if isinstance(size, Value) else x.e.ints([size])
 
 
-def _meet(places: Expr, count: int | Expr) -> Expr:
+def _collisions(places: Value, count: int | Value) -> Value:
     """Return the matrix of equal indices on the last axis of length `count`, without its diagonal."""
     e = places.e
-    number = counted(count, places)
+    number = iota(count, places)
     apart = number.apply(onnx.UnsqueezeOp, e.ints([1])).equals(number).apply(onnx.NotOp)
     same = places.apply(onnx.UnsqueezeOp, e.ints([-1])).equals(places.apply(onnx.UnsqueezeOp, e.ints([-2])))
     return same & apart

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dialects.onnx import ops as onnx
-from dialects.onnx.dims import is_cut_to
+from dialects.onnx.dims import is_min_with
 from dialects.support.shapes import Dim, Shape, shape_of
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
 
-def unbroadcast(gradient: Expr, operand: Expr, e: Operators) -> Expr:
+def unbroadcast(gradient: Value, operand: Value, e: ValueBuilder) -> Value:
     """Sum a gradient over its operand's broadcast axes, in the operand's shape.
 
     The shape of the gradient is one to which that of the operand broadcasts. The set of axes may depend on
@@ -21,25 +21,27 @@ def unbroadcast(gradient: Expr, operand: Expr, e: Operators) -> Expr:
     differ = [axis for axis in range(len(given)) if not _is_same(given[axis], own[axis])]
     missing = range(len(given) - len(wanted))
     if missing and differ == list(missing):
-        return gradient.summed(missing)
-    summed = _summed(gradient, operand, own, differ, e) if differ else gradient
+        return gradient.sum_axes(missing)
+    summed = _sum_repeats(gradient, operand, own, differ, e) if differ else gradient
     return summed.apply(onnx.SqueezeOp, e.ints(missing)) if missing else summed
 
 
-def _summed(gradient: Expr, operand: Expr, own: Shape, differ: Sequence[int], e: Operators) -> Expr:
+def _sum_repeats(
+    gradient: Value, operand: Value, own: Shape, differ: Sequence[int], e: ValueBuilder
+) -> Value:
     """Sum over those of the axes `differ` on which the operand has size 1, with keepdims."""
     if all(own[axis] == 1 for axis in differ):
-        return gradient.summed(differ, keepdims=1)
+        return gradient.sum_axes(differ, keepdims=1)
     axes = _ones(operand, len(own), e)
     return gradient.apply(onnx.ReduceSumOp, axes, keepdims=1, noop_with_empty_axes=1)
 
 
 def _is_same(size: Dim, dim: Dim) -> bool:
     """Return whether `size` equals `dim`, which broadcasts to it, in every run."""
-    return size is not None and (size == dim or is_cut_to(dim, size))
+    return size is not None and (size == dim or is_min_with(dim, size))
 
 
-def _ones(operand: Expr, rank: int, e: Operators) -> Expr:
+def _ones(operand: Value, rank: int, e: ValueBuilder) -> Value:
     """Return the axes, of `rank`, that are 1 or missing in the operand, as a vector."""
     missing = rank - len(shape_of(operand.value))
     sizes = operand.apply(onnx.ShapeOp)

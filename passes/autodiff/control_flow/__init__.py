@@ -15,30 +15,30 @@ from dialects.onnx.types import SequenceType
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import compatible, element_type_of, has_rank, merge, shape_of, tensor_type
 from passes.autodiff.common.primal import refusal
-from passes.autodiff.control_flow.loop_checkpoints import CHANGING, changing, reverse_by_sequences
-from passes.autodiff.control_flow.loop_shapes import kept_types, shapes_in_each_step
+from passes.autodiff.control_flow.loop_checkpoints import CHANGING, has_changing_shapes, reverse_by_sequences
+from passes.autodiff.control_flow.loop_shapes import carried_types, shapes_in_each_step
 from passes.autodiff.control_flow.regions import (
     Gradients,
-    RegionForward,
+    RegionPrimal,
     RegionRule,
     Writer,
-    is_open,
+    is_dynamic,
     region_of,
 )
 from passes.autodiff.control_flow.sequences import is_sequence, zeros_like
 from passes.autodiff.control_flow.steps import Carried, Stacked, Steps, reverse
-from passes.builder.values import SUM, Expr, Operators
+from passes.builder.values import SUM, Value, ValueBuilder
 
-Pairs = Sequence[tuple[SSAValue, Expr]]
+Pairs = Sequence[tuple[SSAValue, Value]]
 
 
 # If
 
 
-def _if(f: RegionForward, g: Mapping[int, Expr], e: Operators) -> Pairs:
+def _if(f: RegionPrimal, g: Mapping[int, Value], e: ValueBuilder) -> Pairs:
     """Return an If of the branches' gradients; values that only the other branch reads get zeros."""
     branches = [_Branch(f, region, g, e) for region in f.op.regions]
-    wanted = [value for value in f.captured() if any(value in branch.found for branch in branches)]
+    wanted = [value for value in f.active_captures() if any(value in branch.found for branch in branches)]
     if not wanted:
         return []
     then_branch, else_branch = (branch.region(wanted) for branch in branches)
@@ -53,11 +53,11 @@ class _Branch:
 
     found: Gradients
 
-    def __init__(self, f: RegionForward, region: Region, g: Mapping[int, Expr], e: Operators):
-        self.writer = Writer(f, Operators(strict_ieee=e.strict_ieee))
+    def __init__(self, f: RegionPrimal, region: Region, g: Mapping[int, Value], e: ValueBuilder):
+        self.writer = Writer(f, ValueBuilder(strict_ieee=e.strict_ieee))
         self.writer.copy(region.block, {})
-        outputs = yielded(region)
-        self.found = self.writer.pull([(outputs[i], one) for i, one in g.items()], f.captured())
+        outputs = yield_operands(region)
+        self.found = self.writer.pull([(outputs[i], one) for i, one in g.items()], f.active_captures())
 
     def region(self, wanted: Sequence[SSAValue]) -> Region:
         e = self.writer.e
@@ -66,7 +66,7 @@ class _Branch:
         )
 
 
-def yielded(region: Region) -> Sequence[SSAValue]:
+def yield_operands(region: Region) -> Sequence[SSAValue]:
     last = region.block.last_op
     assert last is not None
     return last.operands
@@ -75,12 +75,12 @@ def yielded(region: Region) -> Sequence[SSAValue]:
 # Scan
 
 
-def _scan(f: RegionForward, g: Mapping[int, Expr], e: Operators) -> Pairs:
+def _scan(f: RegionPrimal, g: Mapping[int, Value], e: ValueBuilder) -> Pairs:
     attributes: Any = f.op.onnx_attributes()
     (region,), operands = f.op.regions, f.op.operands
     slices: int = attributes["num_scan_inputs"]
     states = len(operands) - slices
-    arguments, outputs = region.block.args, yielded(region)
+    arguments, outputs = region.block.args, yield_operands(region)
     made = len(outputs) - states
     inputs = zip(
         operands[states:],
@@ -99,7 +99,7 @@ def _scan(f: RegionForward, g: Mapping[int, Expr], e: Operators) -> Pairs:
         f,
         count=shape_of(first.value)[first.axis] if has_rank(first.value) else None,
         carried=[
-            Carried(argument, _known(argument, operand), operand, output, g.get(i))
+            Carried(argument, _carried_type(argument, operand), operand, output, g.get(i))
             for i, (argument, operand, output) in enumerate(
                 zip(arguments[:states], operands[:states], outputs[:states], strict=True)
             )
@@ -116,7 +116,7 @@ def _scan(f: RegionForward, g: Mapping[int, Expr], e: Operators) -> Pairs:
     return [*((one.initial, gradient) for one, gradient in found.carried), *found.others]
 
 
-def _known(argument: BlockArgument, initial: SSAValue) -> TensorType:
+def _carried_type(argument: BlockArgument, initial: SSAValue) -> TensorType:
     """Return the type of a loop-carried value, whose shape is the same in each step."""
     given = [shape_of(value) for value in (argument, initial) if has_rank(value)]
     if not given or not compatible(given[0], given[-1]):
@@ -127,18 +127,18 @@ def _known(argument: BlockArgument, initial: SSAValue) -> TensorType:
 # Loop
 
 
-def _loop(f: RegionForward, g: Mapping[int, Expr], e: Operators) -> Pairs:
+def _loop(f: RegionPrimal, g: Mapping[int, Value], e: ValueBuilder) -> Pairs:
     """Return a Scan over the steps in reverse, or a Loop if shapes change; nothing if no step runs."""
     assert isinstance(f.op, onnx.LoopOp)
     (region,) = f.op.regions
     index, going, *arguments = region.block.args
-    goes_on, *made = yielded(region)
+    goes_on, *made = yield_operands(region)
     initial, states = f.op.v_initial, len(f.op.v_initial)
     is_ever, always = _is_true(f.op.cond), goes_on is going or _is_true(goes_on)
     most = constant_of(f.op.M) if f.op.M is not None else None
     count = int(most.reshape(())) if most is not None and is_ever and always else None
     at_least_once = is_ever and (f.op.M is None or (most is not None and most > 0))
-    types = kept_types(region.block, arguments, initial, made[:states])
+    types = carried_types(region.block, arguments, initial, made[:states])
     shapes = shapes_in_each_step(region.block, arguments[:states], initial, made[:states], made[:states])
     carried = [
         Carried(
@@ -159,7 +159,7 @@ def _loop(f: RegionForward, g: Mapping[int, Expr], e: Operators) -> Pairs:
         scanned[index] = Stacked(f.keep(index, (), count))
     stacked = [(made[i], Stacked(one.value)) for i, one in g.items() if i >= states]
     steps = Steps(f, count, carried, scanned, stacked, {going: True})
-    if changing(steps):
+    if has_changing_shapes(steps):
         if index not in scanned:
             scanned[index] = Stacked(f.keep(index, (), count))
         found = reverse_by_sequences(steps, e(scanned[index].value), e)
@@ -172,24 +172,24 @@ def _loop(f: RegionForward, g: Mapping[int, Expr], e: Operators) -> Pairs:
 
 def _may_change(op: Operation, argument: BlockArgument) -> str:
     """Return a reason if `argument` is the cotangent of a value of changing size, else ""."""
-    return "a cotangent of one that changes" if CHANGING in op.attributes and is_open(argument) else ""
+    return "a cotangent of one that changes" if CHANGING in op.attributes and is_dynamic(argument) else ""
 
 
 # SequenceMap
 
 
-def _sequence_map(f: RegionForward, g: Mapping[int, Expr], e: Operators) -> Pairs:
+def _sequence_map(f: RegionPrimal, g: Mapping[int, Value], e: ValueBuilder) -> Pairs:
     """Map the body's gradient over elements and cotangents; captured values get the sum."""
     (region,), operands = f.op.regions, f.op.operands
     if SUM in f.op.attributes:
         return [(operand, g[0]) for operand in operands if operand in f.flows]
-    writer = Writer(f, Operators(strict_ieee=e.strict_ieee))
+    writer = Writer(f, ValueBuilder(strict_ieee=e.strict_ieee))
     inputs: dict[SSAValue, SSAValue] = {one: writer.input(one.type) for one in region.block.args}
-    made = yielded(region)
+    made = yield_operands(region)
     arrived = [(made[i], writer.e(writer.input(made[i].type))) for i in g]
     writer.copy(region.block, inputs)
     own = dict(zip(inputs.values(), operands, strict=True))
-    found = writer.pull(arrived, {*(at for at, x in own.items() if x in f.flows), *f.captured()})
+    found = writer.pull(arrived, {*(at for at, x in own.items() if x in f.flows), *f.active_captures()})
     if not found:
         return []
     block_operands = [*operands, *(one.value for one in g.values())]
@@ -202,15 +202,15 @@ def _sequence_map(f: RegionForward, g: Mapping[int, Expr], e: Operators) -> Pair
     )
     results = map(e, e.emit.all(new))
     pairs = [(own.get(value, value), result) for value, result in zip(found, results, strict=True)]
-    return [(value, one if is_sequence(value) else _summed(one, value)) for value, one in pairs]
+    return [(value, one if is_sequence(value) else _sum_elements(one, value)) for value, one in pairs]
 
 
-def _summed(sequence: Expr, like: SSAValue) -> Expr:
+def _sum_elements(sequence: Value, like: SSAValue) -> Value:
     """Return the sum of the elements of a sequence."""
     e = sequence.e
     stack = sequence.apply(onnx.ConcatFromSequenceOp, axis=0, new_axis=1)
-    stack = stack.assumed((None, *shape_of(like)))
-    return stack.apply(onnx.ReduceSumOp, e.ints([0]), keepdims=0).assumed(shape_of(like))
+    stack = stack.assume_shape((None, *shape_of(like)))
+    return stack.apply(onnx.ReduceSumOp, e.ints([0]), keepdims=0).assume_shape(shape_of(like))
 
 
 def _is_true(condition: SSAValue | None) -> bool:
@@ -219,9 +219,9 @@ def _is_true(condition: SSAValue | None) -> bool:
     return known is not None and bool(known.all())
 
 
-def _if_any(steps: Steps, indices: Expr, e: Operators) -> Pairs:
+def _if_any(steps: Steps, indices: Value, e: ValueBuilder) -> Pairs:
     """Guard `reverse` against zero steps, which Scan does not support: cotangents then pass unchanged."""
-    some, none = (Operators(strict_ieee=e.strict_ieee) for _ in range(2))
+    some, none = (ValueBuilder(strict_ieee=e.strict_ieee) for _ in range(2))
     found = reverse(steps, some)
     values = [*(one.initial for one, _ in found.carried), *(value for value, _ in found.others)]
     if not values:
@@ -229,7 +229,7 @@ def _if_any(steps: Steps, indices: Expr, e: Operators) -> Pairs:
     gradients = [gradient for _, gradient in (*found.carried, *found.others)]
     finals = [one.final for one, _ in found.carried] + [None] * len(found.others)
     as_they_are = [
-        none.filled(0, none(value)) if final is None else final
+        none.fill_like(0, none(value)) if final is None else final
         for value, final in zip(values, finals, strict=True)
     ]
     new = onnx.IfOp(

@@ -23,14 +23,14 @@ from dialects.onnx.ops import IfOp
 from dialects.support.diagnostics import GradcError
 from dialects.support.interfaces import InfersTypes, refine_results, set_type
 from dialects.support.shapes import element_type_of, has_rank, shape_of, tensor_type
-from passes.builder.captured_values import stem, uses_by
+from passes.builder.captured_values import ancestor_in_block, uses_by
 from passes.builder.rewriting import fold, functions, simplify
 
 MOST = 20_000
 """Limit on the ops of all branches together: each If duplicates the ops after it."""
 
 
-def settle_branches(module: ModuleOp, kept: Collection[SSAValue] = ()) -> bool:
+def normalize_branches(module: ModuleOp, kept: Collection[SSAValue] = ()) -> bool:
     """Move readers of a two-rank value into the branches; return whether the module changed.
 
     Values read elsewhere, and `kept`, become results of the If; values in branches have no names. Constant
@@ -49,16 +49,16 @@ def settle_branches(module: ModuleOp, kept: Collection[SSAValue] = ()) -> bool:
                 room -= found.size
                 changed = True
             waiting += [inner for op in block.ops for region in op.regions for inner in region.blocks]
-        while changed and (impossible := _impossible(function.body.block)) is not None:
-            _take_the_other(*impossible)
+        while changed and (impossible := _find_impossible_branch(function.body.block)) is not None:
+            _inline_other_branch(*impossible)
     return changed
 
 
-def _impossible(block: Block) -> tuple[IfOp, Region] | None:
+def _find_impossible_branch(block: Block) -> tuple[IfOp, Region] | None:
     """Refine types; return the If and branch of an op that rejects its operands. Raises GradcError
     elsewhere."""
     for op in block.ops:
-        for one in _inside_out(op):
+        for one in _inner_first(op):
             try:
                 _refine_one(one)
             except GradcError:
@@ -70,7 +70,7 @@ def _impossible(block: Block) -> tuple[IfOp, Region] | None:
     return None
 
 
-def _take_the_other(op: IfOp, impossible: Region) -> None:
+def _inline_other_branch(op: IfOp, impossible: Region) -> None:
     """Inline the remaining branch in place of the If."""
     (other,) = (region for region in op.regions if region is not impossible)
     last = _last(other)
@@ -85,7 +85,7 @@ def _take_the_other(op: IfOp, impossible: Region) -> None:
     Rewriter.erase_op(op)
 
 
-def _next(block: Block, room: int) -> _Moved | None:
+def _next(block: Block, room: int) -> _BranchMove | None:
     """Return the first If of a block that can be normalized within `room` ops."""
     for op in block.ops:
         if not isinstance(op, IfOp) or not _has_two_ranks(op):
@@ -97,7 +97,7 @@ def _next(block: Block, room: int) -> _Moved | None:
         branches = [_branch(region, op, readers) for region in op.regions]
         possible = [branch for branch in branches if branch is not None]
         if possible:
-            return _Moved(op, readers, [one for one in dependents if one not in set(readers)], possible)
+            return _BranchMove(op, readers, [one for one in dependents if one not in set(readers)], possible)
     return None
 
 
@@ -160,7 +160,7 @@ def _branch(region: Region, found: IfOp, readers: Sequence[Operation]) -> _Branc
         for op in readers:
             block.add_op(copy := op.clone(values))
             copies.append(copy)
-            _refine_what_runs(copy)
+            _refine_reachable(copy)
         if any(op.regions for op in copies):
             _try_decided(block, copies)
     except GradcError:
@@ -173,8 +173,8 @@ def _branch(region: Region, found: IfOp, readers: Sequence[Operation]) -> _Branc
 def _try_decided(block: Block, copies: Sequence[Operation]) -> None:
     """Raise GradcError if an op of the block rejects its operands once Ifs are folded, as by a rank."""
     trial, values = Block(), dict[SSAValue, SSAValue]()
-    for value in _read_from_around(block):
-        _bring(value, trial, values)
+    for value in _captures(block):
+        _import_value(value, trial, values)
     trial.add_ops(op.clone(values) for op in block.ops)
     results = [values[result] for op in copies for result in op.results]
     trial.add_op(ReturnOp(*results))
@@ -188,14 +188,14 @@ def _try_decided(block: Block, copies: Sequence[Operation]) -> None:
                 refine_results(op)
 
 
-def _bring(value: SSAValue, trial: Block, values: dict[SSAValue, SSAValue]) -> None:
+def _import_value(value: SSAValue, trial: Block, values: dict[SSAValue, SSAValue]) -> None:
     """Bring an outer value into the trial block: non-floats with their defining ops, as conditions need."""
     waiting = [value]
     while waiting:
         one, owner = waiting[-1], waiting[-1].owner
         if one in values:
             waiting.pop()
-        elif not isinstance(owner, Operation) or owner.regions or not _tells(one):
+        elif not isinstance(owner, Operation) or owner.regions or not _may_decide(one):
             values[waiting.pop()] = trial.insert_arg(one.type, len(trial.args))
         elif missing := [operand for operand in owner.operands if operand not in values]:
             waiting += missing
@@ -203,22 +203,22 @@ def _bring(value: SSAValue, trial: Block, values: dict[SSAValue, SSAValue]) -> N
             trial.add_op(owner.clone(values))
 
 
-def _tells(value: SSAValue) -> bool:
+def _may_decide(value: SSAValue) -> bool:
     """Return whether a condition may depend on the value."""
     is_tensor = isinstance(value.type, TensorType | UnrankedTensorType)
     return is_tensor and not isinstance(element_type_of(value), AnyFloat)
 
 
-def _read_from_around(block: Block) -> Sequence[SSAValue]:
+def _captures(block: Block) -> Sequence[SSAValue]:
     """Return the values that a block captures, each once."""
     made = {result for op in block.ops for result in op.results}
     read = (use.operation.operands[use.index] for op in block.ops for use in uses_by(op))
     return list(dict.fromkeys(value for value in read if value not in made))
 
 
-def _refine_what_runs(op: Operation) -> None:
+def _refine_reachable(op: Operation) -> None:
     """Refine types, inner ops first. Errors within branches are ignored: the other one may run."""
-    for one in _inside_out(op):
+    for one in _inner_first(op):
         try:
             _refine_one(one)
         except GradcError:
@@ -226,7 +226,7 @@ def _refine_what_runs(op: Operation) -> None:
                 raise
 
 
-def _inside_out(op: Operation) -> Sequence[Operation]:
+def _inner_first(op: Operation) -> Sequence[Operation]:
     found, waiting = list[Operation](), [op]
     while waiting:
         found.append(one := waiting.pop())
@@ -253,7 +253,7 @@ def _join_types(op: IfOp) -> None:
 
 
 @dataclass
-class _Moved:
+class _BranchMove:
     """An If, the ops that move into its branches, the other dependents, and the new branches."""
 
     op: IfOp
@@ -273,14 +273,15 @@ class _Moved:
             result
             for op in (self.op, *self.readers)
             for result in op.results
-            if result in kept or any(stem(use.operation, block) not in moved for use in result.uses)
+            if result in kept
+            or any(ancestor_in_block(use.operation, block) not in moved for use in result.uses)
         ]
         place = self.readers[-1]
         _move_behind(place, self.others)
         if len(self.branches) == 1:
-            new = _inlined(place, self.branches[0], results)
+            new = _inline_branch(place, self.branches[0], results)
         else:
-            new = _joined(self.op, place, self.branches, results)
+            new = _rebuild_if(self.op, place, self.branches, results)
         for old, value in zip(results, new, strict=True):
             value.name_hint = old.name_hint or value.name_hint
             old.replace_all_uses_with(value)
@@ -302,7 +303,7 @@ def _move_behind(last: Operation, ops: Sequence[Operation]) -> None:
             place = one
 
 
-def _inlined(place: Operation, branch: _Branch, results: Sequence[SSAValue]) -> Sequence[SSAValue]:
+def _inline_branch(place: Operation, branch: _Branch, results: Sequence[SSAValue]) -> Sequence[SSAValue]:
     ops = list(branch.block.ops)
     for op in ops:
         op.detach()
@@ -310,7 +311,7 @@ def _inlined(place: Operation, branch: _Branch, results: Sequence[SSAValue]) -> 
     return [branch.values[result] for result in results]
 
 
-def _joined(
+def _rebuild_if(
     found: IfOp, place: Operation, branches: Sequence[_Branch], results: Sequence[SSAValue]
 ) -> Sequence[SSAValue]:
     for branch in branches:
@@ -321,14 +322,14 @@ def _joined(
     types = [result.type for result in results]
     new = IfOp(found.cond, then_branch=regions[0], else_branch=regions[1], result_types=types)
     new.attributes |= {name: value for name, value in found.attributes.items() if name != DECLARED}
-    new.attributes[DECLARED] = ArrayAttr([_declared(result) for result in results])
+    new.attributes[DECLARED] = ArrayAttr([_declared_type(result) for result in results])
     new.location = found.location
     Rewriter.insert_op(new, InsertPoint.after(place))
     _join_types(new)
     return new.results
 
 
-def _declared(result: SSAValue) -> Attribute:
+def _declared_type(result: SSAValue) -> Attribute:
     """Return the declared type of an unranked result."""
     assert isinstance(result.owner, Operation)
     said = result.owner.attributes.get(DECLARED)

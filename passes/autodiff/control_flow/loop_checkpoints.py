@@ -18,31 +18,31 @@ from dialects.onnx.control import YieldOp
 from dialects.onnx.types import SequenceType
 from dialects.support.shapes import Shape, element_type_of, shape_of
 from passes.autodiff.common.primal import refusal
-from passes.autodiff.control_flow.regions import RegionForward, Writer, drop_dead, region_of
-from passes.autodiff.control_flow.sequences import added, is_sequence, zeros_like
+from passes.autodiff.control_flow.regions import RegionPrimal, Writer, drop_dead, region_of
+from passes.autodiff.control_flow.sequences import add_values, is_sequence, zeros_like
 from passes.autodiff.control_flow.steps import Carried, Reversed, Stacked, Steps
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
 CHANGING = "gradc.changing"
 """Attribute of a Loop that carries cotangents of changing size."""
 
 
-def changing(steps: Steps) -> bool:
+def has_changing_shapes(steps: Steps) -> bool:
     """Return whether an active value is a sequence or has a size that changes from step to step."""
     changes = ((one.changes and not one.ends) or is_sequence(one.argument) for one in steps.varied())
-    return any(changes) or any(map(is_sequence, steps.f.captured()))
+    return any(changes) or any(map(is_sequence, steps.f.active_captures()))
 
 
-def reverse_by_sequences(steps: Steps, indices: Expr, e: Operators) -> Reversed:
+def reverse_by_sequences(steps: Steps, indices: Value, e: ValueBuilder) -> Reversed:
     """Emit the Loop over the steps in reverse; `indices` has one element per step. With no steps, the
     cotangents pass unchanged."""
     return _Reverse(steps, indices, e).write()
 
 
 class _Reverse:
-    def __init__(self, steps: Steps, indices: Expr, e: Operators):
+    def __init__(self, steps: Steps, indices: Value, e: ValueBuilder):
         self.steps, self.e = steps, e
-        self.writer = Writer(steps.f, Operators(strict_ieee=e.strict_ieee))
+        self.writer = Writer(steps.f, ValueBuilder(strict_ieee=e.strict_ieee))
         self.count = indices.apply(onnx.SizeOp)
         self.varied = steps.varied()
         for one in self.varied:
@@ -61,13 +61,13 @@ class _Reverse:
         seeds = [(one.following, writer.e(g)) for one, g in zip(self.varied, self.cotangents, strict=True)]
         seeds += [(value, writer.e(at)) for value, _, at in arrived]
         states = [inputs[one.argument] for one in self.varied]
-        found = writer.pull(seeds, {*states, *steps.f.captured()})
-        around = [value for value in steps.f.captured() if value in found]
+        found = writer.pull(seeds, {*states, *steps.f.active_captures()})
+        around = [value for value in steps.f.active_captures() if value in found]
         sums = [writer.input(value.type) for value in around]
         e = writer.e
         going = e(e.emit.constant(np.array(True)))
         given = [found[state] if state in found else zeros_like(e, state) for state in states]
-        totals = [added(e(total), found[value]) for total, value in zip(sums, around, strict=True)]
+        totals = [add_values(e(total), found[value]) for total, value in zip(sums, around, strict=True)]
         outputs = [going, *given, *totals]
         drop_dead(e, outputs)
         self._read([*read.values(), *((at, of) for _, of, at in arrived)])
@@ -103,7 +103,7 @@ class _Reverse:
     def _read(self, read: list[tuple[BlockArgument, Stacked | Carried]]) -> None:
         """Replace the arguments by reads of the checkpoints, at the beginning of the region."""
         inner, block = self.writer.e, self.writer.block
-        head = Operators(strict_ieee=inner.strict_ieee)
+        head = ValueBuilder(strict_ieee=inner.strict_ieee)
         place = head(self.count.value) - 1 - head(self.index)
         for argument, of in read:
             if argument.uses:
@@ -111,7 +111,7 @@ class _Reverse:
             block.erase_arg(argument)
         inner.emit.ops[:0] = head.emit.ops
 
-    def _at(self, place: Expr, of: Stacked | Carried) -> Expr:
+    def _at(self, place: Value, of: Stacked | Carried) -> Value:
         e = place.e
         if isinstance(of, Stacked):
             return e(of.value).apply(onnx.GatherOp, place, axis=0)
@@ -121,10 +121,10 @@ class _Reverse:
         if not of.changes:
             stack = self.steps.f.keep(of.argument, of.shape(), self.steps.count)
             return e(stack).apply(onnx.GatherOp, place, axis=0)
-        kept = _keep_in_sequence(self.steps.f, of.argument, _rank_of(of), self.e)
-        return e(e.emit(onnx.SequenceAtOp(kept, place.value))).assumed(_rank_of(of))
+        kept = _checkpoint_in_sequence(self.steps.f, of.argument, _rank_of(of), self.e)
+        return e(e.emit(onnx.SequenceAtOp(kept, place.value))).assume_shape(_rank_of(of))
 
-    def _final(self, one: Carried) -> Expr:
+    def _final(self, one: Carried) -> Value:
         """Return the cotangent of a carried value after the last step."""
         if one.final is not None:
             return one.final
@@ -139,7 +139,7 @@ def _rank_of(one: Carried) -> Shape:
     return shape_of(one.type)
 
 
-def _keep_in_sequence(f: RegionForward, value: SSAValue, shape: Shape, e: Operators) -> SSAValue:
+def _checkpoint_in_sequence(f: RegionPrimal, value: SSAValue, shape: Shape, e: ValueBuilder) -> SSAValue:
     """Checkpoint a body value in a sequence that the Loop carries, and return the sequence."""
     loop, block = f.op, f.op.regions[0].block
     assert isinstance(loop, onnx.LoopOp)
@@ -166,7 +166,7 @@ def _keep_in_sequence(f: RegionForward, value: SSAValue, shape: Shape, e: Operat
     return result
 
 
-def _insert_before(op: Operation, new: Operation, e: Operators) -> None:
+def _insert_before(op: Operation, new: Operation, e: ValueBuilder) -> None:
     if op.parent is not None:
         Rewriter.insert_op(new, InsertPoint.before(op))
         return

@@ -26,19 +26,19 @@ _STEP = 2 * _FIRST
 
 
 @dataclass(frozen=True)
-class Kept:
+class CarriedShape:
     """The type of a carried value in each step; `changes` describes how its shape changes, if it does."""
 
     type: Attribute
     changes: str = ""
 
 
-def kept_types(
+def carried_types(
     block: Block,
     arguments: Sequence[BlockArgument],
     initial: Sequence[SSAValue],
     following: Sequence[SSAValue],
-) -> list[Kept]:
+) -> list[CarriedShape]:
     """Infer by induction the shapes that a step preserves, starting from the initial ones.
 
     A size that is not proved to be preserved is None; one that is disproved changes.
@@ -59,8 +59,8 @@ def shapes_in_each_step(
     if not values:
         return []
     kept = _by_induction(block, arguments, initial, following)
-    found = _after(block, dict(zip(arguments, kept, strict=True)), values)
-    return [None if one is None else tuple(None if _is_of_a_step(d) else d for d in one) for one in found]
+    found = _shapes_after_step(block, dict(zip(arguments, kept, strict=True)), values)
+    return [None if one is None else tuple(None if _is_step_local(d) else d for d in one) for one in found]
 
 
 def _by_induction(
@@ -68,23 +68,23 @@ def _by_induction(
     arguments: Sequence[BlockArgument],
     initial: Sequence[SSAValue],
     following: Sequence[SSAValue],
-) -> list[Kept]:
+) -> list[CarriedShape]:
     """Infer carried types, with symbols for dynamic initial sizes."""
     numbers = count(_FIRST)
     found = [
-        Kept(_named(value, numbers) if has_rank(value) else argument.type)
+        CarriedShape(_symbolic_type(value, numbers) if has_rank(value) else argument.type)
         for argument, value in zip(arguments, initial, strict=True)
     ]
     while True:
-        after = _after(block, dict(zip(arguments, found, strict=True)), following)
-        again = [_agreed(*row) for row in zip(found, arguments, after, strict=True)]
+        after = _shapes_after_step(block, dict(zip(arguments, found, strict=True)), following)
+        again = [_merge_step(*row) for row in zip(found, arguments, after, strict=True)]
         if again == found:
             return found
         found = again
 
 
-def _after(
-    block: Block, kept: Mapping[BlockArgument, Kept], following: Sequence[SSAValue]
+def _shapes_after_step(
+    block: Block, kept: Mapping[BlockArgument, CarriedShape], following: Sequence[SSAValue]
 ) -> list[Shape | None]:
     """Return the shapes of carried values after one step; None for unknown ranks."""
     types = [kept[argument].type if argument in kept else argument.type for argument in block.args]
@@ -98,13 +98,13 @@ def _after(
         trial.add_op(new)
         for inner in new.walk():  # these shapes hold in this step only
             if isinstance(inner, LoopOp):
-                _settle(inner)
+                _normalize_loop(inner)
         refine_with_regions(new)
         for inner in reversed(list(new.walk())):
             if isinstance(inner, IfOp):
                 _join_branches(inner, numbers)
             elif isinstance(inner, SliceOp) and has_rank(inner.results[0]):
-                set_type(inner.results[0], _named(inner.results[0], numbers))
+                set_type(inner.results[0], _symbolic_type(inner.results[0], numbers))
     made = [values.get(value, value) for value in following]
     found = [shape_of(value) if has_rank(value) else None for value in made]
     trial.drop_all_references()
@@ -118,27 +118,27 @@ def _join_branches(op: IfOp, numbers: Iterator[int]) -> None:
         made = [end.operands[index] for end in ends if end is not None]
         shapes = [shape_of(value) for value in made if has_rank(value)]
         if len(shapes) == 2 and len(shapes[0]) == len(shapes[1]):
-            dims = [_joined(a, b, numbers) for a, b in zip(*shapes, strict=True)]
+            dims = [_join_dims(a, b, numbers) for a, b in zip(*shapes, strict=True)]
             set_type(result, tensor_type(element_type_of(result), dims))
 
 
-def _joined(a: Dim, b: Dim, numbers: Iterator[int]) -> Dim:
+def _join_dims(a: Dim, b: Dim, numbers: Iterator[int]) -> Dim:
     if a == b or a is None or b is None:
         return a if a == b else None
     return fresh(next(numbers))
 
 
-def _agreed(before: Kept, argument: BlockArgument, after: Shape | None) -> Kept:
+def _merge_step(before: CarriedShape, argument: BlockArgument, after: Shape | None) -> CarriedShape:
     """Merge what is known of a value before and after a step."""
     if not isinstance(before.type, TensorType):
         return before
     shape = shape_of(before.type)
     changes = before.changes or f"from {show(shape)} to {'an unknown rank' if after is None else show(after)}"
     if after is None or len(shape) != len(after):
-        return Kept(UnrankedTensorType(before.type.element_type), changes)
+        return CarriedShape(UnrankedTensorType(before.type.element_type), changes)
     known = [dim if dim == other else None for dim, other in zip(shape, after, strict=True)]
     does = before.changes or any(map(_differ, shape, after))
-    return Kept(tensor_type(before.type.element_type, known), changes if does else "")
+    return CarriedShape(tensor_type(before.type.element_type, known), changes if does else "")
 
 
 def _differ(a: Dim, b: Dim) -> bool:
@@ -149,7 +149,7 @@ def _differ(a: Dim, b: Dim) -> bool:
     return a is not None and a != b and isinstance(b, Size) and b.name is None
 
 
-def _named(value: SSAValue, numbers: Iterator[int]) -> TensorType:
+def _symbolic_type(value: SSAValue, numbers: Iterator[int]) -> TensorType:
     shape = [fresh(next(numbers)) if dim is None else dim for dim in shape_of(value)]
     return tensor_type(element_type_of(value), shape)
 
@@ -158,36 +158,36 @@ def without_symbols(type_: Attribute) -> Attribute:
     """Return the type without symbols that are local to this module."""
     if not isinstance(type_, TensorType):
         return type_
-    dims = [None if _is_ours(dim) else dim for dim in shape_of(type_)]
+    dims = [None if _has_local_symbols(dim) else dim for dim in shape_of(type_)]
     return tensor_type(type_.element_type, dims)
 
 
-def _is_ours(dim: Dim, first: int = _FIRST) -> bool:
+def _has_local_symbols(dim: Dim, first: int = _FIRST) -> bool:
     leaves = dim.leaves if isinstance(dim, Size) else ()
     return any(isinstance(leaf, Fresh) and leaf.number >= first for leaf in leaves)
 
 
-def _is_of_a_step(dim: Dim) -> bool:
+def _is_step_local(dim: Dim) -> bool:
     """Return whether the size is local to one step."""
-    return _is_ours(dim, _STEP)
+    return _has_local_symbols(dim, _STEP)
 
 
-def settle_loops(module: ModuleOp) -> bool:
+def normalize_loops(module: ModuleOp) -> bool:
     """Set the ranks that Loops preserve where bodies declare none; return whether anything changed."""
     loops = [op for op in module.walk() if isinstance(op, LoopOp)]
     raised = [raise_ranks(op) for op in loops]
-    settled = [_settle(op) for op in loops]
+    settled = [_normalize_loop(op) for op in loops]
     return any(raised) or any(settled)
 
 
-def _settle(op: LoopOp) -> bool:
+def _normalize_loop(op: LoopOp) -> bool:
     block, states = op.body.block, len(op.v_initial)
     last = block.last_op
     assert last is not None
     arguments, made = block.args[2:], last.operands[1:]
     if all(map(has_rank, (*arguments, *op.results))):
         return False
-    kept = kept_types(block, arguments, op.v_initial, made[:states])
+    kept = carried_types(block, arguments, op.v_initial, made[:states])
     for argument, result, one in zip(arguments, op.results, kept, strict=False):
         if isinstance(one.type, TensorType):
             for value in (argument, result):

@@ -19,7 +19,7 @@ from dialects.onnx.declared_types import DECLARED
 from dialects.support.interfaces import InfersTypes, refine_results, set_type
 from dialects.support.shapes import element_type_of, has_rank, shape_of, tensor_type
 from passes.builder.operands import set_operand
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 
 
 def raise_ranks(op: onnx.LoopOp) -> bool:
@@ -35,12 +35,12 @@ def _raise(op: onnx.LoopOp, index: int) -> bool:
     if not has_rank(initial) or not has_rank(made) or not argument.uses:
         return False
     rank, missing = len(shape_of(made)), len(shape_of(made)) - len(shape_of(initial))
-    if missing <= 0 or _declared_rank(op, index) != rank:
+    if missing <= 0 or _rank_of_declaration(op, index) != rank:
         return False
-    changed = _with_more_axes(op.body.block, argument, rank)
+    changed = _widened_ops(op.body.block, argument, rank)
     if changed is None:
         return False
-    emit = Emitter()
+    emit = Builder()
     longer = emit(onnx.UnsqueezeOp(initial, emit.ints(range(missing))))
     for new in emit.ops:
         new.location = op.location
@@ -56,7 +56,7 @@ def _raise(op: onnx.LoopOp, index: int) -> bool:
     return True
 
 
-def _declared_rank(op: onnx.LoopOp, index: int) -> int | None:
+def _rank_of_declaration(op: onnx.LoopOp, index: int) -> int | None:
     """Return the rank of a result as the model declares it."""
     result, said = op.results[index], op.attributes.get(DECLARED)
     if has_rank(result):
@@ -65,7 +65,7 @@ def _declared_rank(op: onnx.LoopOp, index: int) -> int | None:
     return len(type_.get_shape()) if isinstance(type_, TensorType) else None
 
 
-def _with_more_axes(block: Block, argument: SSAValue, rank: int) -> Sequence[Operation] | None:
+def _widened_ops(block: Block, argument: SSAValue, rank: int) -> Sequence[Operation] | None:
     """Return the ops whose results get `rank` axes with the argument; None if one of them, or the end of a
     step, is not elementwise."""
     wider, changed = {argument}, list[Operation]()

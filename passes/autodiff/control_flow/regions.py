@@ -31,20 +31,20 @@ from dialects.support.shapes import (
     shape_of,
     tensor_type,
 )
-from passes.autodiff.common.dynamic_axes import reshaped
+from passes.autodiff.common.dynamic_axes import reshape_as
 from passes.autodiff.common.primal import refusal
 from passes.builder.captured_values import uses_by
 from passes.builder.pattern_driver import ops_within
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
-Gradients: TypeAlias = Mapping[SSAValue, Expr]
-Seeds: TypeAlias = Iterable[tuple[SSAValue, Expr]]
-WalkThrough: TypeAlias = Callable[[Operators, Sequence[Operation], Collection[SSAValue], Seeds], Gradients]
+Gradients: TypeAlias = Mapping[SSAValue, Value]
+Seeds: TypeAlias = Iterable[tuple[SSAValue, Value]]
+RegionWalk: TypeAlias = Callable[[ValueBuilder, Sequence[Operation], Collection[SSAValue], Seeds], Gradients]
 """Walk of some ops: returns the gradients of the seeded values by other values."""
 
 
 @dataclass(frozen=True)
-class RegionForward:
+class RegionPrimal:
     """A primal op with regions.
 
     `flows`: the active operands and captured values. `walk`: the outer walk, for the ops of a region.
@@ -52,7 +52,7 @@ class RegionForward:
 
     op: OnnxOp
     flows: Collection[SSAValue]
-    walk: WalkThrough
+    walk: RegionWalk
 
     def keep(self, value: SSAValue, shape: Shape, count: Dim) -> SSAValue:
         """Stack the values of a body value in all `count` steps as a new result of a Loop or Scan."""
@@ -68,7 +68,7 @@ class RegionForward:
         self.op.results = SSAValues((*self.op.results, result))
         return result
 
-    def captured(self) -> list[SSAValue]:
+    def active_captures(self) -> list[SSAValue]:
         """Return the active values that the regions capture, each once."""
         read = (use.operation.operands[use.index] for use in uses_by(self.op) if use.operation is not self.op)
         return [value for value in dict.fromkeys(read) if value in self.flows]
@@ -81,12 +81,12 @@ class RegionForward:
                 raise refusal(what, expected="an op that makes the same again")
 
 
-def is_open(value: SSAValue) -> bool:
+def is_dynamic(value: SSAValue) -> bool:
     return not has_rank(value) or not is_static(shape_of(value))
 
 
 RegionRule: TypeAlias = Callable[
-    [RegionForward, Mapping[int, Expr], Operators], Sequence[tuple[SSAValue, Expr]]
+    [RegionPrimal, Mapping[int, Value], ValueBuilder], Sequence[tuple[SSAValue, Value]]
 ]
 """rule(primal, cotangents of the used results, e) -> gradients of values that the op reads."""
 
@@ -95,8 +95,8 @@ RegionRule: TypeAlias = Callable[
 class Writer:
     """Builder of a region: the ops of another region with new inputs, then further ops."""
 
-    around: RegionForward
-    e: Operators
+    around: RegionPrimal
+    e: ValueBuilder
     block: Block = field(default_factory=Block)
     ops: list[Operation] = field(default_factory=list)
     values: dict[SSAValue, SSAValue] = field(default_factory=dict)
@@ -106,41 +106,41 @@ class Writer:
         self.values |= inputs
         self.ops = [op.clone(self.values) for op in block.ops if not isinstance(op, YieldOp)]
         for op in self.ops:
-            if isinstance(op, InfersTypes) and any(map(is_open, op.results)):
+            if isinstance(op, InfersTypes) and any(map(is_dynamic, op.results)):
                 refine_results(op)
         self.e.emit.ops.extend(self.ops)
 
-    def here(self, value: SSAValue) -> SSAValue:
+    def copy_of(self, value: SSAValue) -> SSAValue:
         """Return the copy of a value of the original block."""
         return self.values.get(value, value)
 
     def pull(self, cotangents: Seeds, wanted: Collection[SSAValue]) -> Gradients:
         """Return the gradients of values of the original block, for given cotangents, by `wanted` inner
         values."""
-        pairs = [(self.here(value), self.e(cotangent.value)) for value, cotangent in cotangents]
-        seeds = [(value, self._typed(cotangent, value)) for value, cotangent in pairs]
+        pairs = [(self.copy_of(value), self.e(cotangent.value)) for value, cotangent in cotangents]
+        seeds = [(value, self._refine_type(cotangent, value)) for value, cotangent in pairs]
         return self.around.walk(self.e, self.ops, wanted, seeds)
 
-    def _typed(self, cotangent: Expr, value: SSAValue) -> Expr:
+    def _refine_type(self, cotangent: Value, value: SSAValue) -> Value:
         """Return a cotangent with the shape that is known of its value in the region."""
         if not has_rank(value):
             return cotangent
         given = cotangent.value
         if has_rank(given) and len(shape_of(given)) != len(shape_of(value)):
-            return reshaped(cotangent, self.e(value)).assumed(shape_of(value))
+            return reshape_as(cotangent, self.e(value)).assume_shape(shape_of(value))
         if has_rank(given) and merge(shape_of(value), shape_of(given)) == shape_of(given):
             return cotangent
-        return cotangent.apply(onnx.IdentityOp).assumed(shape_of(value))
+        return cotangent.apply(onnx.IdentityOp).assume_shape(shape_of(value))
 
     def input(self, type_: Attribute) -> BlockArgument:
         return self.block.insert_arg(type_, len(self.block.args))
 
-    def region(self, outputs: Sequence[Expr]) -> Region:
+    def region(self, outputs: Sequence[Value]) -> Region:
         """Return the region with these outputs."""
         return region_of(self.block, self.e, outputs, self.around.op)
 
 
-def drop_dead(e: Operators, outputs: Sequence[Expr]) -> None:
+def drop_dead(e: ValueBuilder, outputs: Sequence[Value]) -> None:
     """Remove the ops collected by `e` that `outputs` do not depend on."""
     wanted, kept = {output.value for output in outputs}, list[Operation]()
     for op in reversed(e.emit.ops):
@@ -151,7 +151,7 @@ def drop_dead(e: Operators, outputs: Sequence[Expr]) -> None:
     e.emit.ops[:] = reversed(kept)
 
 
-def region_of(block: Block, e: Operators, outputs: Sequence[Expr], source: Operation) -> Region:
+def region_of(block: Block, e: ValueBuilder, outputs: Sequence[Value], source: Operation) -> Region:
     """Return a region with the ops collected by `e` and these outputs; locations come from `source`."""
     last = YieldOp(*(output.value for output in outputs))
     kept: list[Operation] = [last]

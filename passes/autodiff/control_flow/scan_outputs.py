@@ -21,7 +21,7 @@ from dialects.support.interfaces import set_type
 from dialects.support.shapes import Shape, element_type_of, has_rank, shape_of, tensor_type
 from passes.autodiff.control_flow.loop_shapes import shapes_in_each_step, without_symbols
 from passes.builder.operands import replace_uses, set_operand
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.infer_types import infer_types
 
 
@@ -44,7 +44,7 @@ def _append_behind(op: onnx.IfOp) -> None:
         adding = [end.operands[index].owner for end in ends if end is not None]
         appends = [one for one in adding if isinstance(one, onnx.SequenceInsertOp) and len(one.operands) == 2]
         sequences = {one.operands[0] for one in appends}
-        if len(appends) != len(ends) or len(sequences) != 1 or not all(map(_is_only_given, appends)):
+        if len(appends) != len(ends) or len(sequences) != 1 or not all(map(_is_yield_only, appends)):
             continue
         (sequence,), type_ = sequences, result.type
         if any(_block_of(sequence) is region.block for region in op.regions):
@@ -63,7 +63,7 @@ def _append_behind(op: onnx.IfOp) -> None:
         Rewriter.insert_op(append, InsertPoint.after(op))
 
 
-def _is_only_given(op: Operation) -> bool:
+def _is_yield_only(op: Operation) -> bool:
     """Return whether only the end of a branch reads the result."""
     return op.results[0].has_one_use()
 
@@ -88,14 +88,16 @@ def _stack(op: onnx.LoopOp) -> bool:
     found = [one for index in range(len(op.v_initial)) if (one := _accumulator(op, last, index)) is not None]
     made = last.operands[1 : 1 + len(op.v_initial)]
     shapes = shapes_in_each_step(block, block.args[2:], op.v_initial, made, [one.adds for one in found])
-    rows = [(one, shape) for one, shape in zip(found, shapes, strict=True) if _is_steady(op, one, shape)]
+    rows = [
+        (one, shape) for one, shape in zip(found, shapes, strict=True) if _has_fixed_shape(op, one, shape)
+    ]
     if not rows:
         return False
     _rewrite(op, block, last, [one for one, _ in rows], [shape for _, shape in rows if shape is not None])
     return True
 
 
-def _is_steady(op: onnx.LoopOp, one: _Accumulator, shape: Shape | None) -> bool:
+def _has_fixed_shape(op: onnx.LoopOp, one: _Accumulator, shape: Shape | None) -> bool:
     """Return whether the appended value has one shape in all steps, as far as joins do not imply it."""
     if shape is None:
         return False
@@ -173,7 +175,7 @@ def _rewrite(
         body=region,
         result_types=[*(result.type for result in others), *stacks],
     )
-    emit = Emitter([new])
+    emit = Builder([new])
     for old, result in zip(others, new.results, strict=False):
         result.name_hint = old.name_hint
         old.replace_all_uses_with(result)
@@ -185,7 +187,7 @@ def _rewrite(
     Rewriter.erase_op(op)
 
 
-def _join(op: onnx.LoopOp, one: _Accumulator, stack: OpResult, emit: Emitter) -> None:
+def _join(op: onnx.LoopOp, one: _Accumulator, stack: OpResult, emit: Builder) -> None:
     """Emit the final value from the initial value and all appended ones."""
     result, initial = op.results[one.index], op.v_initial[one.index]
     if isinstance(one.op, onnx.ConcatOp):
@@ -198,15 +200,15 @@ def _join(op: onnx.LoopOp, one: _Accumulator, stack: OpResult, emit: Emitter) ->
     for use in list(result.uses):
         join = use.operation
         assert isinstance(join, onnx.ConcatFromSequenceOp)
-        value = _joined(join, stack, elements, emit)
+        value = _emit_concat(join, stack, elements, emit)
         value = emit(onnx.IdentityOp(value)) if value is stack else value  # each join has a separate name
         value.name_hint = join.results[0].name_hint
         join.results[0].replace_all_uses_with(value)
         Rewriter.erase_op(join)
 
 
-def _joined(
-    join: onnx.ConcatFromSequenceOp, stack: OpResult, elements: Sequence[SSAValue], emit: Emitter
+def _emit_concat(
+    join: onnx.ConcatFromSequenceOp, stack: OpResult, elements: Sequence[SSAValue], emit: Builder
 ) -> SSAValue:
     rank, given = len(shape_of(stack)), join.axis.value.data
     if join.new_axis is None or not join.new_axis.value.data:
@@ -216,11 +218,14 @@ def _joined(
     else:
         axis = given % rank
         axes = emit.ints([axis])
-        parts = [*(emit(onnx.UnsqueezeOp(part, axes)) for part in elements), _moved(stack, axis, emit)]
+        parts = [
+            *(emit(onnx.UnsqueezeOp(part, axes)) for part in elements),
+            _move_steps_axis(stack, axis, emit),
+        ]
     return emit(onnx.ConcatOp(parts, axis=axis)) if elements else parts[0]
 
 
-def _moved(stack: SSAValue, axis: int, emit: Emitter) -> SSAValue:
+def _move_steps_axis(stack: SSAValue, axis: int, emit: Builder) -> SSAValue:
     """Move the axis of steps from the front to `axis`."""
     if axis == 0:
         return stack
@@ -228,7 +233,7 @@ def _moved(stack: SSAValue, axis: int, emit: Emitter) -> SSAValue:
     return emit(onnx.TransposeOp(stack, perm=perm))
 
 
-def _flat(stack: SSAValue, axis: int, sizes: SSAValue, emit: Emitter) -> SSAValue:
+def _flat(stack: SSAValue, axis: int, sizes: SSAValue, emit: Builder) -> SSAValue:
     """Merge the axis of steps into `axis`; `sizes` has the other sizes, which a runtime cannot infer from
     zero steps."""
     rank = len(shape_of(stack)) - 1
@@ -237,4 +242,4 @@ def _flat(stack: SSAValue, axis: int, sizes: SSAValue, emit: Emitter) -> SSAValu
     parts = [emit(onnx.GatherOp(sizes, emit.ints([i]), axis=0)) for i in range(rank)]
     parts[axis] = emit(onnx.MulOp(steps, each))
     target = emit(onnx.ConcatOp(parts, axis=0))
-    return emit(onnx.ReshapeOp(_moved(stack, axis, emit), target, allowzero=1))
+    return emit(onnx.ReshapeOp(_move_steps_axis(stack, axis, emit), target, allowzero=1))

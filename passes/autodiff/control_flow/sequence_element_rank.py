@@ -17,16 +17,16 @@ SEVERAL = -1
 """Marks elements of different ranks."""
 
 
-def settle_elements(module: ModuleOp) -> None:
+def normalize_elements(module: ModuleOp) -> None:
     """Infer the rank that all elements of a sequence share, and the types that follow."""
     if not any(isinstance(value.type, SequenceType) for op in module.walk() for value in op.results):
         return
     ranks: dict[SSAValue, int] = {}
-    while _settled(module, ranks):
+    while _propagate(module, ranks):
         infer_types(module)
 
 
-def _settled(module: ModuleOp, ranks: dict[SSAValue, int]) -> bool:
+def _propagate(module: ModuleOp, ranks: dict[SSAValue, int]) -> bool:
     news = False
     for op in module.walk():
         for value, rank in _elements(op, ranks):
@@ -54,10 +54,10 @@ def _elements(op: Operation, ranks: dict[SSAValue, int]) -> Iterator[tuple[SSAVa
         case onnx.SequenceEraseOp() | onnx.IdentityOp():
             yield from _same(op.operands[0], op.results[0], ranks)
         case onnx.SequenceMapOp():
-            made = _yielded(op, 0)
+            made = _yield_operands(op, 0)
             yield from ((r, len(shape_of(x))) for x, r in zip(made, op.results, strict=True) if has_rank(x))
         case onnx.LoopOp():
-            states, made = len(op.v_initial), _yielded(op, 0)[1:]
+            states, made = len(op.v_initial), _yield_operands(op, 0)[1:]
             arguments = op.regions[0].block.args[2:]
             for source in (op.v_initial, made[:states]):
                 for target in (arguments, op.results[:states]):
@@ -65,7 +65,7 @@ def _elements(op: Operation, ranks: dict[SSAValue, int]) -> Iterator[tuple[SSAVa
                         yield from _same(one, other, ranks)
         case onnx.IfOp():
             for index in range(len(op.regions)):
-                for one, other in zip(_yielded(op, index), op.results, strict=True):
+                for one, other in zip(_yield_operands(op, index), op.results, strict=True):
                     yield from _same(one, other, ranks)
         case _:
             pass
@@ -91,7 +91,7 @@ def _same(one: SSAValue, other: SSAValue, ranks: dict[SSAValue, int]) -> Iterato
         yield other, ranks[one]
 
 
-def _yielded(op: Operation, index: int) -> tuple[SSAValue, ...]:
+def _yield_operands(op: Operation, index: int) -> tuple[SSAValue, ...]:
     last = op.regions[index].block.last_op
     assert last is not None
     return tuple(last.operands)

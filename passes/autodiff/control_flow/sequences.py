@@ -18,8 +18,8 @@ from dialects.onnx.types import SequenceType
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import has_rank
 from passes.autodiff.activity.active_values import FLOATS
-from passes.autodiff.common.primal import ZERO, Forward, Gradient, Rule
-from passes.builder.values import SUM, Expr, Operators
+from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule
+from passes.builder.values import SUM, Value, ValueBuilder
 
 
 def is_sequence(value: SSAValue) -> bool:
@@ -34,28 +34,28 @@ def _element(value: SSAValue) -> Attribute | None:
     return of.element_type if has_rank(of) or isinstance(of, UnrankedTensorType) else None  # pyright: ignore
 
 
-def zeros_like(e: Operators, value: SSAValue) -> Expr:
+def zeros_like(e: ValueBuilder, value: SSAValue) -> Value:
     """Return a tensor of zeros, or a sequence of them."""
     if not is_sequence(value):
-        return e.filled(0, e(value))
-    return _each([e(value)], lambda inner, row: inner.filled(0, row[0]))
+        return e.fill_like(0, e(value))
+    return _map([e(value)], lambda inner, row: inner.fill_like(0, row[0]))
 
 
-def added(a: Expr, b: Expr) -> Expr:
+def add_values(a: Value, b: Value) -> Value:
     """Return the sum of two tensors, or the elementwise sum of two sequences."""
     if not is_sequence(a.value):
         return a + b
-    total = _each([a, b], lambda inner, row: row[0] + row[1])
+    total = _map([a, b], lambda inner, row: row[0] + row[1])
     assert isinstance(total.value.owner, onnx.SequenceMapOp)
     total.value.owner.attributes[SUM] = UnitAttr()
     return total
 
 
-def _each(values: Sequence[Expr], made: Callable[[Operators, Sequence[Expr]], Expr]) -> Expr:
+def _map(values: Sequence[Value], made: Callable[[ValueBuilder, Sequence[Value]], Value]) -> Value:
     first, *others = (value.value for value in values)
     dtype = _element(first)
     assert dtype is not None
-    block, inner = Block(arg_types=[UnrankedTensorType(dtype)] * len(values)), Operators()
+    block, inner = Block(arg_types=[UnrankedTensorType(dtype)] * len(values)), ValueBuilder()
     result = made(inner, [inner(argument) for argument in block.args]).value
     block.add_ops([*inner.emit.ops, YieldOp(result)])
     assert isinstance(result.type, UnrankedTensorType) or has_rank(result)
@@ -64,7 +64,7 @@ def _each(values: Sequence[Expr], made: Callable[[Operators, Sequence[Expr]], Ex
     return e(e.emit(onnx.SequenceMapOp(first, others, body=Region(block), result_types=[type_])))
 
 
-def _counted(f: Forward, position: Expr | None) -> Expr | None:
+def _wrap_position(f: Primal, position: Value | None) -> Value | None:
     """Return a non-negative position."""
     if position is None:
         return None
@@ -72,70 +72,70 @@ def _counted(f: Forward, position: Expr | None) -> Expr | None:
     return (place < 0).where(place + f.x.apply(onnx.SequenceLengthOp), place)
 
 
-def _number(e: Operators, value: int) -> Expr:
+def _number(e: ValueBuilder, value: int) -> Value:
     return e(e.emit.constant(np.array(value, np.int64)))
 
 
-def _at(g: Expr, place: Expr | None, like: Expr) -> Expr:
+def _at(g: Value, place: Value | None, like: Value) -> Value:
     found = g.apply(onnx.SequenceAtOp, _number(g.e, -1) if place is None else place)
-    return found.assumed(like.shape) if has_rank(like.value) else found
+    return found.assume_shape(like.shape) if has_rank(like.value) else found
 
 
-def _put(g: Expr, place: Expr | None, element: Expr) -> Expr:
+def _insert(g: Value, place: Value | None, element: Value) -> Value:
     """Insert an element; at the end if `place` is None."""
     e, given = g.e, None if place is None else place.value
     return e(e.emit(onnx.SequenceInsertOp(g.value, element.value, given, result_types=[g.value.type])))
 
 
-def _without(g: Expr, place: Expr | None) -> Expr:
+def _erase(g: Value, place: Value | None) -> Value:
     """Erase an element; the last if `place` is None."""
     e, given = g.e, None if place is None else place.value
     return e(e.emit(onnx.SequenceEraseOp(g.value, given, result_types=[g.value.type])))
 
 
-def at(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def at(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of SequenceAt: zeros with the cotangent at the position."""
-    place = _counted(f, f.operand(1))
-    return (_put(_without(zeros_like(e, f.x.value), place), place, g[0]), ZERO)
+    place = _wrap_position(f, f.operand(1))
+    return (_insert(_erase(zeros_like(e, f.x.value), place), place, g[0]), ZERO)
 
 
-def insert(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def insert(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     element = f.operand(1)
     assert element is not None
-    place = _counted(f, f.operand(2))
-    return (_without(g[0], place), _at(g[0], place, element), ZERO)
+    place = _wrap_position(f, f.operand(2))
+    return (_erase(g[0], place), _at(g[0], place, element), ZERO)
 
 
-def erase(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    place = _counted(f, f.operand(1))
+def erase(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+    place = _wrap_position(f, f.operand(1))
     gone = f.x.apply(onnx.SequenceAtOp, _number(e, -1) if place is None else place)
-    return (_put(g[0], place, e.filled(0, gone)), ZERO)
+    return (_insert(g[0], place, e.fill_like(0, gone)), ZERO)
 
 
-def construct(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def construct(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     places = (_number(e, i) for i in range(len(f.operands)))
     return [ZERO if x is None else _at(g[0], place, x) for x, place in zip(f.operands, places, strict=True)]
 
 
-def split(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def split(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     single = f.operand(1) is None and not f.value("keepdims", 1)
     joined = g[0].apply(onnx.ConcatFromSequenceOp, axis=f.value("axis", 0), new_axis=int(single))
-    return (joined.assumed(f.x.shape), ZERO)
+    return (joined.assume_shape(f.x.shape), ZERO)
 
 
-def concat(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def concat(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of ConcatFromSequence: split at the boundaries of the elements."""
     axis = f.value("axis") % g[0].rank
     if f.value("new_axis", 0):
         return (g[0].apply(onnx.SplitToSequenceOp, None, axis=axis, keepdims=0),)
     place = [axis]
-    lengths = _each(
+    lengths = _map(
         [f.x], lambda inner, row: row[0].apply(onnx.ShapeOp).apply(onnx.GatherOp, inner.ints(place), axis=0)
     )
-    return (g[0].apply(onnx.SplitToSequenceOp, _joined(lengths), axis=axis),)
+    return (g[0].apply(onnx.SplitToSequenceOp, _concat_lengths(lengths), axis=axis),)
 
 
-def _joined(lengths: Expr) -> Expr:
+def _concat_lengths(lengths: Value) -> Value:
     return lengths.apply(onnx.ConcatFromSequenceOp, axis=0)
 
 

@@ -15,12 +15,12 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 
 from dialects.onnx import ops as onnx
-from dialects.onnx.types import shown_type
+from dialects.onnx.types import type_text
 from dialects.support.shapes import Dim, Shape, element_type_of, has_rank, shape_of, tensor_type
-from passes.autodiff.activity.active_values import depending_on, may_carry
+from passes.autodiff.activity.active_values import find_active_values, may_be_active
 from passes.autodiff.common.primal import refusal
-from passes.autodiff.control_flow.regions import Gradients, RegionForward, Writer
-from passes.builder.values import Expr, Operators
+from passes.autodiff.control_flow.regions import Gradients, RegionPrimal, Writer
+from passes.builder.values import Value, ValueBuilder
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Carried:
     type: Attribute
     initial: SSAValue
     following: SSAValue
-    final: Expr | None
+    final: Value | None
     changes: str = ""
     ends: bool = False
 
@@ -67,7 +67,7 @@ class Carried:
             raise refusal("shape of a carried value", given=self.changes, expected="the same in each step")
         if not isinstance(self.type, TensorType):
             raise refusal(
-                "shape of a carried value", given=shown_type(self.type), expected="a tensor of known rank"
+                "shape of a carried value", given=type_text(self.type), expected="a tensor of known rank"
             )
         return shape_of(self.type)
 
@@ -80,7 +80,7 @@ class Steps:
     cotangents. `known`: arguments that are the same in each step.
     """
 
-    f: RegionForward
+    f: RegionPrimal
     count: Dim
     carried: Sequence[Carried]
     scanned: Mapping[BlockArgument, Stacked]
@@ -96,36 +96,36 @@ class Steps:
         flows = self.f.flows
         wrt: set[SSAValue] = {one.argument for one in self.carried if one.initial in flows}
         wrt |= {argument for argument, of in self.scanned.items() if of.value in flows}
-        wrt |= {*self.f.captured()}
+        wrt |= {*self.f.active_captures()}
         ops, reached = list(self.block.ops), wrt
         while reached:
-            after = depending_on(ops, wrt)
+            after = find_active_values(ops, wrt)
             reached = {one.argument for one in self.carried if one.following in after} - wrt
             wrt |= reached
-        carrying = [one for one in self.carried if one.argument in wrt and may_carry(one.argument)]
+        carrying = [one for one in self.carried if one.argument in wrt and may_be_active(one.argument)]
         return [one for one in carrying if one.argument.uses or one.final is not None]
 
 
-Pair = tuple[SSAValue, Expr]
+Pair = tuple[SSAValue, Value]
 
 
 @dataclass(frozen=True)
 class Reversed:
     """Gradients of the carried values, then of other values that the steps read."""
 
-    carried: Sequence[tuple[Carried, Expr]]
+    carried: Sequence[tuple[Carried, Value]]
     others: Sequence[Pair]
 
 
-def reverse(steps: Steps, e: Operators) -> Reversed:
+def reverse(steps: Steps, e: ValueBuilder) -> Reversed:
     """Emit the Scan over the steps in reverse."""
     return _Reverse(steps, e).write()
 
 
 class _Reverse:
-    def __init__(self, steps: Steps, e: Operators):
+    def __init__(self, steps: Steps, e: ValueBuilder):
         self.steps, self.e = steps, e
-        self.writer = Writer(steps.f, Operators(strict_ieee=e.strict_ieee))
+        self.writer = Writer(steps.f, ValueBuilder(strict_ieee=e.strict_ieee))
         self.varied = steps.varied()
         for one in self.varied:
             if not one.ends:
@@ -138,7 +138,7 @@ class _Reverse:
         self.inputs |= {one.argument: self.writer.input(one.type) for one in steps.carried}
         self.arrived = [self.writer.input(of.type_of(value)) for value, of in steps.made]
         self.found = self._pull(self.cotangents)
-        self.around = [value for value in steps.f.captured() if value in self.found]
+        self.around = [value for value in steps.f.active_captures() if value in self.found]
         self.scanned = [
             (argument, of)
             for argument, of in steps.scanned.items()
@@ -160,14 +160,14 @@ class _Reverse:
         seeds += [(value, writer.e(one)) for (value, _), one in zip(steps.made, self.arrived, strict=True)]
         flowing = [argument for argument, of in steps.scanned.items() if of.value in steps.f.flows]
         inner = [self.inputs[argument] for argument in (*(one.argument for one in self.varied), *flowing)]
-        return writer.pull(seeds, {*inner, *steps.f.captured()})
+        return writer.pull(seeds, {*inner, *steps.f.active_captures()})
 
     def write(self) -> Reversed:
         region = self._region()
         slices = self._slices(region.block)
         states = [(one.initial, one.final) for one in self.varied]
         states += [(value, None) for value in self.around]
-        operands = [self.e.filled(0, self.e(value)) if g is None else g for value, g in states]
+        operands = [self.e.fill_like(0, self.e(value)) if g is None else g for value, g in states]
         made = [of for _, of in self.scanned]
         types = [*(one.following.type if one.ends else one.initial.type for one in self.varied)]
         types += [*(value.type for value in self.around), *(of.value.type for of in made)]
@@ -185,7 +185,7 @@ class _Reverse:
         count = len(self.varied)
         others = [*self.around, *(of.value for of in made)]
         carried = [
-            self.e.filled(0, self.e(one.initial)) if one.ends else result
+            self.e.fill_like(0, self.e(one.initial)) if one.ends else result
             for one, result in zip(self.varied, results, strict=False)
         ]
         return Reversed(
@@ -203,7 +203,7 @@ class _Reverse:
         sums = [block.insert_arg(value.type, count + i) for i, value in enumerate(self.around)]
         return self.writer.region(
             [
-                *(self.found[value] if value in self.found else e.filled(0, e(value)) for value in before),
+                *(self.found[value] if value in self.found else e.fill_like(0, e(value)) for value in before),
                 *(e(one) + self.found[value] for one, value in zip(sums, self.around, strict=True)),
                 *(self.found[self.inputs[argument]] for argument, _ in self.scanned),
             ]

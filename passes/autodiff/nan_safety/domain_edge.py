@@ -9,21 +9,21 @@ from dataclasses import replace
 from xdsl.ir import Operation, SSAValue
 
 from dialects.onnx import ops as onnx
-from passes.autodiff.common.primal import Forward, Gradient, Rule
-from passes.builder.values import Expr, Operators
+from passes.autodiff.common.primal import Gradient, Primal, Rule
+from passes.builder.values import Value, ValueBuilder
 
 DEEPEST = 8
 """Limit on the ops between a function and the op that replaces its NaN."""
 
 
-def beside_nan(rule: Rule, inside: float) -> Rule:
+def guard_replaced_nan(rule: Rule, inside: float) -> Rule:
     """Wrap a rule to use the number `inside` the domain where a NaN result is replaced."""
 
-    def guarded(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+    def guarded(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
         if not f.has_operand or not f.has_result or not _is_replaced(f.y.value, DEEPEST):
             return rule(f, g, e)
         is_nan = f.y.apply(onnx.IsNaNOp)
-        x, y = (is_nan.where(e.filled(inside, value), value) for value in (f.x, f.y))
+        x, y = (is_nan.where(e.fill_like(inside, value), value) for value in (f.x, f.y))
         return rule(replace(f, operands=[x, *f.operands[1:]], results=[y]), g, e)
 
     return guarded

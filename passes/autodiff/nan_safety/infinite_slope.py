@@ -38,7 +38,7 @@ _PASSING = MASKED | {
 """Ops that may carry a domain-edge value to such an op: 1 - c c is 0 at c = 1."""
 
 
-def unbounded_masks(ops: Sequence[Operation]) -> set[Operation]:
+def masks_at_domain_edges(ops: Sequence[Operation]) -> set[Operation]:
     """Return the ops of `MASKED` whose cotangents may be infinite, seen within one block."""
     reached, found = set[SSAValue](), set[Operation]()
     for op in reversed(ops):

@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import has_rank, shape_of
-from passes.builder.values import Expr
+from passes.builder.values import Value
 
 _VIEWS = (
     *(onnx.CastOp, onnx.ExpandOp, onnx.IdentityOp, onnx.ReshapeOp, onnx.SqueezeOp, onnx.TransposeOp),
@@ -51,14 +51,14 @@ def is_flat_at_zero(value: SSAValue, left: int = DEEPEST) -> bool:
             return isinstance(op, _VIEWS) and is_flat_at_zero(op.operands[0], left - 1)
 
 
-def or_zero(slope: Expr, root: Expr) -> Expr:
-    """Return `slope`, which was computed with `guarded`, or 0 where the root is 0."""
+def or_zero(slope: Value, root: Value) -> Value:
+    """Return `slope`, which was computed with `nonzero_or_one`, or 0 where the root is 0."""
     return root.e.keep(slope, root > 0)
 
 
-def guarded(value: Expr) -> Expr:
+def nonzero_or_one(value: Value) -> Value:
     """Replace zeros by 1."""
-    return value.equals(0).where(value.e.filled(1, value), value)
+    return value.equals(0).where(value.e.fill_like(1, value), value)
 
 
 def _is_even_power(op: onnx.PowOp) -> bool:

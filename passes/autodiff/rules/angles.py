@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from xdsl.ir import Operation
 
 from dialects.onnx import ops as onnx
-from passes.autodiff.common.primal import Forward, Gradient
-from passes.builder.values import Expr, Operators
+from passes.autodiff.common.primal import Gradient, Primal
+from passes.builder.values import Value, ValueBuilder
 
 
 def quotient_of_angle(op: Operation) -> onnx.DivOp | onnx.ReciprocalOp | None:
@@ -19,16 +19,16 @@ def quotient_of_angle(op: Operation) -> onnx.DivOp | onnx.ReciprocalOp | None:
     return made if made.parent is op.parent else None
 
 
-def angle(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def angle(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """Return g x / (x^2 + y^2) and -g y / (x^2 + y^2), for y and x or for x alone; 0 at the origin. Both are
     first divided by max(|x|, |y|), so that no square overflows or rounds to 0."""
     *above, x = [operand for operand in f.operands if operand is not None]
-    y = above[0] if above else e.filled(1, x)
+    y = above[0] if above else e.fill_like(1, x)
     size = x.abs().at_least(y.abs())
-    size = size.equals(0).where(e.filled(1, size), size)
+    size = size.equals(0).where(e.fill_like(1, size), size)
     u, v = x / size, y / size
     length = u.square() + v.square()
-    length = length.equals(0).where(e.filled(1, length), length)
+    length = length.equals(0).where(e.fill_like(1, length), length)
     part = g[0] / (length * size)
     by_x = -(part * v)
     return (part * u, by_x) if above else (by_x,)

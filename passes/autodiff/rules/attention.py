@@ -9,25 +9,25 @@ from xdsl.dialects.builtin import i1
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.dims import TO_THE_END
-from passes.autodiff.common.gather_adjoint import counted
-from passes.autodiff.common.primal import Body, Forward
+from passes.autodiff.common.gather_adjoint import iota
+from passes.autodiff.common.primal import Decomposition, Primal
 from passes.autodiff.common.slice_adjoint import size_of, vector
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
 INFINITE = float("inf")
 
 
-def swiglu(f: Forward, e: Operators) -> Sequence[Expr]:
+def swiglu(f: Primal, e: ValueBuilder) -> Sequence[Value]:
     gate, b = f.x, f.operand(1)
     assert b is not None
     return [gate * (f.value("alpha", 1.0) * gate).sigmoid() * b]
 
 
-def _transposed(x: Expr, *perm: int) -> Expr:
+def _transpose(x: Value, *perm: int) -> Value:
     return x.apply(onnx.TransposeOp, perm=perm)
 
 
-def _by_heads(x: Expr, heads: int) -> Expr:
+def _by_heads(x: Value, heads: int) -> Value:
     """Reshape (B, length, heads * size) to (B, length, heads, size)."""
     hidden = size_of(x, 2)
     size = hidden // heads if isinstance(hidden, int) else hidden.apply(onnx.DivOp, x.e.ints([heads]))
@@ -37,7 +37,7 @@ def _by_heads(x: Expr, heads: int) -> Expr:
 # Attention
 
 
-def attention(f: Forward, e: Operators) -> Sequence[Expr]:
+def attention(f: Primal, e: ValueBuilder) -> Sequence[Value]:
     """softmax(Q K^T scale + bias) V; a fully masked query gives zeros and has no gradient."""
     q, k, v = f.x, f.operand(1), f.operand(2)
     assert k is not None
@@ -46,47 +46,47 @@ def attention(f: Forward, e: Operators) -> Sequence[Expr]:
     if packed:
         heads = [f.value(f"{side}_num_heads") for side in ("q", "kv", "kv")]
         pairs = zip((q, k, v), heads, strict=True)
-        q, k, v = (_transposed(_by_heads(x, count), 0, 2, 1, 3) for x, count in pairs)
+        q, k, v = (_transpose(_by_heads(x, count), 0, 2, 1, 3) for x, count in pairs)
     k, v = (
         x if past is None else e(e.emit(onnx.ConcatOp([past.value, x.value], axis=2)))
         for x, past in ((k, f.operand(4)), (v, f.operand(5)))
     )
-    ours, theirs = (_repeated(x, k, q) for x in (k, v))
-    products = (q * _scale(f, q)).apply(onnx.MatMulOp, _transposed(ours, 0, 1, 3, 2))
+    ours, theirs = (_repeat_heads(x, k, q) for x in (k, v))
+    products = (q * _scale(f, q)).apply(onnx.MatMulOp, _transpose(ours, 0, 1, 3, 2))
     cap = f.value("softcap", 0.0)
     scores = (products / cap).tanh() * cap if cap else products
-    biased, hidden = _biased(f, scores, k)
+    biased, hidden = _mask_scores(f, scores, k)
     p = _softmax(biased, hidden, f.value("softmax_precision"))
     y = p.apply(onnx.MatMulOp, theirs)
     if packed:
-        y = _transposed(y, 0, 2, 1, 3)
+        y = _transpose(y, 0, 2, 1, 3)
         rows = vector(y, [size_of(y, 0), size_of(y, 1), _product(size_of(y, 2), size_of(y, 3), y)])
         y = y.apply(onnx.ReshapeOp, rows, allowzero=1)
     shown = (products, scores, biased, p)[f.value("qk_matmul_output_mode", 0)]
     return [y, k, v, shown]
 
 
-def _product(a: int | Expr, b: int | Expr, like: Expr) -> int | Expr:
+def _product(a: int | Value, b: int | Value, like: Value) -> int | Value:
     if isinstance(a, int) and isinstance(b, int):
         return a * b
     return vector(like, [a]) * vector(like, [b])
 
 
-def _scale(f: Forward, q: Expr) -> Expr | float:
+def _scale(f: Primal, q: Value) -> Value | float:
     given, size = f.value("scale"), size_of(q, 3)
     if given is not None:
         return float(given)
     return size**-0.5 if isinstance(size, int) else 1 / size.cast(q.dtype).sqrt()
 
 
-def _repeated(x: Expr, keys: Expr, q: Expr) -> Expr:
+def _repeat_heads(x: Value, keys: Value, q: Value) -> Value:
     """Repeat each head of keys or values for the query heads that share it."""
     if q.shape[1] == keys.shape[1] is not None:
         return x
     e, sizes = x.e, [size_of(x, axis) for axis in range(4)]
     heads, shared = size_of(q, 1), size_of(keys, 1)
     if isinstance(heads, int) and isinstance(shared, int):
-        times: int | Expr = heads // shared
+        times: int | Value = heads // shared
     else:
         times = vector(x, [heads]) / vector(x, [shared])
     wide = x.apply(onnx.UnsqueezeOp, e.ints([2]))
@@ -94,10 +94,10 @@ def _repeated(x: Expr, keys: Expr, q: Expr) -> Expr:
     return wide.apply(onnx.ReshapeOp, vector(x, [sizes[0], heads, *sizes[2:]]), allowzero=1)
 
 
-def _biased(f: Forward, scores: Expr, keys: Expr) -> tuple[Expr, Expr | None]:
+def _mask_scores(f: Primal, scores: Value, keys: Value) -> tuple[Value, Value | None]:
     """Return the scores, -inf where masked, and a mask of fully masked queries if there may be any."""
     e, mask = scores.e, _mask(f, keys)
-    may, is_safe = _may_look(f, scores)
+    may, is_safe = _position_mask(f, scores)
     if mask is not None and mask.dtype == i1:
         may, mask = mask if may is None else mask & may, None
     biased = scores if mask is None else scores + mask.cast(scores.dtype)
@@ -110,7 +110,7 @@ def _biased(f: Forward, scores: Expr, keys: Expr) -> tuple[Expr, Expr | None]:
     return biased, most.equals(-INFINITE)
 
 
-def _mask(f: Forward, keys: Expr) -> Expr | None:
+def _mask(f: Primal, keys: Value) -> Value | None:
     """Return the mask padded to all keys; keys beyond its end are masked."""
     mask = f.operand(3)
     if mask is None or mask.shape[-1] == keys.shape[2] is not None:
@@ -124,14 +124,14 @@ def _mask(f: Forward, keys: Expr) -> Expr | None:
     return mask.apply(onnx.PadOp, pads, e.scalar(-INFINITE, mask))
 
 
-def _may_look(f: Forward, scores: Expr) -> tuple[Expr | None, bool]:
+def _position_mask(f: Primal, scores: Value) -> tuple[Value | None, bool]:
     """Return the mask by positions, or None, and whether it leaves each query at least one key."""
     e, past, lengths = scores.e, f.operand(4), f.operand(6)
     sides = [f.value(f"{side}_window_size", -1) for side in ("left", "right")]
     causal, windows = bool(f.value("is_causal", 0)), any(side >= 0 for side in sides)
     if not causal and not windows and lengths is None:
         return None, True
-    queries, keys = (counted(size_of(scores, axis), scores) for axis in (2, 3))
+    queries, keys = (iota(size_of(scores, axis), scores) for axis in (2, 3))
     ahead = queries.apply(onnx.UnsqueezeOp, e.ints([1])) - keys
     if lengths is not None:
         lengths = lengths.as_int64().apply(onnx.ReshapeOp, e.ints([-1, 1, 1, 1]))
@@ -148,7 +148,7 @@ def _may_look(f: Forward, scores: Expr) -> tuple[Expr | None, bool]:
     return first, not windows and lengths is None
 
 
-def _softmax(scores: Expr, hidden: Expr | None, precision: object) -> Expr:
+def _softmax(scores: Value, hidden: Value | None, precision: object) -> Value:
     """Softmax over the last axis; zeros in fully masked rows, where it and its gradient would be NaN."""
     dtype = scores.dtype
     scores = scores if hidden is None else hidden.where(scores.e.scalar(0, scores), scores)
@@ -160,7 +160,7 @@ def _softmax(scores: Expr, hidden: Expr | None, precision: object) -> Expr:
 # RotaryEmbedding
 
 
-def rotary_embedding(f: Forward, e: Operators) -> Sequence[Expr]:
+def rotary_embedding(f: Primal, e: ValueBuilder) -> Sequence[Value]:
     """Rotate pairs of elements by the angles of their positions."""
     x, cos, sin, places = f.x, f.operand(1), f.operand(2), f.operand(3)
     assert cos is not None
@@ -174,37 +174,37 @@ def rotary_embedding(f: Forward, e: Operators) -> Sequence[Expr]:
     part, rest = rows, None
     if turned and turned != rows.shape[3]:
         part, rest = _cut(rows, 0, turned), _cut(rows, turned, TO_THE_END)
-    new = (_turned_apart if f.value("interleaved", 0) else _turned_halves)(part, cos, sin, half)
+    new = (_rotate_pairs if f.value("interleaved", 0) else _rotate_halves)(part, cos, sin, half)
     new = new if rest is None else e(e.emit(onnx.ConcatOp([new.value, rest.value], axis=3)))
     return [new.apply(onnx.ReshapeOp, e.shape(x), allowzero=1) if x.rank == 3 else new]
 
 
-def _cut(x: Expr, start: int | Expr, end: int | Expr) -> Expr:
+def _cut(x: Value, start: int | Value, end: int | Value) -> Value:
     """Slice the last of four axes."""
     return x.apply(onnx.SliceOp, vector(x, [start]), vector(x, [end]), x.e.ints([3]))
 
 
-def _turned(a: Expr, b: Expr, cos: Expr, sin: Expr) -> tuple[Expr, Expr]:
+def _rotate(a: Value, b: Value, cos: Value, sin: Value) -> tuple[Value, Value]:
     return cos * a - sin * b, sin * a + cos * b
 
 
-def _turned_halves(part: Expr, cos: Expr, sin: Expr, half: int | Expr) -> Expr:
+def _rotate_halves(part: Value, cos: Value, sin: Value, half: int | Value) -> Value:
     e = part.e
-    pair = _turned(_cut(part, 0, half), _cut(part, half, TO_THE_END), cos, sin)
+    pair = _rotate(_cut(part, 0, half), _cut(part, half, TO_THE_END), cos, sin)
     return e(e.emit(onnx.ConcatOp([one.value for one in pair], axis=3)))
 
 
-def _turned_apart(part: Expr, cos: Expr, sin: Expr, half: int | Expr) -> Expr:
+def _rotate_pairs(part: Value, cos: Value, sin: Value, half: int | Value) -> Value:
     """Rotate pairs of adjacent elements."""
     e, sizes = part.e, [size_of(part, axis) for axis in range(4)]
     pairs = part.apply(onnx.ReshapeOp, vector(part, [*sizes[:3], half, 2]), allowzero=1)
     columns = e.emit.all(onnx.SplitOp(pairs.value, e.ints([1, 1]).value, axis=4, results=2))
     a, b = (e(column).apply(onnx.SqueezeOp, e.ints([4])) for column in columns)
-    pair = [one.apply(onnx.UnsqueezeOp, e.ints([4])).value for one in _turned(a, b, cos, sin)]
+    pair = [one.apply(onnx.UnsqueezeOp, e.ints([4])).value for one in _rotate(a, b, cos, sin)]
     joined = e(e.emit(onnx.ConcatOp(pair, axis=4)))
     return joined.apply(onnx.ReshapeOp, vector(part, sizes), allowzero=1)
 
 
-BODIES: Mapping[str, Body] = MappingProxyType(
+DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType(
     {"Attention": attention, "RotaryEmbedding": rotary_embedding, "SwiGLU": swiglu}
 )

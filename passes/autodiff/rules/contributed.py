@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from dialects.onnx import ops as onnx
-from passes.autodiff.common.primal import Forward, Gradient, Rule
-from passes.builder.values import Expr, Operators
+from passes.autodiff.common.primal import Gradient, Primal, Rule
+from passes.builder.values import Value, ValueBuilder
 
 DOMAIN = "com.microsoft"
 
 
-def inverse(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def inverse(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of Y = X^-1: -Y^T g Y^T."""
     *batch, row, column = range(f.x.rank)
     turned = f.y.apply(onnx.TransposeOp, perm=[*batch, column, row])

@@ -9,19 +9,19 @@ import numpy as np
 
 from dialects.onnx import ops as onnx
 from passes.autodiff.common.gather_adjoint import numpy_of
-from passes.autodiff.common.primal import Forward, Gradient, Rule, refusal
-from passes.builder.values import Expr, Operators
+from passes.autodiff.common.primal import Gradient, Primal, Rule, refusal
+from passes.builder.values import Value, ValueBuilder
 
 MOST = 8
 """Largest matrix size n: the minors gather n^4 elements."""
 
 
-def det(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def det(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of Det: each element's cofactor, its signed minor."""
     x, size = f.x, _size(f.x)
     cotangent = g[0].apply(onnx.UnsqueezeOp, e.ints([x.rank - 2, x.rank - 1]))
     if size == 0:
-        return (e.filled(0, x),)
+        return (e.fill_like(0, x),)
     if size == 1:
         return (cotangent,)
     signs = [[1.0 - (row + column) % 2 * 2 for column in range(size)] for row in range(size)]
@@ -29,7 +29,7 @@ def det(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     return (cotangent * cofactors,)
 
 
-def _size(x: Expr) -> int:
+def _size(x: Value) -> int:
     size, same = x.shape[-1], x.shape[-2]
     if not isinstance(size, int) or not isinstance(same, int):
         raise refusal("size of the matrices", given="unknown", expected="a known size")
@@ -38,7 +38,7 @@ def _size(x: Expr) -> int:
     return size
 
 
-def _minors(x: Expr, size: int) -> Expr:
+def _minors(x: Value, size: int) -> Value:
     """Return the minor of each element of n x n matrices, n >= 2."""
     e = x.e
     flat = x.apply(onnx.ReshapeOp, e.ints([*[0] * (x.rank - 2), size * size]))
@@ -48,11 +48,11 @@ def _minors(x: Expr, size: int) -> Expr:
         for rows in others
     ]
     if size == 2:
-        return _gathered(flat, np.array(places, np.int64).reshape(2, 2))
-    return _gathered(flat, np.array(places, np.int64)).apply(onnx.DetOp)
+        return _gather_last(flat, np.array(places, np.int64).reshape(2, 2))
+    return _gather_last(flat, np.array(places, np.int64)).apply(onnx.DetOp)
 
 
-def _gathered(flat: Expr, places: np.ndarray) -> Expr:
+def _gather_last(flat: Value, places: np.ndarray) -> Value:
     return flat.apply(onnx.GatherOp, flat.e(flat.e.emit.constant(places)), axis=flat.rank - 1)
 
 

@@ -10,44 +10,44 @@ import numpy as np
 from dialects.onnx import ops as onnx
 from dialects.onnx.call import axis_of
 from dialects.onnx.values import constant_of
-from passes.autodiff.common.dynamic_axes import AxisView, reshaped
-from passes.autodiff.common.gather_adjoint import counted
-from passes.autodiff.common.primal import ZERO, Body, Forward, Gradient, Rule
-from passes.autodiff.common.slice_adjoint import padded, size_of
-from passes.builder.values import Expr, Operators
+from passes.autodiff.common.dynamic_axes import AxisView, reshape_as
+from passes.autodiff.common.gather_adjoint import iota
+from passes.autodiff.common.primal import ZERO, Decomposition, Gradient, Primal, Rule
+from passes.autodiff.common.slice_adjoint import pad_zeros, size_of
+from passes.builder.values import Value, ValueBuilder
 
-Size = int | Expr
+Size = int | Value
 """A static size, or a vector of one element."""
 
 
-def dft(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def dft(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     given, rank = f.operand(2), f.x.rank
     known = None if given is None else constant_of(given.value)
     if given is not None and known is None:
         view = AxisView(given, rank, kept=1)
-        return (reshaped(_adjoint(f, view.of(f.x), view.of(g[0]), 1), f.x), ZERO, ZERO)
+        return (reshape_as(_adjoint(f, view.of(f.x), view.of(g[0]), 1), f.x), ZERO, ZERO)
     axis = axis_of(-2 if known is None else int(known.reshape(())), rank)
     return (_adjoint(f, f.x, g[0], axis), ZERO, ZERO)
 
 
-def _adjoint(f: Forward, x: Expr, g: Expr, axis: int) -> Expr:
+def _adjoint(f: Primal, x: Value, g: Value, axis: int) -> Value:
     """Return the gradient by x of its transform along an axis."""
     e, length = f.e, _scalar_of(f, 1)
     inverse, onesided = bool(f.value("inverse", 0)), bool(f.value("onesided", 0))
     if inverse and onesided:
-        return _resized(_of_real_signal(g, axis, e), x, axis)
+        return _crop_or_pad(_of_real_signal(g, axis, e), x, axis)
     whole = size_of(x, axis) if length is None else length
     value = _with_size(g, axis, whole) if onesided else g
     scale = _number(whole, g)
-    back = _transformed(value, axis, e, inverse=int(not inverse))
+    back = _transform(value, axis, e, inverse=int(not inverse))
     found = back / scale if inverse else back * scale
     if x.shape[-1] != 2:
         parts = _vector(size_of(x, x.rank - 1), e)
         found = found.apply(onnx.SliceOp, e.ints([0]), parts, e.ints([found.rank - 1]))
-    return _resized(found, x, axis)
+    return _crop_or_pad(found, x, axis)
 
 
-def _scalar_of(f: Forward, index: int) -> Size | None:
+def _scalar_of(f: Primal, index: int) -> Size | None:
     """Return an integer operand of one element."""
     given = f.operand(index)
     if given is None:
@@ -58,44 +58,44 @@ def _scalar_of(f: Forward, index: int) -> Size | None:
     return given.as_int64().apply(onnx.ReshapeOp, f.e.ints([1]))
 
 
-def _transformed(x: Expr, axis: int, e: Operators, **attributes: int) -> Expr:
+def _transform(x: Value, axis: int, e: ValueBuilder, **attributes: int) -> Value:
     place = e(e.emit.constant(np.array(axis, np.int64)))
     return x.apply(onnx.DFTOp, None, place, **attributes)
 
 
-def _of_real_signal(g: Expr, axis: int, e: Operators) -> Expr:
+def _of_real_signal(g: Value, axis: int, e: ValueBuilder) -> Value:
     """Return the adjoint of the inverse of half a spectrum: all bins but the first, and the last of an even
     number, count twice."""
     size = size_of(g, axis)
-    half = _transformed(g, axis, e, onesided=1)
-    twice = counted(size_of(half, axis), g) * e.ints([2])
+    half = _transform(g, axis, e, onesided=1)
+    twice = iota(size_of(half, axis), g) * e.ints([2])
     ends = (twice.equals(e.ints([0]))).apply(onnx.OrOp, twice.equals(_vector(size, e)))
     weights = 2 - ends.cast(g.dtype)
     column = [i for i in range(g.rank) if i != axis]
     return half * weights.apply(onnx.UnsqueezeOp, e.ints(column)) / _number(size, g)
 
 
-def _vector(size: Size, e: Operators) -> Expr:
-    return size if isinstance(size, Expr) else e.ints([size])
+def _vector(size: Size, e: ValueBuilder) -> Value:
+    return size if isinstance(size, Value) else e.ints([size])
 
 
-def _number(size: Size, like: Expr) -> Expr | float:
-    return size.cast(like.dtype) if isinstance(size, Expr) else float(size)
+def _number(size: Size, like: Value) -> Value | float:
+    return size.cast(like.dtype) if isinstance(size, Value) else float(size)
 
 
-def _resized(x: Expr, like: Expr, axis: int) -> Expr:
+def _crop_or_pad(x: Value, like: Value, axis: int) -> Value:
     """Crop or zero-pad the end of an axis to the size of `like`."""
-    return _with_size(x, axis, size_of(like, axis)).assumed(like.shape)
+    return _with_size(x, axis, size_of(like, axis)).assume_shape(like.shape)
 
 
-def _with_size(x: Expr, axis: int, size: Size) -> Expr:
+def _with_size(x: Value, axis: int, size: Size) -> Value:
     e, given = x.e, size_of(x, axis)
     known = isinstance(size, int) and isinstance(given, int)
     more = size - given if known else _vector(size, e) - _vector(given, e)
-    return padded(x, [0] * x.rank, [more if i == axis else 0 for i in range(x.rank)])
+    return pad_zeros(x, [0] * x.rank, [more if i == axis else 0 for i in range(x.rank)])
 
 
-def stft(f: Forward, e: Operators) -> Sequence[Expr]:
+def stft(f: Primal, e: ValueBuilder) -> Sequence[Value]:
     """Transform frames of the signal, multiplied by the window."""
     step, window, length = _scalar_of(f, 1), f.operand(2), _scalar_of(f, 3)
     assert step is not None
@@ -108,15 +108,15 @@ def stft(f: Forward, e: Operators) -> Sequence[Expr]:
     else:
         rest = _vector(signal, e) - _vector(length, e)
         count = rest.apply(onnx.DivOp, _vector(step, e)) + e.ints([1])
-    starts = (counted(count, f.x) * _vector(step, e)).apply(onnx.UnsqueezeOp, e.ints([1]))
-    frames = x.apply(onnx.GatherOp, starts + counted(length, x), axis=1)
+    starts = (iota(count, f.x) * _vector(step, e)).apply(onnx.UnsqueezeOp, e.ints([1]))
+    frames = x.apply(onnx.GatherOp, starts + iota(length, x), axis=1)
     if window is not None:
         frames = frames * window.apply(onnx.UnsqueezeOp, e.ints([1]))
-    return [_transformed(frames, 2, e, onesided=f.value("onesided", 1))]
+    return [_transform(frames, 2, e, onesided=f.value("onesided", 1))]
 
 
 RULES: Mapping[str, Rule] = MappingProxyType({"DFT": dft})
 """ONNX op -> its rule."""
 
-BODIES: Mapping[str, Body] = MappingProxyType({"STFT": stft})
+DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType({"STFT": stft})
 """ONNX op -> its decomposition."""

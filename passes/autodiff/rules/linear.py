@@ -9,62 +9,62 @@ from types import MappingProxyType
 from dialects.onnx import ops as onnx
 from dialects.onnx.infer.nn import einsum_terms
 from dialects.support.shapes import Shape
-from passes.autodiff.common.gather_adjoint import counted
-from passes.autodiff.common.primal import ZERO, Forward, Gradient, Rule, refusal
+from passes.autodiff.common.gather_adjoint import iota
+from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule, refusal
 from passes.autodiff.common.products import product
 from passes.autodiff.common.slice_adjoint import size_of
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
 
-def matmul(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def matmul(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of MatMul: g B^T and A^T g; a vector is a matrix of one row or column."""
     a, b = f.operands[0], f.operands[1]
     assert a is not None
     assert b is not None
-    rows = a if a.rank > 1 else _unsqueezed(a, 0)
-    columns = b if b.rank > 1 else _unsqueezed(b, 1)
-    cotangent = g[0] if b.rank > 1 else _unsqueezed(g[0], g[0].rank)
-    cotangent = cotangent if a.rank > 1 else _unsqueezed(cotangent, cotangent.rank - 1)
+    rows = a if a.rank > 1 else _unsqueeze(a, 0)
+    columns = b if b.rank > 1 else _unsqueeze(b, 1)
+    cotangent = g[0] if b.rank > 1 else _unsqueeze(g[0], g[0].rank)
+    cotangent = cotangent if a.rank > 1 else _unsqueeze(cotangent, cotangent.rank - 1)
     first: Gradient = ZERO
     second: Gradient = ZERO
     if f.wants(0):
-        found = _times(cotangent, _transposed(columns))
-        found = found.assumed((*found.shape[:-2], *rows.shape[-2:]))
-        first = found if a.rank > 1 else _squeezed(found, found.rank - 2)
+        found = _times(cotangent, _swap_last_axes(columns))
+        found = found.assume_shape((*found.shape[:-2], *rows.shape[-2:]))
+        first = found if a.rank > 1 else _squeeze(found, found.rank - 2)
     if f.wants(1):
         found = _of_right(rows, cotangent, columns)
-        found = found.assumed((*found.shape[:-2], *columns.shape[-2:]))
-        second = found if b.rank > 1 else _squeezed(found, found.rank - 1)
+        found = found.assume_shape((*found.shape[:-2], *columns.shape[-2:]))
+        second = found if b.rank > 1 else _squeeze(found, found.rank - 1)
     return (first, second)
 
 
-def _of_right(rows: Expr, cotangent: Expr, columns: Expr) -> Expr:
+def _of_right(rows: Value, cotangent: Value, columns: Value) -> Value:
     """Return A^T g; for an unbatched right operand, as one product of all rows of the batch."""
     if columns.rank == 2 and rows.rank > 2:
         flat, g = (x.apply(onnx.FlattenOp, axis=x.rank - 1) for x in (rows, cotangent))
         return flat.apply(onnx.GemmOp, g, transA=1)
-    return _times(_transposed(rows), cotangent)
+    return _times(_swap_last_axes(rows), cotangent)
 
 
-def _times(a: Expr, b: Expr) -> Expr:
+def _times(a: Value, b: Value) -> Value:
     return a.apply(onnx.MatMulOp, b)
 
 
-def _transposed(x: Expr) -> Expr:
+def _swap_last_axes(x: Value) -> Value:
     """Swap the last two axes."""
     *batch, row, column = range(x.rank)
     return x.apply(onnx.TransposeOp, perm=[*batch, column, row])
 
 
-def _unsqueezed(x: Expr, axis: int) -> Expr:
+def _unsqueeze(x: Value, axis: int) -> Value:
     return x.apply(onnx.UnsqueezeOp, x.e.ints([axis]))
 
 
-def _squeezed(x: Expr, axis: int) -> Expr:
+def _squeeze(x: Value, axis: int) -> Value:
     return x.apply(onnx.SqueezeOp, x.e.ints([axis]))
 
 
-def gemm(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def gemm(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of Gemm: products with other flags, without a Transpose."""
     a, b = f.operands[0], f.operands[1]
     assert a is not None
@@ -72,7 +72,7 @@ def gemm(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     alpha, beta = f.value("alpha", 1.0), f.value("beta", 1.0)
     trans_a, trans_b = f.value("transA", 0), f.value("transB", 0)
 
-    def product(x: Expr, y: Expr, flip_x: int, flip_y: int) -> Expr:
+    def product(x: Value, y: Value, flip_x: int, flip_y: int) -> Value:
         return x.apply(onnx.GemmOp, y, alpha=alpha, transA=int(flip_x), transB=int(flip_y))
 
     first: Gradient = ZERO
@@ -84,7 +84,7 @@ def gemm(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     return (first, second, (g[0] * beta if beta != 1 else g[0]) if f.wants(2) else ZERO)
 
 
-def einsum(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def einsum(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of Einsum: for each operand, the Einsum of the cotangent and the other operands."""
     operands = [operand for operand in f.operands if operand is not None]
     equation = f.value("equation")
@@ -107,12 +107,12 @@ def _letters(terms: Sequence[Sequence[str]]) -> Mapping[str, str]:
 
 def _of_operand(
     index: int,
-    operands: Sequence[Expr],
+    operands: Sequence[Value],
     terms: Sequence[Sequence[str]],
     result: Sequence[str],
-    g: Expr,
+    g: Value,
     letters: Mapping[str, str],
-) -> Expr:
+) -> Value:
     """Return the gradient of one operand. It is broadcast along labels that no other term has, and masked to
     the diagonal for repeated labels."""
     e, operand, own = g.e, operands[index], terms[index]
@@ -135,10 +135,10 @@ def _covers(given: Shape, wanted: Shape) -> bool:
     return all(y == 1 or (x is not None and x == y) for x, y in zip(given, wanted, strict=True))
 
 
-def _diagonal(x: Expr, first: int, second: int) -> Expr:
+def _diagonal(x: Value, first: int, second: int) -> Value:
     """Return the mask of equal indices on two axes; the other axes have size 1."""
     e = x.e
-    row, column = (counted(size_of(x, axis), x) for axis in (first, second))
+    row, column = (iota(size_of(x, axis), x) for axis in (first, second))
     row, column = (
         index.apply(onnx.UnsqueezeOp, e.ints([i for i in range(x.rank) if i != axis]))
         for index, axis in ((row, first), (column, second))

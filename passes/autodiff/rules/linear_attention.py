@@ -8,14 +8,14 @@ from types import MappingProxyType
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.dims import TO_THE_END
-from passes.autodiff.common.primal import Body, Forward, refusal
+from passes.autodiff.common.primal import Decomposition, Primal, refusal
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.autodiff.rules.quantize import wide
 from passes.builder.scans import Exprs, scan
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
 
-def linear_attention(f: Forward, e: Operators) -> Sequence[Expr]:
+def linear_attention(f: Primal, e: ValueBuilder) -> Sequence[Value]:
     """A Scan over tokens with the running sum of key-value outer products as state.
 
     Query heads that share a key head are rows of one product.
@@ -31,28 +31,28 @@ def linear_attention(f: Forward, e: Operators) -> Sequence[Expr]:
     q, k, v = (_tokens(x.cast(dtype), shared, n) for x, n in ((q, heads // shared), (k, 1), (v, 1)))
     scanned = [q * _scale(f, q), k, v]
     if decay is not None:
-        scanned.append(_transposed(_tokens(decay.cast(dtype), shared, 1)).exp())
+        scanned.append(_swap_last_axes(_tokens(decay.cast(dtype), shared, 1)).exp())
     if beta is not None:
         rates = beta.cast(dtype).apply(onnx.TransposeOp, perm=[1, 0, 2])
         scanned.append(rates.apply(onnx.UnsqueezeOp, e.ints([3, 4])))
 
-    def step(inner: Operators, states: Exprs, slices: Exprs) -> tuple[Exprs, Exprs]:
+    def step(inner: ValueBuilder, states: Exprs, slices: Exprs) -> tuple[Exprs, Exprs]:
         (state,), (query, key, value, *gates) = states, slices
         if decay is not None:
             state = state * gates[0]
         if beta is not None:
             value = gates[-1] * (value - key.apply(onnx.MatMulOp, state))
-        state = (state + _transposed(key) * value).assumed(states[0].shape)
+        state = (state + _swap_last_axes(key) * value).assume_shape(states[0].shape)
         return [state], [query.apply(onnx.MatMulOp, state)]
 
-    first = e.filled(0, last) if past is None else past
-    (state,), (columns,) = scan(e, [first.cast(dtype).assumed(last.shape)], scanned, step)
+    first = e.fill_like(0, last) if past is None else past
+    (state,), (columns,) = scan(e, [first.cast(dtype).assume_shape(last.shape)], scanned, step)
     rows = columns.apply(onnx.TransposeOp, perm=[1, 0, 2, 3, 4])
     y = rows.apply(onnx.ReshapeOp, e.shape(f.y), allowzero=1)
     return [y.cast(f.y.dtype), state.cast(last.dtype)]
 
 
-def _tokens(x: Expr, *groups: int) -> Expr:
+def _tokens(x: Value, *groups: int) -> Value:
     """Reshape (B, T, heads * size) to (T, B, *groups, size)."""
     hidden, count = size_of(x, 2), prod(groups)
     size = hidden // count if isinstance(hidden, int) else hidden.apply(onnx.DivOp, x.e.ints([count]))
@@ -60,19 +60,19 @@ def _tokens(x: Expr, *groups: int) -> Expr:
     return apart.apply(onnx.TransposeOp, perm=[1, 0, *range(2, 3 + len(groups))])
 
 
-def _transposed(x: Expr) -> Expr:
+def _swap_last_axes(x: Value) -> Value:
     """Swap the last two axes."""
     return x.apply(onnx.TransposeOp, perm=[*range(x.rank - 2), x.rank - 1, x.rank - 2])
 
 
-def _scale(f: Forward, q: Expr) -> Expr | float:
+def _scale(f: Primal, q: Value) -> Value | float:
     given, size = f.value("scale", 0.0), size_of(q, 4)
     if given:
         return float(given)
     return size**-0.5 if isinstance(size, int) else 1 / size.cast(q.dtype).sqrt()
 
 
-def causal_conv(f: Forward, e: Operators) -> Sequence[Expr]:
+def causal_conv(f: Primal, e: ValueBuilder) -> Sequence[Value]:
     """A depthwise convolution over past elements, which are the state."""
     x, w, bias, past = (f.operand(i) for i in range(4))
     assert x is not None
@@ -84,7 +84,7 @@ def causal_conv(f: Forward, e: Operators) -> Sequence[Expr]:
         whole = x.apply(onnx.PadOp, e.ints([0, 0, taps - 1, 0, 0, 0]))
     else:
         whole = e(e.emit(onnx.ConcatOp([past.value, x.value], axis=2)))
-    y = whole.apply(onnx.ConvOp, w, bias, group=channels).assumed(x.shape)
+    y = whole.apply(onnx.ConvOp, w, bias, group=channels).assume_shape(x.shape)
     if f.value("activation", "none") != "none":
         y = y * y.sigmoid()
     if taps == 1:
@@ -93,6 +93,6 @@ def causal_conv(f: Forward, e: Operators) -> Sequence[Expr]:
     return [y, state]
 
 
-BODIES: Mapping[str, Body] = MappingProxyType(
+DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType(
     {"CausalConvWithState": causal_conv, "LinearAttention": linear_attention}
 )

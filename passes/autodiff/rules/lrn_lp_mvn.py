@@ -8,17 +8,17 @@ from types import MappingProxyType
 from dialects.onnx import ops as onnx
 from dialects.onnx.call import axes_of
 from dialects.onnx.dims import TO_THE_END
-from passes.autodiff.common.primal import Forward, Gradient, Rule
-from passes.autodiff.common.slice_adjoint import padded
-from passes.builder.values import Expr, Operators
+from passes.autodiff.common.primal import Gradient, Primal, Rule
+from passes.autodiff.common.slice_adjoint import pad_zeros
+from passes.builder.values import Value, ValueBuilder
 
 
-def _not_zero(x: Expr) -> Expr:
+def _not_zero(x: Value) -> Value:
     """Replace zeros by 1, for a divisor with finite derivatives."""
-    return x.equals(0).where(x.e.filled(1, x), x)
+    return x.equals(0).where(x.e.fill_like(1, x), x)
 
 
-def lp_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def lp_normalization(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """y = x / |x|: (g - y sum(g y)) / |x|, with sign(x) for y if p = 1; 0 where the norm is 0."""
     axes, first = e.ints([f.value("axis", -1)]), f.value("p", 2) == 1
     norm = f.x.apply(onnx.ReduceL1Op if first else onnx.ReduceL2Op, axes, keepdims=1)
@@ -27,11 +27,11 @@ def lp_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gr
     return ((g[0] - (f.x.sign() if first else f.y) * dot) * inverse,)
 
 
-def mean_variance_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def mean_variance_normalization(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """y = c / d, c = x - mean(x), d = s + 1e-9, s the deviation: (g - mean g - c mean(g y) / s) / d."""
     axes = e.ints(axes_of(f.value("axes", [0, 2, 3]), f.x.rank))
 
-    def mean(x: Expr) -> Expr:
+    def mean(x: Value) -> Value:
         return x.apply(onnx.ReduceMeanOp, axes, keepdims=1)
 
     centered = f.x - mean(f.x)
@@ -40,7 +40,7 @@ def mean_variance_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> 
     return (inner / (deviation + 1e-9),)
 
 
-def local_response(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def local_response(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """y = x s^-b, s the sum over n channels: g s^-b - 2 a b / n x (the mirrored sum of g y / s)."""
     size, alpha, beta = f.value("size"), f.value("alpha", 1e-4), f.value("beta", 0.75)
     before, after = (size - 1) // 2, size // 2
@@ -50,15 +50,15 @@ def local_response(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Grad
     return (g[0] * total.apply(onnx.PowOp, -beta) - f.x * mirrored * (2 * scale * beta),)
 
 
-def _nearby(x: Expr, before: int, after: int) -> Expr:
+def _nearby(x: Value, before: int, after: int) -> Value:
     """Sum over the `before` previous channels, each channel itself, and the `after` next ones."""
     e, count = x.e, before + after + 1
     zeros = ([n if axis == 1 else 0 for axis in range(x.rank)] for n in (before, after))
-    wide = padded(x, *zeros)
-    total: Expr | None = None
+    wide = pad_zeros(x, *zeros)
+    total: Value | None = None
     for first in range(count):
         end = first + 1 - count or TO_THE_END
-        part = wide.apply(onnx.SliceOp, e.ints([first]), e.ints([end]), e.ints([1])).assumed(x.shape)
+        part = wide.apply(onnx.SliceOp, e.ints([first]), e.ints([end]), e.ints([1])).assume_shape(x.shape)
         total = part if total is None else total + part
     assert total is not None
     return total

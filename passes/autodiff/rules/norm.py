@@ -19,10 +19,10 @@ from xdsl.ir import Operation
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import shape_of
-from passes.autodiff.common.primal import ZERO, Forward, Gradient, Rule
+from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule
 from passes.builder.long_sums import is_long, long_mean, long_sum
 from passes.builder.shape_math import ShapeMath
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 from passes.fold_affine.affine_ops import CENTRED, EPSILON, is_one
 
 MOST_TERMS = 2**20
@@ -35,26 +35,26 @@ CHANNEL_AXIS = "channel_axis"
 # Shared helpers
 
 
-def wide(x: Expr) -> Expr:
+def wide(x: Value) -> Value:
     return x.cast(f32) if name_of(x.dtype) in HALVES else x
 
 
-def summed(x: Expr, axes: Sequence[int], keepdims: int = 0) -> Expr:
+def sum_over(x: Value, axes: Sequence[int], keepdims: int = 0) -> Value:
     if not axes:
         return x
     is_staged = is_long(x, axes, MOST_TERMS)
-    return long_sum(x, axes, keepdims, MOST_TERMS) if is_staged else x.summed(axes, keepdims)
+    return long_sum(x, axes, keepdims, MOST_TERMS) if is_staged else x.sum_axes(axes, keepdims)
 
 
-def mean_of(x: Expr, axes: Sequence[int], keepdims: int = 1) -> Expr:
+def mean_of(x: Value, axes: Sequence[int], keepdims: int = 1) -> Value:
     return long_mean(x, axes, keepdims, MOST_TERMS) if axes else x
 
 
-def inverse_deviation(variance: Expr, epsilon: float) -> Expr:
+def inverse_deviation(variance: Value, epsilon: float) -> Value:
     return (variance + epsilon).sqrt().apply(onnx.ReciprocalOp)
 
 
-def count(x: Expr, axes: Sequence[int]) -> Expr | float:
+def count(x: Value, axes: Sequence[int]) -> Value | float:
     """Return the number of elements along some axes: static, or a scalar."""
     sizes = [shape_of(x.value)[axis] for axis in axes]
     known = [size for size in sizes if isinstance(size, int)]
@@ -71,31 +71,31 @@ def count(x: Expr, axes: Sequence[int]) -> Expr | float:
 class Normalized:
     """A centered or plain operand times r, normalized over `axes`; `less_mean` if its mean was subtracted."""
 
-    value: Expr
-    r: Expr
+    value: Value
+    r: Value
     axes: Sequence[int]
     less_mean: bool = True
 
-    def gradient(self, cotangent: Expr) -> Expr:
+    def gradient(self, cotangent: Value) -> Value:
         """Return the gradient with respect to the operand."""
         along = mean_of(cotangent * self.value, self.axes)
         rest = cotangent - mean_of(cotangent, self.axes) if self.less_mean else cotangent
         return self.r * (rest - self.value * along)
 
 
-def normalized(x: Expr, axes: Sequence[int], epsilon: float) -> Normalized:
+def normalize(x: Value, axes: Sequence[int], epsilon: float) -> Normalized:
     centred = x - mean_of(x, axes)
     r = inverse_deviation(mean_of(centred.square(), axes), epsilon)
     return Normalized(centred * r, r, axes)
 
 
-def _scale(f: Forward, like: Expr) -> Expr | None:
+def _scale(f: Primal, like: Value) -> Value | None:
     """Return the scale, or None for ones."""
     scale = f.operand(1)
     return None if scale is None or is_one(scale.value) else scale.cast(like.dtype)
 
 
-def _last_axes(f: Forward) -> range:
+def _last_axes(f: Primal) -> range:
     rank = len(shape_of(f.x.value))
     return range(f.value("axis", -1) % rank, rank)
 
@@ -103,7 +103,7 @@ def _last_axes(f: Forward) -> range:
 # Over the last axes
 
 
-def layer_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def layer_normalization(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of LayerNormalization from its own statistics, which may have cotangents, too."""
     x, cotangent, axes = wide(f.x), wide(g[0]), _last_axes(f)
     n, scale = _layer(f, x, axes), _scale(f, x)
@@ -115,17 +115,17 @@ def layer_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence
     return (dx.cast(f.x.dtype), *_affine(f, cotangent * n.value, cotangent))
 
 
-def _layer(f: Forward, x: Expr, axes: Sequence[int]) -> Normalized:
+def _layer(f: Primal, x: Value, axes: Sequence[int]) -> Normalized:
     mean, r = f.result_or_none(1), f.result_or_none(2)
     is_plain = _scale(f, x) is None and f.operand(2) is None and f.has_result
     if is_plain and r is not None and r.dtype == x.dtype:
         return Normalized(wide(f.y), r, axes, less_mean=not _is_centred(f))
     if mean is None or r is None or mean.dtype != x.dtype or r.dtype != x.dtype:
-        return normalized(x, axes, f.value("epsilon", EPSILON))
+        return normalize(x, axes, f.value("epsilon", EPSILON))
     return Normalized((x - mean) * r, r, axes)
 
 
-def _is_centred(f: Forward) -> bool:
+def _is_centred(f: Primal) -> bool:
     made = f.y.value.owner
     return isinstance(made, Operation) and CENTRED in made.attributes
 
@@ -136,7 +136,7 @@ def unmark_centred(module: ModuleOp) -> None:
         op.attributes.pop(CENTRED, None)
 
 
-def rms_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def rms_normalization(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     x, cotangent, axes = wide(f.x), wide(g[0]), _last_axes(f)
     r = inverse_deviation(mean_of(x.square(), axes), f.value("epsilon", EPSILON))
     n = Normalized(x * r, r, axes, less_mean=False)
@@ -145,7 +145,7 @@ def rms_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[G
     return (dx.cast(f.x.dtype), *_affine(f, cotangent * n.value))
 
 
-def _affine(f: Forward, *gradients: Expr) -> list[Gradient]:
+def _affine(f: Primal, *gradients: Value) -> list[Gradient]:
     """Return the gradients of scale and shift in their dtypes, for those that are present."""
     found: list[Gradient] = []
     for index, gradient in enumerate(gradients, 1):
@@ -157,22 +157,22 @@ def _affine(f: Forward, *gradients: Expr) -> list[Gradient]:
 # Per channel
 
 
-def per_channel(vector: Expr, axis: int, rank: int) -> Expr:
+def per_channel(vector: Value, axis: int, rank: int) -> Value:
     """Unsqueeze a vector to broadcast along an axis."""
     behind = range(1, rank - axis)
     return vector.apply(onnx.UnsqueezeOp, vector.e.ints(behind)) if behind else vector
 
 
-def _channel_axis(f: Forward) -> int:
+def _channel_axis(f: Primal) -> int:
     return f.value(CHANNEL_AXIS, 1) % len(shape_of(f.x.value))
 
 
-def _others(f: Forward) -> list[int]:
+def _others(f: Primal) -> list[int]:
     axis = _channel_axis(f)
     return [i for i in range(len(shape_of(f.x.value))) if i != axis]
 
 
-def batch_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def batch_normalization(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     if f.value("training_mode", 0):
         return _batch_training(f, g, e)
     x, cotangent, axes = wide(f.x), wide(g[0]), _others(f)
@@ -182,8 +182,8 @@ def batch_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence
     r = inverse_deviation(variance, f.value("epsilon", EPSILON))
     factor = r if scale is None else r * scale
     shaped = [per_channel(v, _channel_axis(f), len(shape_of(x.value))) for v in (mean, factor)]
-    total = summed(cotangent, axes)
-    along = summed(cotangent * (x - shaped[0]), axes)
+    total = sum_over(cotangent, axes)
+    along = sum_over(cotangent * (x - shaped[0]), axes)
     gradients = (
         cotangent * shaped[1],
         along * r,
@@ -194,7 +194,7 @@ def batch_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence
     return _in_dtypes(f, gradients)
 
 
-def _batch_training(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def _batch_training(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of training mode; results[3] and [4], absent in ONNX, are saved batch mean and variance."""
     x, cotangent, axes = wide(f.x), wide(g[0]), _others(f)
     axis, rank = _channel_axis(f), len(shape_of(f.x.value))
@@ -205,7 +205,7 @@ def _batch_training(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gra
     r = inverse_deviation(variance, f.value("epsilon", EPSILON))
     n = centred * per_channel(r, axis, rank)
     products = cotangent * n
-    total, along = summed(cotangent, axes), summed(products, axes)
+    total, along = sum_over(cotangent, axes), sum_over(products, axes)
     scale = _parameter(f, 1, x)
     means = (mean_of(cotangent, axes), mean_of(products, axes))
     factor = per_channel(r if scale is None else r * scale, axis, rank)
@@ -222,56 +222,56 @@ def _batch_training(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gra
     return _in_dtypes(f, (dx, along, total, *old))
 
 
-def _parameter(f: Forward, index: int, like: Expr) -> Expr | None:
+def _parameter(f: Primal, index: int, like: Value) -> Value | None:
     given = f.operand(index)
     return None if given is None else given.cast(like.dtype)
 
 
-def _in_dtypes(f: Forward, gradients: Sequence[Gradient]) -> list[Gradient]:
+def _in_dtypes(f: Primal, gradients: Sequence[Gradient]) -> list[Gradient]:
     """Cast each gradient to its operand's dtype; ZERO for an absent operand."""
     found: list[Gradient] = []
     for index, gradient in enumerate(gradients):
         operand = f.operand(index)
-        if operand is None or not isinstance(gradient, Expr):
+        if operand is None or not isinstance(gradient, Value):
             found.append(ZERO)
             continue
         found.append(gradient.cast(operand.dtype))
     return found
 
 
-def instance_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def instance_normalization(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of InstanceNormalization, over each channel of each sample."""
     x, cotangent = wide(f.x), wide(g[0])
     rank = len(shape_of(x.value))
     scale = _parameter(f, 1, x)
     assert scale is not None
-    n = normalized(x, range(2, rank), f.value("epsilon", EPSILON))
+    n = normalize(x, range(2, rank), f.value("epsilon", EPSILON))
     dx = n.gradient(cotangent * per_channel(scale, 1, rank))
     others = [0, *range(2, rank)]
-    return _in_dtypes(f, (dx, summed(cotangent * n.value, others), summed(cotangent, others)))
+    return _in_dtypes(f, (dx, sum_over(cotangent * n.value, others), sum_over(cotangent, others)))
 
 
-def group_normalization(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def group_normalization(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of GroupNormalization, over the channels of a group in each sample."""
     x, cotangent, axis = wide(f.x), wide(g[0]), _channel_axis(f)
     rank, groups = len(shape_of(x.value)), f.value("num_groups")
     scale = _parameter(f, 1, x)
     assert scale is not None
     split = split_channels(x, axis, groups)
-    n = normalized(split, grouped_axes(axis, rank), f.value("epsilon", EPSILON))
+    n = normalize(split, group_axes(axis, rank), f.value("epsilon", EPSILON))
     scaled = cotangent * per_channel(scale, axis, rank)
     dx = join_channels(n.gradient(split_channels(scaled, axis, groups)), x)
     others = [i for i in range(rank) if i != axis]
-    products = summed(cotangent * join_channels(n.value, x), others)
-    return _in_dtypes(f, (dx, products, summed(cotangent, others)))
+    products = sum_over(cotangent * join_channels(n.value, x), others)
+    return _in_dtypes(f, (dx, products, sum_over(cotangent, others)))
 
 
-def grouped_axes(axis: int, rank: int) -> list[int]:
+def group_axes(axis: int, rank: int) -> list[int]:
     """Return the axes of one group and sample, after the channel axis was split."""
     return [i for i in range(1, rank + 1) if i != axis]
 
 
-def split_channels(x: Expr, axis: int, groups: int) -> Expr:
+def split_channels(x: Value, axis: int, groups: int) -> Value:
     """Split the channel axis into groups and channels per group."""
     math_, rank = ShapeMath(x.e.emit), len(shape_of(x.value))
     before = math_.sizes(x.value, range(axis))
@@ -282,7 +282,7 @@ def split_channels(x: Expr, axis: int, groups: int) -> Expr:
     return x.apply(onnx.ReshapeOp, x.e(math_.concat(parts)))
 
 
-def join_channels(split: Expr, like: Expr) -> Expr:
+def join_channels(split: Value, like: Value) -> Value:
     """Undo `split_channels`."""
     sizes = ShapeMath(like.e.emit).sizes(like.value, range(len(shape_of(like.value))))
     return split.apply(onnx.ReshapeOp, like.e(sizes))

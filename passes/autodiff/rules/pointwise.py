@@ -18,10 +18,10 @@ from xdsl.ir import Operation, SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
-from passes.autodiff.common.primal import ZERO, Forward, Gradient, Rule
-from passes.autodiff.nan_safety.domain_edge import beside_nan
-from passes.autodiff.nan_safety.norm_at_zero import guarded, is_flat_at_zero, or_zero
-from passes.builder.values import Expr, Operators
+from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule
+from passes.autodiff.nan_safety.domain_edge import guard_replaced_nan
+from passes.autodiff.nan_safety.norm_at_zero import is_flat_at_zero, nonzero_or_one, or_zero
+from passes.builder.values import Value, ValueBuilder
 
 SATURATION = 30.0
 """Beyond this argument, tanh and erf are 1 in every dtype, and their derivatives 0."""
@@ -29,7 +29,7 @@ SATURATION = 30.0
 SELU_ALPHA, SELU_GAMMA = 1.67326319217681884765625, 1.05070102214813232421875
 
 
-def by_slope(slope: Callable[[Forward], Expr]) -> Rule:
+def by_slope(slope: Callable[[Primal], Value]) -> Rule:
     """Return the rule of a unary op: the cotangent times the derivative."""
     return lambda f, g, e: (g[0] * slope(f),)
 
@@ -37,19 +37,19 @@ def by_slope(slope: Callable[[Forward], Expr]) -> Rule:
 # One operand
 
 
-def exponential(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def exponential(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     product = _product_by_result(f, g[0], e)
     return (g[0] * f.y if product is None else product,)
 
 
-def sigmoid(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def sigmoid(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     product, rest = _product_by_result(f, g[0], e), 1 - f.y
     return (g[0] * (f.y * rest) if product is None else product * rest,)
 
 
-def _product_by_result(f: Forward, cotangent: Expr, e: Operators) -> Expr | None:
+def _product_by_result(f: Primal, cotangent: Value, e: ValueBuilder) -> Value | None:
     """Return y times a cotangent c a as c times the existing product a y, or None."""
-    given = cotangent.value.owner if isinstance(cotangent, Expr) else None  # pyright: ignore[reportUnnecessaryIsInstance]
+    given = cotangent.value.owner if isinstance(cotangent, Value) else None  # pyright: ignore[reportUnnecessaryIsInstance]
     if e.strict_ieee or not isinstance(given, onnx.MulOp) or given.parent is not None:
         return None
     y = f.y.value
@@ -62,13 +62,13 @@ def _product_by_result(f: Forward, cotangent: Expr, e: Operators) -> Expr | None
     return None
 
 
-def relu(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def relu(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of Relu; result and operand are positive together."""
     value = f.y if f.has_result or not f.has_operand else f.x
     return (e.keep(g[0], value > 0),)
 
 
-def clip(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def clip(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     low, high = f.operand(1), f.operand(2)
     if f.convention.strict_bounds:
         value = f.x if f.has_operand else f.y
@@ -82,18 +82,18 @@ def clip(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     return (kept, below, above)
 
 
-def _below(f: Forward, low: Expr, high: Expr | None) -> Expr:
+def _below(f: Primal, low: Value, high: Value | None) -> Value:
     """Return where the lower bound is the result."""
     return f.x < low if high is None else (f.x < low) & (low <= high)
 
 
-def _above(f: Forward, low: Expr | None, high: Expr) -> Expr:
+def _above(f: Primal, low: Value | None, high: Value) -> Value:
     """Return where the upper bound is the result; it wins if the bounds cross."""
     above = f.x > high
     return above if low is None else above.apply(onnx.OrOp, low > high)
 
 
-def leaky_relu(f: Forward) -> Expr:
+def leaky_relu(f: Primal) -> Value:
     return _step((f.x > 0).cast(f.x.dtype), f.value("alpha", 0.01), 1.0)
 
 
@@ -101,24 +101,24 @@ MOST_CANCELLED = 4.0
 """Up to this ratio b : a, a + (b - a) is b but for two roundings."""
 
 
-def _step(positive: Expr, below: float, above: float) -> Expr:
+def _step(positive: Value, below: float, above: float) -> Value:
     """Return `above` where a mask is 1, `below` where it is 0."""
     if abs(below) <= MOST_CANCELLED * abs(above):
         return positive * (above - below) + below
     return positive * above + (1 - positive) * below
 
 
-def elu(f: Forward) -> Expr:
+def elu(f: Primal) -> Value:
     """Return the derivative, from the result if possible; Exp never gets positive numbers."""
     return _elu(f, f.value("alpha", 1.0), 1.0)
 
 
-def selu(f: Forward) -> Expr:
+def selu(f: Primal) -> Value:
     gamma, alpha = f.value("gamma", SELU_GAMMA), f.value("alpha", SELU_ALPHA)
     return _elu(f, gamma * alpha, gamma)
 
 
-def _elu(f: Forward, alpha: float, above: float) -> Expr:
+def _elu(f: Primal, alpha: float, above: float) -> Value:
     """Return `above` for positive operands, else y + alpha. Negative factors change the result's sign."""
     by_operand = not f.has_result or alpha < 0 or above < 0
     if f.has_operand and by_operand:
@@ -133,36 +133,36 @@ def _elu(f: Forward, alpha: float, above: float) -> Expr:
     return below * (1 - mask) + mask * above
 
 
-def celu(f: Forward) -> Expr:
+def celu(f: Primal) -> Value:
     return (_negative_part(f.x) * (1 / f.value("alpha", 1.0))).exp()
 
 
-def _negative_part(x: Expr) -> Expr:
+def _negative_part(x: Value) -> Value:
     """Return min(x, 0) with derivative 0 at 0, where Min would give 1/2."""
     return -(-x).apply(onnx.ReluOp)
 
 
-def thresholded_relu(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def thresholded_relu(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     return (e.keep(g[0], f.x > f.value("alpha", 1.0)),)
 
 
-def shrink(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def shrink(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     return (e.keep(g[0], f.x.abs() > f.value("lambd", 0.5)),)
 
 
-def hard_sigmoid(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def hard_sigmoid(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     alpha, beta = f.value("alpha", 0.2), f.value("beta", 0.5)
     inner = f.x * alpha + beta
     return (e.keep(g[0], (inner > 0) & (inner < 1)) * alpha,)
 
 
-def hard_swish(f: Forward) -> Expr:
+def hard_swish(f: Primal) -> Value:
     """Return the derivative; the factor is outside the mask, so that a convolution can absorb it and the
     sum."""
     return hard_swish_gate(f) + f.e.keep(f.x, f.x.abs() < 3) * (1 / 6)
 
 
-def hard_swish_gate(f: Forward) -> Expr:
+def hard_swish_gate(f: Primal) -> Value:
     """Return clip(x / 6 + 1/2, 0, 1); HardSigmoid's attributes are f32."""
     x = f.x
     if x.dtype == f64:
@@ -170,25 +170,25 @@ def hard_swish_gate(f: Forward) -> Expr:
     return x.apply(onnx.HardSigmoidOp, alpha=1 / 6, beta=0.5)
 
 
-def mish(f: Forward) -> Expr:
+def mish(f: Primal) -> Value:
     """t + x sigmoid(x) (1 - t^2), t = tanh(softplus x)."""
     t = mish_gate(f)
     return t + f.x * f.x.sigmoid() * (1 - t.square())
 
 
-def mish_gate(f: Forward) -> Expr:
+def mish_gate(f: Primal) -> Value:
     return mish_tanh(f.x)
 
 
-def mish_tanh(x: Expr) -> Expr:
+def mish_tanh(x: Value) -> Value:
     """tanh(log(1 + exp x)) = n / (n + 2), n = u (u + 2), u = exp x, without overflow."""
     u = x.at_most(SATURATION).exp()
     n = u * (u + 2)
     return n / (n + 2)
 
 
-def gelu(f: Forward) -> Expr:
-    x = f.x.clipped(-SATURATION, SATURATION)
+def gelu(f: Primal) -> Value:
+    x = f.x.clip_to(-SATURATION, SATURATION)
     if f.value("approximate", "none") != "tanh":
         density = (-(x * math.sqrt(0.5)).square()).exp_times(1 / math.sqrt(2 * math.pi))
         return gelu_gate(f) + x * density
@@ -197,45 +197,45 @@ def gelu(f: Forward) -> Expr:
     return s + x * s * (1 - s) * (x.square() * (6 * scale * cube) + 2 * scale)
 
 
-def gelu_gate(f: Forward) -> Expr:
+def gelu_gate(f: Primal) -> Value:
     """The normal distribution function; for `tanh`, (1 + tanh u) / 2 = sigmoid(2 u), u its argument."""
-    x = f.x.clipped(-SATURATION, SATURATION)
+    x = f.x.clip_to(-SATURATION, SATURATION)
     if f.value("approximate", "none") != "tanh":
         return (x * math.sqrt(0.5)).erf() * 0.5 + 0.5
     scale, cube = math.sqrt(2 / math.pi), 0.044715
     return (x * (x.square() * (2 * scale * cube) + 2 * scale)).sigmoid()
 
 
-GATES: Mapping[type[Operation], Callable[[Forward], Expr]] = MappingProxyType(
+GATES: Mapping[type[Operation], Callable[[Primal], Value]] = MappingProxyType(
     {onnx.GeluOp: gelu_gate, onnx.HardSwishOp: hard_swish_gate, onnx.MishOp: mish_gate}
 )
 """Ops y = x gate -> the gate, which the derivative needs, too."""
 
 
-def swish(f: Forward) -> Expr:
+def swish(f: Primal) -> Value:
     """y = x s, s = sigmoid(alpha x): s + alpha y (1 - s)."""
     alpha = f.value("alpha", 1.0)
     s = (f.x * alpha).sigmoid()
     return s + f.x * s * (1 - s) * alpha
 
 
-def softsign(f: Forward) -> Expr:
+def softsign(f: Primal) -> Value:
     return 1 / (f.x.abs() + 1).square()
 
 
-def erf(f: Forward) -> Expr:
+def erf(f: Primal) -> Value:
     return (-f.x.square()).exp_times(2 / math.sqrt(math.pi))
 
 
-def cast(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def cast(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     return (g[0].cast(f.x.dtype),)
 
 
-def logarithm(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def logarithm(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of Log; 0 at x = 0 if the reader replaces -inf by a bound, so that the cotangent is 0 there."""
     x = f.x
     if f.has_result and _is_bounded_below(f.y.value):
-        x = x.equals(0).where(e.filled(1, x), x)
+        x = x.equals(0).where(e.fill_like(1, x), x)
     return (g[0] / x,)
 
 
@@ -262,60 +262,60 @@ def _bounds_below(op: Operation, value: SSAValue) -> bool:
 # Several operands
 
 
-def add(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def add(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     return (g[0],) * len(f.operands)
 
 
-def mean(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def mean(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     return (g[0] * (1 / len(f.operands)),) * len(f.operands)
 
 
-def subtract(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def subtract(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     return (g[0], -g[0])
 
 
-def multiply(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def multiply(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     a, b = _two(f)
     return (g[0] * b, g[0] * a)
 
 
-def divide(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def divide(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """-g y / b for b; g a / b^2 would overflow sooner."""
     _, b = _two(f)
     first = g[0] / b
     return (first, -(first * f.y))
 
 
-def modulo(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def modulo(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """y = a - b q, q the rounded quotient, which is constant between jumps."""
     a, b = _two(f)
     return (g[0], g[0] * (f.y - a) / b)
 
 
-def square_root(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def square_root(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """1 / (2 y); 0 at 0 for a norm."""
     if not f.has_operand or not is_flat_at_zero(f.x.value):
         return (g[0] * 0.5 / f.y,)
-    return (g[0] * or_zero(0.5 / guarded(f.y), f.y),)
+    return (g[0] * or_zero(0.5 / nonzero_or_one(f.y), f.y),)
 
 
-def power(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def power(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """x^p: p x^(p - 1) for x, 0 for p = 0; y log x for p, 0 at x = 0."""
     x, p = _two(f)
     exponent: Gradient = ZERO
     if f.wants(1):
-        safe = x.equals(0).where(e.filled(1, x), x)
+        safe = x.equals(0).where(e.fill_like(1, x), x)
         exponent = g[0] * f.y * safe.log()
     return (g[0] * _slope_of_power(f, x, p) if f.wants(0) else ZERO, exponent)
 
 
-def _slope_of_power(f: Forward, x: Expr, p: Expr) -> Expr:
+def _slope_of_power(f: Primal, x: Value, p: Value) -> Value:
     """Return p x^(p - 1) without a term 0 * inf, and without a Pow for known exponents where possible:
     kernels are fast for 2 and 3 only."""
     known = constant_of(p.value)
     exponent = float(known.reshape(())) if known is not None and known.size == 1 else None
     if exponent is not None and 0 < exponent < 1 and is_flat_at_zero(x.value):
-        return or_zero(exponent * guarded(f.y) / guarded(x), f.y)
+        return or_zero(exponent * nonzero_or_one(f.y) / nonzero_or_one(x), f.y)
     if exponent == 0.5:
         return 0.5 / f.y
     if exponent == -0.5:
@@ -327,10 +327,10 @@ def _slope_of_power(f: Forward, x: Expr, p: Expr) -> Expr:
     if exponent is not None and (lower := _small_power(x, exponent - 1)) is not None:
         return lower * exponent
     given = p.cast(x.dtype)
-    return given * x.apply(onnx.PowOp, guarded(given) - 1)
+    return given * x.apply(onnx.PowOp, nonzero_or_one(given) - 1)
 
 
-def _small_power(x: Expr, exponent: float) -> Expr | None:
+def _small_power(x: Value, exponent: float) -> Value | None:
     """Return x^p for p from 1/2 to 4 by products and Sqrt, which is NaN for -inf; else None."""
     if not 0 < exponent <= 4 or (2 * exponent) % 1 or (x.e.strict_ieee and exponent % 1):
         return None
@@ -339,7 +339,7 @@ def _small_power(x: Expr, exponent: float) -> Expr | None:
     return reduce(mul, factors)
 
 
-def extremum(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def extremum(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of Max and Min: operands equal to the result share the cotangent."""
     operands = [operand for operand in f.operands if operand is not None]
     if len(operands) == 1:
@@ -354,13 +354,13 @@ def extremum(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     return tuple(part * share for share in shares)
 
 
-def where(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def where(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     condition = f.x
     otherwise = condition.apply(onnx.NotOp)
     return (ZERO, e.keep(g[0], condition), e.keep(g[0], otherwise))
 
 
-def prelu(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def prelu(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """g where x > 0, else g slope; for the slope, g min(x, 0) by a Clip."""
     x, slope = _two(f)
     if e.strict_ieee:
@@ -370,7 +370,7 @@ def prelu(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     return (g[0] * (positive + slope * (1 - positive)), g[0] * x.apply(onnx.ClipOp, None, 0))
 
 
-def _two(f: Forward) -> tuple[Expr, Expr]:
+def _two(f: Primal) -> tuple[Value, Value]:
     first, second = f.operand(0), f.operand(1)
     assert first is not None
     assert second is not None
@@ -380,10 +380,10 @@ def _two(f: Forward) -> tuple[Expr, Expr]:
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
         "Abs": by_slope(lambda f: f.x.sign()),
-        "Acos": beside_nan(by_slope(lambda f: -(1 / (1 - f.x.square()).sqrt())), 0),
-        "Acosh": beside_nan(by_slope(lambda f: 1 / ((f.x - 1).sqrt() * (f.x + 1).sqrt())), 2),
+        "Acos": guard_replaced_nan(by_slope(lambda f: -(1 / (1 - f.x.square()).sqrt())), 0),
+        "Acosh": guard_replaced_nan(by_slope(lambda f: 1 / ((f.x - 1).sqrt() * (f.x + 1).sqrt())), 2),
         "Add": add,
-        "Asin": beside_nan(by_slope(lambda f: 1 / (1 - f.x.square()).sqrt()), 0),
+        "Asin": guard_replaced_nan(by_slope(lambda f: 1 / (1 - f.x.square()).sqrt()), 0),
         "Asinh": by_slope(lambda f: 1 / (f.x.square() + 1).sqrt()),
         "Atan": by_slope(lambda f: 1 / (f.x.square() + 1)),
         "Atanh": by_slope(lambda f: 1 / (1 - f.x.square())),
@@ -411,7 +411,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "Mul": multiply,
         "Neg": lambda f, g, e: (-g[0],),
         "PRelu": prelu,
-        "Pow": beside_nan(power, 1),
+        "Pow": guard_replaced_nan(power, 1),
         "Reciprocal": by_slope(lambda f: -f.y.square()),
         "Relu": relu,
         "Selu": by_slope(selu),
@@ -421,7 +421,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "Sinh": by_slope(lambda f: f.x.apply(onnx.CoshOp)),
         "Softplus": by_slope(lambda f: f.x.sigmoid()),
         "Softsign": by_slope(softsign),
-        "Sqrt": beside_nan(square_root, 1),
+        "Sqrt": guard_replaced_nan(square_root, 1),
         "Sub": subtract,
         "Sum": add,
         "Swish": by_slope(swish),

@@ -22,30 +22,30 @@ from dialects.onnx.dims import TO_THE_END
 from dialects.support import layouts
 from dialects.support.shapes import static
 from passes.autodiff.common.gather_adjoint import numpy_of
-from passes.autodiff.common.primal import ZERO, Forward, Gradient, Rule
-from passes.autodiff.rules.conv import Convolution, in_any_layout, placed
+from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule
+from passes.autodiff.rules.conv import Convolution, in_any_layout, window_axes
 from passes.builder.budget import FREE_CONSTANTS
 from passes.builder.shape_math import ShapeMath
-from passes.builder.values import Expr, Operators
-from passes.conv.dynamic_pads import Sides, padded
-from passes.pool.argmax_indices import Neighbourhood, gathered, places_of, zeros_of
+from passes.builder.values import Value, ValueBuilder
+from passes.conv.dynamic_pads import Sides, pad_input
+from passes.pool.argmax_indices import WindowPads, flat_argmax, gather_flat, zeros_of
 
 
-def max_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def max_pool(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of MaxPool: scatter to the first maximum of each window; windows may share one."""
-    axes, sides = placed(f, f.value("kernel_shape"))
+    axes, sides = window_axes(f, f.value("kernel_shape"))
     return (by_first_largest(f.x, g[0], axes, sides),)
 
 
 def by_first_largest(
-    x: Expr, g: Expr, axes: Sequence[ConvAxis], sides: Sides | None, layout: str = "NCX"
-) -> Expr:
+    x: Value, g: Value, axes: Sequence[ConvAxis], sides: Sides | None, layout: str = "NCX"
+) -> Value:
     """Return the gradient of a maximum over windows; `sides` are run-time pads."""
     e, windows = x.e, [axis.window for axis in axes]
     begin = [0 if sides else axis.pad_begin for axis in axes]
     data = x.value
     if sides is not None:
-        data = padded(data, layout, sides, e.emit, e.scalar(-np.inf, x).value)
+        data = pad_input(data, layout, sides, e.emit, e.scalar(-np.inf, x).value)
     found = e.emit(max_pool_backward(data, g.value, windows, begin, layout))
     if sides is None:
         return e(found)
@@ -53,17 +53,17 @@ def by_first_largest(
     return e(e.emit(take_window(found, sides[0], math.sizes(x.value, spatial), spatial)))
 
 
-def max_pool_gradient(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def max_pool_gradient(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """The gradient of diff_dst gathers the cotangent at the maxima."""
     diff_dst = f.operand(1)
     assert diff_dst is not None
     rows = zip(f.value("kernel"), f.value("strides"), f.value("dilations"), strict=True)
     windows = [Window(*row) for row in rows]
-    around = Neighbourhood.of(f.x, diff_dst, windows, f.value("pads_begin"))
-    return (ZERO, gathered(around.put_on(g[0]), places_of(f.x, around, windows)))
+    around = WindowPads.of(f.x, diff_dst, windows, f.value("pads_begin"))
+    return (ZERO, gather_flat(around.add_padding(g[0]), flat_argmax(f.x, around, windows)))
 
 
-def global_max_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def global_max_pool(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of GlobalMaxPool: one window over all elements."""
     x = f.x
     rows = x.apply(onnx.FlattenOp, axis=2)
@@ -74,7 +74,7 @@ def global_max_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gra
     return (found.apply(onnx.ReshapeOp, e.shape(x)),)
 
 
-def global_average_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def global_average_pool(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     x = f.x
     spatial = static(x.shape[2:])
     if spatial is not None:
@@ -86,22 +86,24 @@ def global_average_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence
     return (share.apply(onnx.ExpandOp, e.shape(x)),)
 
 
-def average_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def average_pool(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of AveragePool: each window's share to all its elements; a divisor may be below the tap count."""
-    axes, sides = placed(f, f.value("kernel_shape"))
-    return (_mean_backward(f, _weighted(f, g[0], axes, sides, e), axes, sides, e),)
+    axes, sides = window_axes(f, f.value("kernel_shape"))
+    return (_mean_backward(f, _rescale_divisors(f, g[0], axes, sides, e), axes, sides, e),)
 
 
-def _mean_backward(f: Forward, y: Expr, axes: Sequence[ConvAxis], sides: Sides | None, e: Operators) -> Expr:
+def _mean_backward(
+    f: Primal, y: Value, axes: Sequence[ConvAxis], sides: Sides | None, e: ValueBuilder
+) -> Value:
     """Return the gradient of a mean over all taps of each window."""
 
-    def made(fitting: Sequence[ConvAxis], residue: Sequence[int]) -> Expr:
+    def made(fitting: Sequence[ConvAxis], residue: Sequence[int]) -> Value:
         return e(e.emit(avg_pool_backward(y.value, fitting, residue, "NCX")))
 
-    return Convolution(_fitting(f, y, axes), 1, sides).over_image(y, f.x, made)
+    return Convolution(_fit_end_pads(f, y, axes), 1, sides).over_image(y, f.x, made)
 
 
-def avg_pool_gradient(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def avg_pool_gradient(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """The op is linear; the gradient of diff_dst is the mean, with zeros in the padding."""
     lists = ("kernel", "strides", "dilations", "pads_begin", "pads_end")
     kernel, strides, dilations, begin, end = (f.value(name) for name in lists)
@@ -110,18 +112,18 @@ def avg_pool_gradient(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[G
     return (g[0].apply(onnx.AveragePoolOp, kernel_shape=kernel, **attributes),)
 
 
-def lp_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def lp_pool(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """y^p = sum |x|^p: sign(x) |x|^(p - 1) times the sum of g / y^(p - 1)."""
-    axes, sides = placed(f, f.value("kernel_shape"))
+    axes, sides = window_axes(f, f.value("kernel_shape"))
     taps = math.prod(axis.window.kernel for axis in axes)
-    return (_steep(f) * _mean_backward(f, _over_norm(f, g[0]) * taps, axes, sides, e),)
+    return (_power_slope(f) * _mean_backward(f, _over_norm(f, g[0]) * taps, axes, sides, e),)
 
 
-def global_lp_pool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    return (_steep(f) * _over_norm(f, g[0]),)
+def global_lp_pool(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+    return (_power_slope(f) * _over_norm(f, g[0]),)
 
 
-def _steep(f: Forward) -> Expr:
+def _power_slope(f: Primal) -> Value:
     p = f.value("p", 2)
     match p:
         case 1:
@@ -132,10 +134,10 @@ def _steep(f: Forward) -> Expr:
             return f.x.sign() * f.x.abs().apply(onnx.PowOp, p - 1)
 
 
-def _over_norm(f: Forward, g: Expr) -> Expr:
+def _over_norm(f: Primal, g: Value) -> Value:
     """Return g / y^(p - 1); a norm of 0 divides by 1."""
     y, p = f.y, f.value("p", 2)
-    safe = y.equals(0).where(f.e.filled(1, y), y)
+    safe = y.equals(0).where(f.e.fill_like(1, y), y)
     match p:
         case 1:
             return g
@@ -145,7 +147,7 @@ def _over_norm(f: Forward, g: Expr) -> Expr:
             return g / safe.apply(onnx.PowOp, p - 1)
 
 
-def max_unpool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def max_unpool(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of MaxUnpool: a gather at flat indices of the result.
 
     With `output_shape`, runtimes and ONNX's reference index differently: the op itself locates its elements.
@@ -153,16 +155,16 @@ def max_unpool(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient
     places = f.operand(1)
     assert places is not None
     if f.operand(2) is not None:
-        return (_from_where_it_went(f, g[0], e), ZERO, ZERO)
+        return (_gather_by_unpooling(f, g[0], e), ZERO, ZERO)
     line = g[0].apply(onnx.ReshapeOp, e.ints([-1]))
-    return (line.apply(onnx.GatherOp, places, axis=0).assumed(f.x.shape), ZERO)
+    return (line.apply(onnx.GatherOp, places, axis=0).assume_shape(f.x.shape), ZERO)
 
 
 _DIGIT = 2**23
 """f32 is exact to twice this number."""
 
 
-def _from_where_it_went(f: Forward, g: Expr, e: Operators) -> Expr:
+def _gather_by_unpooling(f: Primal, g: Value, e: ValueBuilder) -> Value:
     """Unpool the element numbers, from 1, as digits that f32 represents, to find each source (0: none)."""
     line, one = e.ints([-1]), e.ints([1])
     zero, unit = (e(e.emit.constant(np.array(value, np.int64))) for value in (0, 1))
@@ -170,24 +172,24 @@ def _from_where_it_went(f: Forward, g: Expr, e: Operators) -> Expr:
     numbers = zero.apply(onnx.RangeOp, count, unit) + 1
     known = static(f.x.shape)
     if known is not None and math.prod(known) < _DIGIT:
-        source = _unpooled(f, numbers)
+        source = _unpool(f, numbers)
     else:
         tens = numbers / _DIGIT
-        source = _unpooled(f, numbers - tens * _DIGIT) + _unpooled(f, tens) * _DIGIT
+        source = _unpool(f, numbers - tens * _DIGIT) + _unpool(f, tens) * _DIGIT
     size = count.apply(onnx.ReshapeOp, one) + 1
     into = (value.apply(onnx.ReshapeOp, line) for value in (source, g))
     sums = zeros_of(size, g, e).apply(onnx.ScatterElementsOp, *into, axis=0, reduction="add")
     own = sums.apply(onnx.SliceOp, one, e.ints([TO_THE_END]), e.ints([0]))
-    return own.apply(onnx.ReshapeOp, e.shape(f.x), allowzero=None if known else 1).assumed(f.x.shape)
+    return own.apply(onnx.ReshapeOp, e.shape(f.x), allowzero=None if known else 1).assume_shape(f.x.shape)
 
 
-def _unpooled(f: Forward, numbers: Expr) -> Expr:
+def _unpool(f: Primal, numbers: Value) -> Value:
     """Apply the op to integers below 2^24 instead of its data."""
-    shaped = numbers.cast(f32).apply(onnx.ReshapeOp, f.e.shape(f.x), allowzero=1).assumed(f.x.shape)
+    shaped = numbers.cast(f32).apply(onnx.ReshapeOp, f.e.shape(f.x), allowzero=1).assume_shape(f.x.shape)
     return shaped.apply(onnx.MaxUnpoolOp, f.operand(1), f.operand(2), **f.attributes).as_int64()
 
 
-def _fitting(f: Forward, g: Expr, axes: Sequence[ConvAxis]) -> list[ConvAxis]:
+def _fit_end_pads(f: Primal, g: Value, axes: Sequence[ConvAxis]) -> list[ConvAxis]:
     """Return axes with end pads up to the last window, which `ceil_mode` may extend; for dynamic sizes,
     cropping does it."""
     found: list[ConvAxis] = []
@@ -199,7 +201,9 @@ def _fitting(f: Forward, g: Expr, axes: Sequence[ConvAxis]) -> list[ConvAxis]:
     return found
 
 
-def _weighted(f: Forward, g: Expr, axes: Sequence[ConvAxis], sides: Sides | None, e: Operators) -> Expr:
+def _rescale_divisors(
+    f: Primal, g: Value, axes: Sequence[ConvAxis], sides: Sides | None, e: ValueBuilder
+) -> Value:
     """Scale the cotangents by taps / divisor of their windows."""
     known = np.ones(1)
     for index, axis in enumerate(axes):
@@ -213,16 +217,16 @@ def _weighted(f: Forward, g: Expr, axes: Sequence[ConvAxis], sides: Sides | None
         elif (count != axis.window.kernel).any():
             part = (axis.window.kernel / count).reshape(_column(index, g))
             if known.size * part.size > FREE_CONSTANTS:
-                g, known = _scaled(g, known), np.ones(1)
+                g, known = _scale_by(g, known), np.ones(1)
             known = known * part
-    return _scaled(g, known)
+    return _scale_by(g, known)
 
 
-def _scaled(g: Expr, factors: np.ndarray) -> Expr:
+def _scale_by(g: Value, factors: np.ndarray) -> Value:
     return g if (factors == 1).all() else g * g.e(g.e.emit.constant(factors.astype(numpy_of(g))))
 
 
-def _count(f: Forward, axis: ConvAxis, index: int, g: Expr) -> np.ndarray | None:
+def _count(f: Primal, axis: ConvAxis, index: int, g: Value) -> np.ndarray | None:
     """Return the divisor of each window along an axis; None for dynamic sizes."""
     window, x, y = axis.window, f.x.shape[2 + index], g.shape[2 + index]
     ceil, includes = bool(f.value("ceil_mode", 0)), bool(f.value("count_include_pad", 0))
@@ -236,13 +240,13 @@ def _count(f: Forward, axis: ConvAxis, index: int, g: Expr) -> np.ndarray | None
     return window.taps_within(np.arange(y) * window.stride - first, size).clip(1)
 
 
-def _column(index: int, g: Expr) -> list[int]:
+def _column(index: int, g: Value) -> list[int]:
     return [1, 1, *(-1 if i == index else 1 for i in range(g.rank - 2))]
 
 
 def _run_time_count(
-    f: Forward, axis: ConvAxis, begin: int | Expr, end: int | Expr, index: int, g: Expr, e: Operators
-) -> Expr:
+    f: Primal, axis: ConvAxis, begin: int | Value, end: int | Value, index: int, g: Value, e: ValueBuilder
+) -> Value:
     """Return for each window the number of its taps in the data, or in counted padding, too."""
     window, sizes = axis.window, ShapeMath(e.emit)
     zero, one = (e(e.emit.constant(np.array(value, np.int64))) for value in (0, 1))
@@ -260,11 +264,11 @@ def _run_time_count(
             .apply(onnx.ReduceSumOp, e.ints([1]), keepdims=0)
         )
     else:
-        found = _computed_taps_within(window, starts, low, high).cast(g.dtype)
+        found = _count_taps_within(window, starts, low, high).cast(g.dtype)
     return found.at_least(1).apply(onnx.ReshapeOp, e.ints(_column(index, g)))
 
 
-def _taps_within(window: Window, starts: Expr, low: Expr, high: Expr) -> Expr:
+def _taps_within(window: Window, starts: Value, low: Value, high: Value) -> Value:
     """Return a mask of the taps of each window in a range."""
     e = starts.e
     taps = e.ints([k * window.dilation for k in range(window.kernel)])
@@ -272,7 +276,7 @@ def _taps_within(window: Window, starts: Expr, low: Expr, high: Expr) -> Expr:
     return (places >= low) & (places < high)
 
 
-def _computed_taps_within(window: Window, starts: Expr, low: Expr, high: Expr) -> Expr:
+def _count_taps_within(window: Window, starts: Value, low: Value, high: Value) -> Value:
     """Return their number by `Window.taps_within`'s formula, for too many taps to list."""
     d, most = window.dilation, window.kernel
     before, behind = (((edge - starts).at_least(0) + (d - 1)) / d for edge in (low, high))

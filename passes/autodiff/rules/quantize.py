@@ -21,15 +21,15 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.values import constant_of
 from dialects.support.dtypes import HALVES, limits_of, of_mlir
 from dialects.support.shapes import element_type_of
-from passes.autodiff.common.primal import Body, Forward
+from passes.autodiff.common.primal import Decomposition, Primal
 from passes.autodiff.common.slice_adjoint import size_of, vector
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
-STRAIGHT = "gradc.straight_through"
+STRAIGHT_THROUGH = "gradc.straight_through"
 """Marks a DequantizeLinear that passes gradients to the unquantized value; and the quantizing op if it has no
 other readers."""
 
-STILL = "gradc.still"
+CONSTANT_RANGE = "gradc.still"
 """Marks a DynamicQuantizeLinear with a straight-through gradient: its range has none."""
 
 QUANTIZING = (onnx.QuantizeLinearOp, onnx.DynamicQuantizeLinearOp)
@@ -50,20 +50,20 @@ def mark_pairs(module: ModuleOp) -> None:
             and user.parent_block() is op.parent_block()
         ]
         for one in (*pairs, *([op] if pairs and len(pairs) == len(users) else [])):
-            one.attributes[STRAIGHT] = UnitAttr()
+            one.attributes[STRAIGHT_THROUGH] = UnitAttr()
         if pairs and isinstance(op, onnx.DynamicQuantizeLinearOp):
-            op.attributes[STILL] = UnitAttr()
+            op.attributes[CONSTANT_RANGE] = UnitAttr()
 
 
 def unmark_pairs(module: ModuleOp) -> None:
     for op in module.walk():
-        op.attributes.pop(STRAIGHT, None)
-        op.attributes.pop(STILL, None)
+        op.attributes.pop(STRAIGHT_THROUGH, None)
+        op.attributes.pop(CONSTANT_RANGE, None)
 
 
-def quantizing(op: Operation) -> OnnxOp | None:
+def quantizing_op(op: Operation) -> OnnxOp | None:
     """Return the op that quantized the operand of a marked op; None for other ops."""
-    if STRAIGHT not in op.attributes or isinstance(op, QUANTIZING):
+    if STRAIGHT_THROUGH not in op.attributes or isinstance(op, QUANTIZING):
         return None
     made = op.operands[0].owner
     assert isinstance(made, QUANTIZING)
@@ -72,13 +72,13 @@ def quantizing(op: Operation) -> OnnxOp | None:
 
 def is_passed_over(op: Operation) -> bool:
     """Return whether only marked ops read the quantized value, so that the op blocks no gradient."""
-    return STRAIGHT in op.attributes and isinstance(op, QUANTIZING)
+    return STRAIGHT_THROUGH in op.attributes and isinstance(op, QUANTIZING)
 
 
 # By scales
 
 
-def dequantize(f: Forward, e: Operators) -> Sequence[Expr]:
+def dequantize(f: Primal, e: ValueBuilder) -> Sequence[Value]:
     """(x - zero point) * scale; codes of half types are computed in f32. All operands are cast to one type
     first: few kernels take 4-bit integers."""
     scale, zero = f.operand(1), f.operand(2)
@@ -90,14 +90,14 @@ def dequantize(f: Forward, e: Operators) -> Sequence[Expr]:
     return [(codes * spread(scale.cast(dtype), f.x, f.attributes)).cast(f.y.dtype)]
 
 
-def dynamic_quantize(f: Forward, e: Operators) -> Sequence[Expr]:
+def dynamic_quantize(f: Primal, e: ValueBuilder) -> Sequence[Value]:
     """The scale is range(x, 0) / 255; codes and zero point have no derivative."""
     high = f.x.apply(onnx.ReduceMaxOp, keepdims=0).at_least(0)
     low = f.x.apply(onnx.ReduceMinOp, keepdims=0).at_most(0)
     return [f.y, (high - low) / CODES, f.y]
 
 
-def spread(given: Expr, x: Expr, attributes: Mapping[str, object]) -> Expr:
+def spread(given: Value, x: Value, attributes: Mapping[str, object]) -> Value:
     """Broadcast a scale or zero point to x: per tensor, per axis or per block."""
     e, axis, block = x.e, attributes.get("axis", 1), attributes.get("block_size", 0)
     assert isinstance(axis, int)
@@ -120,7 +120,7 @@ def spread(given: Expr, x: Expr, attributes: Mapping[str, object]) -> Expr:
     size = size_of(x, axis)
     if size == sizes[axis]:
         return wide
-    return wide.apply(onnx.SliceOp, e.ints([0]), vector(x, [size]), e.ints([axis])).assumed(x.shape)
+    return wide.apply(onnx.SliceOp, e.ints([0]), vector(x, [size]), e.ints([axis])).assume_shape(x.shape)
 
 
 def wide(dtype: Attribute) -> Attribute:
@@ -132,11 +132,11 @@ def wide(dtype: Attribute) -> Attribute:
 # Straight through
 
 
-def passed_straight(made: OnnxOp, op: OnnxOp, g: Expr, e: Operators) -> Expr:
+def straight_through_gradient(made: OnnxOp, op: OnnxOp, g: Value, e: ValueBuilder) -> Value:
     """Return the cotangent of the value that `made` quantized, from that of the marked op's result."""
     x, scale = e(made.operands[0]), e(scale_of(made))
     passed = e.keep(g.cast(x.dtype), _is_inside(made, x, scale, e))
-    if _spreads_alike(made, op):
+    if _same_scales(made, op):
         return passed
     new, old = (spread(e(scale_of(one)), x, one.onnx_attributes()).cast(x.dtype) for one in (op, made))
     return passed * (new / old)
@@ -150,7 +150,7 @@ def zero_of(op: OnnxOp) -> SSAValue | None:
     return op.results[2] if isinstance(op, onnx.DynamicQuantizeLinearOp) else (*op.onnx_inputs(), None)[2]
 
 
-def _is_inside(made: OnnxOp, x: Expr, scale: Expr, e: Operators) -> Expr:
+def _is_inside(made: OnnxOp, x: Value, scale: Value, e: ValueBuilder) -> Value:
     """Return where the number to be rounded (or rounded, for integers) is within the type's bounds."""
     attributes, zero = made.onnx_attributes(), zero_of(made)
     dtype = of_mlir(element_type_of(made.results[0]))
@@ -161,10 +161,10 @@ def _is_inside(made: OnnxOp, x: Expr, scale: Expr, e: Operators) -> Expr:
     if not dtype.name.startswith("f"):
         number = number.apply(onnx.RoundOp)
         number = number if zero is None else number + spread(e(zero), x, attributes).cast(float_)
-    return number.clipped(low, high).equals(number)
+    return number.clip_to(low, high).equals(number)
 
 
-def _spreads_alike(one: OnnxOp, other: OnnxOp) -> bool:
+def _same_scales(one: OnnxOp, other: OnnxOp) -> bool:
     """Return whether two ops have the same scale for each element."""
     if any(
         one.onnx_attributes().get(name) != other.onnx_attributes().get(name)
@@ -177,6 +177,6 @@ def _spreads_alike(one: OnnxOp, other: OnnxOp) -> bool:
     return a is b or (known is not None and given is not None and np.array_equal(known, given))
 
 
-BODIES: Mapping[str, Body] = MappingProxyType(
+DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType(
     {"DequantizeLinear": dequantize, "DynamicQuantizeLinear": dynamic_quantize}
 )

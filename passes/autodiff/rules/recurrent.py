@@ -18,7 +18,7 @@ import numpy as np
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.recurrence import Direction, directions_of
-from passes.autodiff.common.primal import ZERO, Forward, Gradient, Rule
+from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule
 from passes.autodiff.common.slice_adjoint import size_of
 from passes.autodiff.rules.activations import Applied
 from passes.autodiff.rules.recurrent_steps import (
@@ -32,13 +32,13 @@ from passes.autodiff.rules.recurrent_steps import (
     Steps,
     W,
     X,
-    joined,
+    concat,
     outer,
     parts_of,
     total,
 )
 from passes.builder.scans import Exprs, scan
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
 # Cells
 
@@ -46,9 +46,9 @@ from passes.builder.values import Expr, Operators
 def rnn(s: Steps) -> Gradients:
     before = s.before
     gate = s.apply(0, s.product(s.x, s.w, s.bias[0]) + s.product(before, s.r, s.bias[1]))
-    factor = s.counted(gate.slope())
+    factor = s.mask_steps(gate.slope())
 
-    def step(e: Operators, h: Expr, _: Exprs, factors: Exprs) -> tuple[Exprs, Exprs]:
+    def step(e: ValueBuilder, h: Value, _: Exprs, factors: Exprs) -> tuple[Exprs, Exprs]:
         inner = h * factors[0]
         return [inner.apply(onnx.MatMulOp, e(s.r.value))], [inner]
 
@@ -68,15 +68,15 @@ def _gru_linear(s: Steps) -> Gradients:
     z, r = s.apply(0, x_z + h_z), s.apply(0, x_r + h_r)
     new = s.apply(1, x_n + r.y * h_n)
     of_new = new.slope(1 - z.y)
-    factors = joined([z.slope(before - new.y), r.slope(of_new * h_n), of_new * r.y], 2)
+    factors = concat([z.slope(before - new.y), r.slope(of_new * h_n), of_new * r.y], 2)
 
-    def step(e: Operators, h: Expr, _: Exprs, own: Exprs) -> tuple[Exprs, Exprs]:
-        inner = joined([h] * 3, 1) * own[0]
+    def step(e: ValueBuilder, h: Value, _: Exprs, own: Exprs) -> tuple[Exprs, Exprs]:
+        inner = concat([h] * 3, 1) * own[0]
         return [inner.apply(onnx.MatMulOp, e(s.r.value)) + h * own[1]], [inner, h * own[2]]
 
-    given = [s.counted(factors), s.counted(z.y), s.counted(of_new)]
+    given = [s.mask_steps(factors), s.mask_steps(z.y), s.mask_steps(of_new)]
     (first,), (of_h, of_n) = s.backward(step, given)
-    of_x = joined([*parts_of(of_h, [size] * 3)[:2], of_n], 2)
+    of_x = concat([*parts_of(of_h, [size] * 3)[:2], of_n], 2)
     return {**s.of_weights(of_x, of_h), R: outer(of_h, before), FIRST_H: first}
 
 
@@ -92,18 +92,18 @@ def _gru_reset(s: Steps) -> Gradients:
     reset = r.y * before
     new = s.apply(1, x_n + s.product(reset, r_new, bias[1]))
 
-    def step(e: Operators, h: Expr, _: Exprs, own: Exprs) -> tuple[Exprs, Exprs]:
+    def step(e: ValueBuilder, h: Value, _: Exprs, own: Exprs) -> tuple[Exprs, Exprs]:
         of_z, of_r, of_new, through_z, through_r = own
         inner = h * of_new
         of_reset = inner.apply(onnx.MatMulOp, e(r_new.value))
-        gates = joined([h * of_z, of_reset * of_r], 1)
+        gates = concat([h * of_z, of_reset * of_r], 1)
         back = gates.apply(onnx.MatMulOp, e(r_gates.value))
         return [back + h * through_z + of_reset * through_r], [gates, inner]
 
     factors = [z.slope(before - new.y), r.slope(before), new.slope(1 - z.y)]
-    (first,), (gates, inner) = s.backward(step, [*map(s.counted, factors), s.counted(z.y), r.y])
-    of_x = joined([gates, inner], 2)
-    of_r = joined([outer(gates, before), outer(inner, reset)], 0)
+    (first,), (gates, inner) = s.backward(step, [*map(s.mask_steps, factors), s.mask_steps(z.y), r.y])
+    of_x = concat([gates, inner], 2)
+    of_r = concat([outer(gates, before), outer(inner, reset)], 0)
     return {**s.of_weights(of_x, of_x), R: of_r, FIRST_H: first}
 
 
@@ -112,22 +112,22 @@ def lstm(s: Steps) -> Gradients:
     inner = s.product(s.x, s.w, s.bias[0]) + s.product(before, s.r, s.bias[1])
     cell = _Cell(s, *parts_of(inner, [size] * 4))
     states = cell.states()
-    cells = s.shifted(states, s.firsts[1])
+    cells = s.shift_states(states, s.firsts[1])
     gates = cell.gates(cells, states)
     of_gates, through_c, through_h = gates.factors(cells, states)
 
-    def step(e: Operators, h: Expr, given: Exprs, own: Exprs) -> tuple[Exprs, Exprs]:
+    def step(e: ValueBuilder, h: Value, given: Exprs, own: Exprs) -> tuple[Exprs, Exprs]:
         c = given[1] + h * own[1]
-        inner = joined([c, h, c, c], 1) * own[0]
+        inner = concat([c, h, c, c], 1) * own[0]
         return [inner.apply(onnx.MatMulOp, e(s.r.value)), c * own[2]], [inner]
 
-    factors = [s.counted(of_gates), s.counted(through_h), s.counted(through_c, 1)]
+    factors = [s.mask_steps(of_gates), s.mask_steps(through_h), s.mask_steps(through_c, 1)]
     (first_h, first_c), (of_x,) = s.backward(step, factors)
     found = {**s.of_weights(of_x, of_x), R: outer(of_x, before), FIRST_H: first_h, FIRST_C: first_c}
     if s.peepholes is None:
         return found
     i, o, f, _ = parts_of(of_x, [size] * 4)
-    return {**found, PEEPHOLES: joined([total(i * cells), total(o * states), total(f * cells)], 0)}
+    return {**found, PEEPHOLES: concat([total(i * cells), total(o * states), total(f * cells)], 0)}
 
 
 @dataclass(frozen=True)
@@ -135,33 +135,33 @@ class _Cell:
     """Preactivations of an LSTM's gates in all steps, without peepholes."""
 
     s: Steps
-    i: Expr
-    o: Expr
-    f: Expr
-    new: Expr
+    i: Value
+    o: Value
+    f: Value
+    new: Value
 
     @property
     def is_coupled(self) -> bool:
         return bool(self.s.attributes.get("input_forget", 0))
 
-    def peephole(self, which: int) -> Expr | None:
+    def peephole(self, which: int) -> Value | None:
         """Return the weights from the cell state to the input, output or forget gate, if present."""
         if self.s.peepholes is None:
             return None
         return parts_of(self.s.peepholes, [size_of(self.s.r, 1)] * 3, 0)[which]
 
-    def states(self) -> Expr:
+    def states(self) -> Value:
         """Recompute the cell state after each step, by a Scan."""
         s, new = self.s, self.s.apply(1, self.new).y
         skip = [] if s.counts is None else [s.counts]
         if s.peepholes is None:
             i, f = s.apply(0, self.i).y, None if self.is_coupled else s.apply(0, self.f).y
             f = 1 - i if f is None else f
-            factors = [s.counted(f, 1), s.counted(i * new)]
-            _, (states,) = scan(s.e, s.firsts[1:], factors, _accumulated, backward=s.direction.backward)
+            factors = [s.mask_steps(f, 1), s.mask_steps(i * new)]
+            _, (states,) = scan(s.e, s.firsts[1:], factors, _accumulate, backward=s.direction.backward)
             return states
 
-        def step(e: Operators, given: Exprs, own: Exprs) -> tuple[Exprs, Exprs]:
+        def step(e: ValueBuilder, given: Exprs, own: Exprs) -> tuple[Exprs, Exprs]:
             (c,), (i, f, new, *counts) = given, own
             open_ = self._gate(i, 0, c).y
             kept = 1 - open_ if self.is_coupled else self._gate(f, 2, c).y
@@ -173,13 +173,13 @@ class _Cell:
         _, (states,) = scan(s.e, s.firsts[1:], scanned, step, backward=s.direction.backward)
         return states
 
-    def _gate(self, inner: Expr, which: int, cells: Expr) -> Applied:
+    def _gate(self, inner: Value, which: int, cells: Value) -> Applied:
         weights = self.peephole(which)
         if weights is not None:
             inner = inner + cells * inner.e(weights.value)
         return self.s.apply(0, inner)
 
-    def gates(self, cells: Expr, states: Expr) -> _Gates:
+    def gates(self, cells: Value, states: Value) -> _Gates:
         forget = None if self.is_coupled else self._gate(self.f, 2, cells)
         s, open_ = self.s, self._gate(self.i, 0, cells)
         out, new = self._gate(self.o, 1, states), s.apply(1, self.new)
@@ -196,11 +196,11 @@ class _Gates:
     new: Applied
     h: Applied
 
-    def factors(self, cells: Expr, states: Expr) -> tuple[Expr, Expr, Expr]:
+    def factors(self, cells: Value, states: Value) -> tuple[Value, Value, Value]:
         """Return the factors from states to gates, from the cell state to the previous one, and from the
         hidden state to the cell state."""
         i, o = self.i.slope(self.new.y if self.f else self.new.y - cells), self.o.slope(self.h.y)
-        f = self.f.slope(cells) if self.f else self.cell.s.e.filled(0, i)
+        f = self.f.slope(cells) if self.f else self.cell.s.e.fill_like(0, i)
         through_c, through_h = self.f.y if self.f else 1 - self.i.y, self.h.slope(self.o.y)
         if self.cell.s.peepholes is not None:
             p_i, p_o, p_f = map(self.cell.peephole, range(3))
@@ -210,10 +210,10 @@ class _Gates:
             through_h = through_h + o * p_o
             through_c = through_c + i * p_i
             through_c = through_c + f * p_f if self.f else through_c
-        return joined([i, o, f, self.new.slope(self.i.y)], 2), through_c, through_h
+        return concat([i, o, f, self.new.slope(self.i.y)], 2), through_c, through_h
 
 
-def _accumulated(e: Operators, states: Exprs, own: Exprs) -> tuple[Exprs, Exprs]:
+def _accumulate(e: ValueBuilder, states: Exprs, own: Exprs) -> tuple[Exprs, Exprs]:
     after = states[0] * own[0] + own[1]
     return [after], [after]
 
@@ -222,7 +222,7 @@ def _accumulated(e: Operators, states: Exprs, own: Exprs) -> tuple[Exprs, Exprs]
 
 
 def _rule(
-    op: str, cell: Callable[[Steps], Gradients], f: Forward, g: Sequence[Expr], e: Operators
+    op: str, cell: Callable[[Steps], Gradients], f: Primal, g: Sequence[Value], e: ValueBuilder
 ) -> Sequence[Gradient]:
     if f.value("layout", 0):
         return _by_batch(op, cell, f, g, e)
@@ -232,19 +232,19 @@ def _rule(
     gradients: list[Gradient] = [ZERO] * len(f.operands)
     for index in (i for i in found[0] if i < len(f.operands) and f.operands[i] is not None):
         each = [one[index] for one in found]
-        gradients[index] = _added(each) if index == X else _stacked(each)
+        gradients[index] = _sum_directions(each) if index == X else _stack_directions(each)
     return gradients
 
 
-def _added(each: Exprs) -> Expr:
+def _sum_directions(each: Exprs) -> Value:
     return each[0] if len(each) == 1 else each[0] + each[1]
 
 
-def _stacked(each: Exprs) -> Expr:
-    return joined([one.apply(onnx.UnsqueezeOp, one.e.ints([0])) for one in each], 0)
+def _stack_directions(each: Exprs) -> Value:
+    return concat([one.apply(onnx.UnsqueezeOp, one.e.ints([0])) for one in each], 0)
 
 
-def _counts(f: Forward, e: Operators) -> tuple[Expr | None, Expr | None]:
+def _counts(f: Primal, e: ValueBuilder) -> tuple[Value | None, Value | None]:
     """Return the mask of steps within their sequence, and the mask of nonempty sequences."""
     lengths = f.operand(LENGTHS)
     if lengths is None:
@@ -253,20 +253,20 @@ def _counts(f: Forward, e: Operators) -> tuple[Expr | None, Expr | None]:
     zero, one = (e(e.emit.constant(np.array(i, np.int64))) for i in (0, 1))
     steps = zero.apply(onnx.RangeOp, count, one).apply(onnx.UnsqueezeOp, e.ints([1, 2]))
     lengths = lengths.as_int64().apply(onnx.UnsqueezeOp, e.ints([1]))
-    counts = (steps < lengths).assumed((f.x.shape[0], f.x.shape[1], 1))
+    counts = (steps < lengths).assume_shape((f.x.shape[0], f.x.shape[1], 1))
     return counts, lengths > zero
 
 
 def _steps(
     op: str,
-    f: Forward,
-    g: Sequence[Expr],
+    f: Primal,
+    g: Sequence[Value],
     index: int,
     direction: Direction,
-    counts: Expr | None,
-    some: Expr | None,
+    counts: Value | None,
+    some: Value | None,
 ) -> Steps:
-    def own(value: Expr | None, axis: int = 0) -> Expr | None:
+    def own(value: Value | None, axis: int = 0) -> Value | None:
         return None if value is None else _at(value, index, axis)
 
     states = 2 if op == "LSTM" else 1
@@ -282,7 +282,7 @@ def _steps(
     assert r is not None
     assert y is not None
     assert like is not None
-    firsts = [own(f.operand(i)) or f.e.filled(0, like) for i in (FIRST_H, FIRST_C)[:states]]
+    firsts = [own(f.operand(i)) or f.e.fill_like(0, like) for i in (FIRST_H, FIRST_C)[:states]]
     bias, rows = own(f.operand(B)), size_of(w, 0)
     of_x, of_h = (None, None) if bias is None else parts_of(bias, [rows] * 2, 0)
     peepholes = own(f.operand(PEEPHOLES)) if op == "LSTM" else None
@@ -291,7 +291,7 @@ def _steps(
     )
 
 
-def _at(value: Expr, index: int, axis: int) -> Expr:
+def _at(value: Value, index: int, axis: int) -> Value:
     """Return the part of one direction."""
     e = value.e
     if value.shape[axis] == 1:
@@ -300,15 +300,15 @@ def _at(value: Expr, index: int, axis: int) -> Expr:
 
 
 def _by_batch(
-    op: str, cell: Callable[[Steps], Gradients], f: Forward, g: Sequence[Expr], e: Operators
+    op: str, cell: Callable[[Steps], Gradients], f: Primal, g: Sequence[Value], e: ValueBuilder
 ) -> Sequence[Gradient]:
     """VJP for the batch-first layout."""
     moved = (X, FIRST_H, FIRST_C)
 
-    def turned(value: Expr) -> Expr:
+    def turned(value: Value) -> Value:
         return value.apply(onnx.TransposeOp, perm=[1, 0, 2])
 
-    def result(value: Expr, i: int) -> Expr:
+    def result(value: Value, i: int) -> Value:
         return turned(value) if i else value.apply(onnx.TransposeOp, perm=[1, 2, 0, 3])
 
     operands = [turned(x) if x is not None and i in moved else x for i, x in enumerate(f.operands)]
@@ -316,7 +316,7 @@ def _by_batch(
     cotangents = [result(g[i], i) if f.is_read(i) else f.x for i in range(len(results))]
     steps_first = replace(f, operands=operands, results=results, attributes={**f.attributes, "layout": 0})
     found = _rule(op, cell, steps_first, cotangents, e)
-    return [turned(x) if isinstance(x, Expr) and i in moved else x for i, x in enumerate(found)]
+    return [turned(x) if isinstance(x, Value) and i in moved else x for i, x in enumerate(found)]
 
 
 RULES: Mapping[str, Rule] = MappingProxyType(

@@ -13,19 +13,19 @@ from xdsl.dialects.builtin import f64
 from dialects.grad.sampling import AxisSampling, ResizeRule, scale_step
 from dialects.onnx import ops as onnx
 from dialects.onnx.call import axes_of
-from dialects.onnx.infer.spatial import MOST_PARTS
-from dialects.onnx.numpy.resizes import ResizedAxis, resize_matrix
+from dialects.onnx.infer.spatial import MAX_DENOMINATOR
+from dialects.onnx.numpy.resizes import AxisResize, resize_matrix
 from dialects.onnx.values import constant_of
 from dialects.shapes import bounds
 from dialects.support import limits
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import Dim, static
-from passes.autodiff.common.primal import ZERO, Forward, Gradient, Rule, refusal
+from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule, refusal
 from passes.autodiff.common.resize_matrix import RunTimeAxis, as_number, run_time_matrix
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.builder.shape_math import ShapeMath
 from passes.builder.tensors import contract
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 from passes.resize.backward import ResizeAxis, emit_resize_backward
 from passes.resize.sampling_matrix import RuntimeSampling, emit_matrix
 
@@ -36,18 +36,18 @@ _NEAREST = {
 }
 
 
-Scale: TypeAlias = float | Expr | None
+Scale: TypeAlias = float | Value | None
 """A factor, in f64 if dynamic; None if the sizes determine it."""
 
 
 _COORDINATES = ("align_corners", "asymmetric", "half_pixel")
 
 
-def resize(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def resize(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of Resize, axis by axis: the canonical op if it supports the sampling, else a matrix product."""
     _check(f)
     if 0 in (*f.x.shape, *g[0].shape):
-        return (e.filled(0, f.x), ZERO, ZERO, ZERO)
+        return (e.fill_like(0, f.x), ZERO, ZERO, ZERO)
     axes = axes_of(f.value("axes", range(f.x.rank)), f.x.rank)
     scales, regions = _scales(f, g[0], axes), _regions(f, len(axes))
     canonical: list[ResizeAxis] = []
@@ -56,22 +56,22 @@ def resize(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
         x, y = f.x.shape[axis], g[0].shape[axis]
         if region is None and (scale == 1 or (scale is None and x is not None and x == y)):
             continue
-        rule = None if isinstance(scale, Expr) else _rule(f, y, scale)
-        if rule is None or isinstance(scale, Expr):
+        rule = None if isinstance(scale, Value) else _rule(f, y, scale)
+        if rule is None or isinstance(scale, Value):
             value = _by_matrix(f, value, g[0], axis, scale, region)
             continue
         given = scale is not None and rule.coordinate_mode != "align_corners"
         canonical.append(ResizeAxis(axis, x, scale_step(scale) if given and scale is not None else None))
     if canonical:
         first = scales[axes.index(canonical[0].axis)]
-        assert not isinstance(first, Expr)
+        assert not isinstance(first, Value)
         rule = _rule(f, g[0].shape[canonical[0].axis], first)
         assert rule is not None
         value = e(emit_resize_backward(e.emit, value.value, canonical, rule, f.x.value))
     return (value, ZERO, ZERO, ZERO)
 
 
-def _check(f: Forward) -> None:
+def _check(f: Primal) -> None:
     smooth = f.value("mode", "nearest") != "nearest"
     if smooth and f.wants(2) and f.operand(2) is not None:
         raise refusal("wrt", given="the scales", expected="the data")
@@ -79,11 +79,11 @@ def _check(f: Forward) -> None:
         raise refusal("wrt", given="the region", expected="the data")
 
 
-def _crops(f: Forward) -> bool:
+def _crops(f: Primal) -> bool:
     return f.value("coordinate_transformation_mode") == "tf_crop_and_resize"
 
 
-def _scales(f: Forward, g: Expr, axes: Sequence[int]) -> Sequence[Scale]:
+def _scales(f: Primal, g: Value, axes: Sequence[int]) -> Sequence[Scale]:
     given = f.operand(2)
     if given is not None and _has_scales(f):
         return [_entry(given, i) for i in range(len(axes))]
@@ -103,13 +103,13 @@ def _scales(f: Forward, g: Expr, axes: Sequence[int]) -> Sequence[Scale]:
     return [reduced] * len(axes)
 
 
-def _has_scales(f: Forward) -> bool:
+def _has_scales(f: Primal) -> bool:
     """Return whether the model gives scales rather than sizes."""
     given = f.operand(2)
     return given is not None and given.shape != (0,)
 
 
-def _entry(vector: Expr, index: int) -> float | Expr:
+def _entry(vector: Value, index: int) -> float | Value:
     """Return an element of a float vector: constant, also in a constant part of a Concat, or in f64."""
     while (inner := _part_with(vector, index)) is not None:
         vector, index = inner
@@ -121,7 +121,7 @@ def _entry(vector: Expr, index: int) -> float | Expr:
     return vector.apply(onnx.GatherOp, place, axis=0).cast(f64)
 
 
-def _part_with(vector: Expr, index: int) -> tuple[Expr, int] | None:
+def _part_with(vector: Value, index: int) -> tuple[Value, int] | None:
     """Return the part of a Concat with an element, and its index there."""
     made = vector.value.owner
     if not isinstance(made, onnx.ConcatOp):
@@ -136,7 +136,7 @@ def _part_with(vector: Expr, index: int) -> tuple[Expr, int] | None:
     return None
 
 
-def _regions(f: Forward, count: int) -> Sequence[tuple[float | Expr, float | Expr] | None]:
+def _regions(f: Primal, count: int) -> Sequence[tuple[float | Value, float | Value] | None]:
     """Return the ends of the crop region on each axis."""
     roi = f.operand(1)
     if not _crops(f):
@@ -145,7 +145,7 @@ def _regions(f: Forward, count: int) -> Sequence[tuple[float | Expr, float | Exp
     return [(_entry(roi, i), _entry(roi, count + i)) for i in range(count)]
 
 
-def _rule(f: Forward, y: Dim, scale: float | None) -> ResizeRule | None:
+def _rule(f: Primal, y: Dim, scale: float | None) -> ResizeRule | None:
     """Return the sampling of an axis if the canonical op supports it."""
     mode, coordinates = f.value("mode", "nearest"), f.value("coordinate_transformation_mode", "half_pixel")
     nearest = _NEAREST.get(f.value("nearest_mode", "round_prefer_floor"))
@@ -166,7 +166,7 @@ def _is_exact_in_f32(scale: float | None) -> bool:
     """Return whether ties of quotients by a given scale are exact in f32: they are representable, and other
     quotients are far from ties."""
     ratio = Fraction(1 if scale is None else scale)
-    return max(ratio.numerator, ratio.denominator) <= MOST_PARTS
+    return max(ratio.numerator, ratio.denominator) <= MAX_DENOMINATOR
 
 
 def _is_more_than_one(y: Dim, scale: float | None) -> bool:
@@ -176,18 +176,18 @@ def _is_more_than_one(y: Dim, scale: float | None) -> bool:
 
 
 def _by_matrix(
-    f: Forward,
-    value: Expr,
-    g: Expr,
+    f: Primal,
+    value: Value,
+    g: Value,
     axis: int,
     scale: Scale,
-    region: tuple[float | Expr, float | Expr] | None,
-) -> Expr:
+    region: tuple[float | Value, float | Value] | None,
+) -> Value:
     """Multiply by the interpolation matrix, a constant if all is static."""
     e = g.e
-    known = _known_matrix(f, f.x.shape[axis], g.shape[axis], scale, region or (0.0, 1.0))
+    known = _constant_matrix(f, f.x.shape[axis], g.shape[axis], scale, region or (0.0, 1.0))
     if known is not None:
-        return _contracted(value, axis, known)
+        return _multiply_axis(value, axis, known)
     sizes = size_of(f.x, axis), size_of(g, axis)
     if scale is None:
         scale = _quotient(sizes[1], sizes[0], e)
@@ -196,25 +196,25 @@ def _by_matrix(
     return e(contract(e.emit, value.value, axis, matrix.value, literal_zeros=True))
 
 
-def _known_matrix(
-    f: Forward, x: Dim, y: Dim, scale: Scale, ends: Sequence[float | Expr]
+def _constant_matrix(
+    f: Primal, x: Dim, y: Dim, scale: Scale, ends: Sequence[float | Value]
 ) -> np.ndarray | None:
     start, end = ends
-    if not isinstance(x, int) or not isinstance(y, int) or isinstance(scale, Expr):
+    if not isinstance(x, int) or not isinstance(y, int) or isinstance(scale, Value):
         return None
-    if isinstance(start, Expr) or isinstance(end, Expr):
+    if isinstance(start, Value) or isinstance(end, Value):
         return None
     ratio = Fraction(y, max(x, 1)) if scale is None else Fraction(scale)
-    return resize_matrix(ResizedAxis(f.attributes, x, y, ratio, (start, end), _has_scales(f)))
+    return resize_matrix(AxisResize(f.attributes, x, y, ratio, (start, end), _has_scales(f)))
 
 
-def _quotient(y: int | Expr, x: int | Expr, e: Operators) -> Expr:
+def _quotient(y: int | Value, x: int | Value, e: ValueBuilder) -> Value:
     above, below = (as_number(size) for size in (y, x))
-    above = above if isinstance(above, Expr) else e(e.emit.constant(np.array(above)))
-    return above / (below.at_least(1) if isinstance(below, Expr) else below)
+    above = above if isinstance(above, Value) else e(e.emit.constant(np.array(above)))
+    return above / (below.at_least(1) if isinstance(below, Value) else below)
 
 
-def _contracted(g: Expr, axis: int, matrix: np.ndarray) -> Expr:
+def _multiply_axis(g: Value, axis: int, matrix: np.ndarray) -> Value:
     """Multiply an axis by a matrix (from, to)."""
     dtype = of_mlir(g.dtype)
     assert dtype is not None
@@ -222,7 +222,7 @@ def _contracted(g: Expr, axis: int, matrix: np.ndarray) -> Expr:
     return g.e(contract(g.e.emit, g.value, axis, constant, literal_zeros=True))
 
 
-def resize_backward(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def resize_backward(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """The op's adjoint: the resize, as a matrix product per axis."""
     value, lists = g[0], ("axes", "input_sizes", "step_numerators", "step_denominators")
     for axis, x, numerator, denominator in zip(*(f.value(name) for name in lists), strict=True):
@@ -231,11 +231,11 @@ def resize_backward(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gra
         step = Fraction(numerator, denominator)
         sampling = AxisSampling(x, y, step, f.value("interpolation"), f.value("coordinates"))
         limits.check("constant-elements", x * y, "elements of the matrix of a resized axis")
-        value = _contracted(value, axis, sampling.matrix().T)
+        value = _multiply_axis(value, axis, sampling.matrix().T)
     return (value,)
 
 
-def resize_backward_dynamic(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def resize_backward_dynamic(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """The same with matrices computed at run time."""
     math, value = ShapeMath(e.emit), g[0]
     sizes, numerators, denominators = (operand.value for operand in f.operands[1:] if operand is not None)

@@ -9,33 +9,33 @@ from ml_dtypes import finfo
 from xdsl.dialects.builtin import i64
 
 from dialects.onnx import ops as onnx
-from passes.autodiff.common.gather_adjoint import counted, numpy_of
-from passes.autodiff.common.primal import Body, Forward, refusal
+from passes.autodiff.common.gather_adjoint import iota, numpy_of
+from passes.autodiff.common.primal import Decomposition, Primal, refusal
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.autodiff.rules.sampling import (
     Number,
     Taps,
     linear_taps,
     row_of,
-    sampled,
+    sample,
     size_as,
-    unsqueezed,
-    weighted,
+    unsqueeze,
+    weigh_taps,
 )
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
 
-def _joined(parts: Sequence[Expr]) -> Expr:
+def _stack_last(parts: Sequence[Value]) -> Value:
     """Stack along a new last axis."""
     e = parts[0].e
-    columns = [unsqueezed(part, [part.rank]) for part in parts]
+    columns = [unsqueeze(part, [part.rank]) for part in parts]
     return e(e.emit(onnx.ConcatOp([column.value for column in columns], axis=columns[0].rank - 1)))
 
 
 # RoiAlign
 
 
-def roi_align(f: Forward, e: Operators) -> Sequence[Expr]:
+def roi_align(f: Primal, e: ValueBuilder) -> Sequence[Value]:
     """Sample each bin of each region at points (R, bins, samples, bins, samples)."""
     rois, batch = f.operand(1), f.operand(2)
     assert rois is not None
@@ -47,33 +47,35 @@ def roi_align(f: Forward, e: Operators) -> Sequence[Expr]:
         (left, right, f.value("output_width", 1), 3, [1, 2]),
     )
     taps: list[Taps] = []
-    counts: list[Expr | float] = []
-    masks: list[Expr | None] = []
+    counts: list[Value | float] = []
+    masks: list[Value | None] = []
     for start, end, bins, axis, others in rows:
-        place, count, mask = _places(f, start, end, bins)
+        place, count, mask = _sample_coordinates(f, start, end, bins)
         near = _inner_taps(place, size_as(f.x, axis, place))
-        taps.append(Taps(unsqueezed(near.places, others), unsqueezed(near.weights, others)))
+        taps.append(Taps(unsqueeze(near.places, others), unsqueeze(near.weights, others)))
         counts.append(count)
-        masks.append(None if mask is None else unsqueezed(mask, others))
+        masks.append(None if mask is None else unsqueeze(mask, others))
     if f.value("mode", "avg") == "max":
         return [_largest(f.x, taps, batch.as_int64(), masks)]
     for i, mask in enumerate(masks):
         if mask is not None:
-            taps[i] = Taps(taps[i].places, taps[i].weights * unsqueezed(mask, [5]))
-    total = sampled(f.x, taps, batch.as_int64()).apply(onnx.ReduceSumOp, e.ints([3, 5]), keepdims=0)
+            taps[i] = Taps(taps[i].places, taps[i].weights * unsqueeze(mask, [5]))
+    total = sample(f.x, taps, batch.as_int64()).apply(onnx.ReduceSumOp, e.ints([3, 5]), keepdims=0)
     for count in counts:
-        total = total / (unsqueezed(count, [2, 3]).cast(total.dtype) if isinstance(count, Expr) else count)
+        total = total / (unsqueeze(count, [2, 3]).cast(total.dtype) if isinstance(count, Value) else count)
     return [total]
 
 
-def _places(f: Forward, start: Expr, end: Expr, bins: int) -> tuple[Expr, Expr | float, Expr | None]:
+def _sample_coordinates(
+    f: Primal, start: Value, end: Value, bins: int
+) -> tuple[Value, Value | float, Value | None]:
     """Map columns (R, 1) to coordinates (R, bins, samples), the sample count, and a mask if counts differ."""
     e, scale = f.e, f.value("spatial_scale", 1.0)
     shifted = f.value("coordinate_transformation_mode", "half_pixel") == "half_pixel"
     length = (end - start) * scale
     length = length if shifted else length.at_least(1)
-    size = unsqueezed(length * (1 / bins), [2])
-    first = unsqueezed(start * scale - (0.5 if shifted else 0.0), [2])
+    size = unsqueeze(length * (1 / bins), [2])
+    first = unsqueeze(start * scale - (0.5 if shifted else 0.0), [2])
     numbers = e.ints(range(bins)).cast(start.dtype).apply(onnx.UnsqueezeOp, e.ints([1]))
     samples = f.value("sampling_ratio", 0)
     if samples:
@@ -82,29 +84,29 @@ def _places(f: Forward, start: Expr, end: Expr, bins: int) -> tuple[Expr, Expr |
     wanted = (length * (1 / bins)).apply(onnx.CeilOp)
     count = wanted.at_least(1)
     most = e(e.emit(onnx.ReduceMaxOp(count.value, keepdims=0))).cast(i64).apply(onnx.UnsqueezeOp, e.ints([0]))
-    row = counted(most, f.x).cast(start.dtype)
-    shares = (row + 0.5) / unsqueezed(count, [2])
-    return first + size * (numbers + shares), count, (row < unsqueezed(wanted, [2])).cast(start.dtype)
+    row = iota(most, f.x).cast(start.dtype)
+    shares = (row + 0.5) / unsqueeze(count, [2])
+    return first + size * (numbers + shares), count, (row < unsqueeze(wanted, [2])).cast(start.dtype)
 
 
-def _inner_taps(place: Expr, size: Number) -> Taps:
+def _inner_taps(place: Value, size: Number) -> Taps:
     """Return taps of coordinates up to 1 beyond the data; those further out have weight 0."""
     last = size - 1
     inside = (place >= -1) & (place <= size)
     edges = (place <= 0).where(place.e.scalar(0, place), last)
     place = ((place > 0) & (place < last)).where(place, edges)
     offsets, weights, floor = linear_taps(place)
-    places = unsqueezed(floor, [floor.rank]) + row_of(offsets, floor)
-    joined = place.e.keep(_joined(weights), unsqueezed(inside, [inside.rank]))
+    places = unsqueeze(floor, [floor.rank]) + row_of(offsets, floor)
+    joined = place.e.keep(_stack_last(weights), unsqueeze(inside, [inside.rank]))
     return Taps(places.at_least(0).at_most(last), joined)
 
 
-def _largest(x: Expr, taps: Sequence[Taps], batch: Expr, masks: Sequence[Expr | None]) -> Expr:
+def _largest(x: Value, taps: Sequence[Taps], batch: Value, masks: Sequence[Value | None]) -> Value:
     """Return the maximum over all taps of all samples."""
-    parts, e, least = weighted(x, taps, batch), x.e, float(finfo(numpy_of(x)).min)  # pyright: ignore
+    parts, e, least = weigh_taps(x, taps, batch), x.e, float(finfo(numpy_of(x)).min)  # pyright: ignore
     for mask in masks:
         if mask is not None:
-            parts = (unsqueezed(mask, [5, 6, 7]) > 0).where(parts, least)
+            parts = (unsqueeze(mask, [5, 6, 7]) > 0).where(parts, least)
     found = parts.apply(onnx.ReduceMaxOp, e.ints([2, 4, 5, 6]), keepdims=0)
     return found.apply(onnx.TransposeOp, perm=[0, 3, 1, 2])
 
@@ -112,7 +114,7 @@ def _largest(x: Expr, taps: Sequence[Taps], batch: Expr, masks: Sequence[Expr | 
 # DeformConv
 
 
-def deform_conv(f: Forward, e: Operators) -> Sequence[Expr]:
+def deform_conv(f: Primal, e: ValueBuilder) -> Sequence[Value]:
     """Gather the deformed taps of a convolution, and multiply them with the weights."""
     x, (weights, offset) = f.x, (f.operand(1), f.operand(2))
     bias, mask = f.operand(3), f.operand(4)
@@ -129,11 +131,12 @@ def deform_conv(f: Forward, e: Operators) -> Sequence[Expr]:
     split = onnx.SplitOp(moved.value, e.ints([1] * n).value, axis=1 + n, results=n)
     shifts = [e(part).apply(onnx.SqueezeOp, e.ints([1 + n])) for part in e.emit.all(split)]
     per_axis = [
-        _zero_padded(_place(f, shift, i), size_as(x, 2 + i, offset)) for i, shift in enumerate(shifts)
+        _zero_padded(_tap_coordinates(f, shift, i), size_as(x, 2 + i, offset))
+        for i, shift in enumerate(shifts)
     ]
     channels, spatial = size_of(x, 1), [size_of(x, 2 + i) for i in range(n)]
     grouped = x.apply(onnx.ReshapeOp, vector(x, [together, _over(channels, groups), *spatial]))
-    found = sampled(grouped, per_axis)
+    found = sample(grouped, per_axis)
     if mask is not None:
         found = found * mask.apply(onnx.ReshapeOp, vector(x, [together, 1, *taps, *counts]))
     made = size_of(weights, 0)
@@ -145,11 +148,11 @@ def deform_conv(f: Forward, e: Operators) -> Sequence[Expr]:
         onnx.ReshapeOp, vector(x, [sides, _over(made, sides), _times(_over(channels, sides), product)])
     )
     y = matrix.apply(onnx.MatMulOp, found.apply(onnx.ReshapeOp, rows))
-    y = y.apply(onnx.ReshapeOp, vector(x, [batch, made, *counts])).assumed(f.y.shape)
+    y = y.apply(onnx.ReshapeOp, vector(x, [batch, made, *counts])).assume_shape(f.y.shape)
     return [y if bias is None else y + bias.apply(onnx.UnsqueezeOp, e.ints(range(1, 1 + n)))]
 
 
-Size = int | Expr
+Size = int | Value
 
 
 def _times(size: Size, factor: int) -> Size:
@@ -167,28 +170,30 @@ def _product(sizes: Sequence[Size]) -> Size:
     return found
 
 
-def _vector(size: Size, e: Operators) -> Expr:
-    return size if isinstance(size, Expr) else e.ints([size])
+def _vector(size: Size, e: ValueBuilder) -> Value:
+    return size if isinstance(size, Value) else e.ints([size])
 
 
-def _place(f: Forward, shift: Expr, i: int) -> Expr:
+def _tap_coordinates(f: Primal, shift: Value, i: int) -> Value:
     """Return the coordinates of the taps along an axis: (N groups, kernel..., positions...)."""
     n = f.x.rank - 2
     strides, dilations = (tuple(f.value(name) or (1,) * n) for name in ("strides", "dilations"))
     pads = tuple(f.value("pads") or (0,) * 2 * n)
-    tap = counted(size_of(shift, 1 + i), shift).cast(shift.dtype) * float(dilations[i]) - float(pads[i])
-    at = counted(size_of(shift, 1 + n + i), shift).cast(shift.dtype) * float(strides[i])
-    tap = unsqueezed(tap, [0, *(1 + j for j in range(2 * n) if j != i)])
-    at = unsqueezed(at, [0, *(1 + j for j in range(2 * n) if j != n + i)])
+    tap = iota(size_of(shift, 1 + i), shift).cast(shift.dtype) * float(dilations[i]) - float(pads[i])
+    at = iota(size_of(shift, 1 + n + i), shift).cast(shift.dtype) * float(strides[i])
+    tap = unsqueeze(tap, [0, *(1 + j for j in range(2 * n) if j != i)])
+    at = unsqueeze(at, [0, *(1 + j for j in range(2 * n) if j != n + i)])
     return shift + (tap + at)
 
 
-def _zero_padded(place: Expr, size: Number) -> Taps:
+def _zero_padded(place: Value, size: Number) -> Taps:
     offsets, weights, floor = linear_taps(place)
-    places = unsqueezed(floor, [floor.rank]) + row_of(offsets, floor)
+    places = unsqueeze(floor, [floor.rank]) + row_of(offsets, floor)
     inside = (places >= 0) & (places <= size - 1)
-    return Taps(places.at_least(0).at_most(size - 1), place.e.keep(_joined(weights), inside))
+    return Taps(places.at_least(0).at_most(size - 1), place.e.keep(_stack_last(weights), inside))
 
 
-BODIES: Mapping[str, Body] = MappingProxyType({"DeformConv": deform_conv, "RoiAlign": roi_align})
+DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType(
+    {"DeformConv": deform_conv, "RoiAlign": roi_align}
+)
 """ONNX op -> its decomposition."""

@@ -16,13 +16,13 @@ from xdsl.dialects.builtin import f32
 
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import of_mlir
-from passes.autodiff.common.gather_adjoint import counted, numpy_of
-from passes.autodiff.common.primal import ZERO, Body, Forward, Gradient, Rule
+from passes.autodiff.common.gather_adjoint import iota, numpy_of
+from passes.autodiff.common.primal import ZERO, Decomposition, Gradient, Primal, Rule
 from passes.autodiff.common.slice_adjoint import size_of, vector
-from passes.autodiff.rules.shape import reshaped
-from passes.builder.values import Expr, Operators
+from passes.autodiff.rules.shape import reshape_as
+from passes.builder.values import Value, ValueBuilder
 
-Number: TypeAlias = Expr | float
+Number: TypeAlias = Value | float
 
 
 @dataclass(frozen=True)
@@ -30,66 +30,66 @@ class Taps:
     """Taps along one data axis for points of shape P: K valid indices and their weights, both float tensors
     (*P, K)."""
 
-    places: Expr
-    weights: Expr
+    places: Value
+    weights: Value
 
 
-def sampled(x: Expr, taps: Sequence[Taps], batch: Expr | None = None) -> Expr:
+def sample(x: Value, taps: Sequence[Taps], batch: Value | None = None) -> Value:
     """Return the weighted sum of the taps in x (N, C, ...) for each point (N, *P): (N, C, *P).
 
     The points of the axes broadcast; `batch` selects the batch element of x.
     """
-    parts, rank = weighted(x, taps, batch), taps[0].places.rank - 1
+    parts, rank = weigh_taps(x, taps, batch), taps[0].places.rank - 1
     total = parts.apply(onnx.ReduceSumOp, x.e.ints(range(rank, parts.rank - 1)), keepdims=0)
     return total.apply(onnx.TransposeOp, perm=[0, rank, *range(1, rank)])
 
 
-def weighted(x: Expr, taps: Sequence[Taps], batch: Expr | None = None) -> Expr:
+def weigh_taps(x: Value, taps: Sequence[Taps], batch: Value | None = None) -> Value:
     """Return the weighted elements of x at each tap: (N, *P, taps of each axis..., C)."""
     e, count = x.e, len(taps)
     rank = taps[0].places.rank - 1
     own = [[rank + i for i in range(count) if i != axis] for axis in range(count)]
-    flat = counted(size_of(x, 0), x) if batch is None else batch
+    flat = iota(size_of(x, 0), x) if batch is None else batch
     flat = flat.apply(onnx.UnsqueezeOp, e.ints(range(1, rank + count)))
-    weights: Expr | None = None
+    weights: Value | None = None
     for axis, tap in enumerate(taps):
         size = size_of(x, 2 + axis)
-        flat = flat * (size if isinstance(size, Expr) else e.ints([size]))
-        flat = flat + unsqueezed(tap.places.as_int64(), own[axis])
-        share = unsqueezed(tap.weights, own[axis])
+        flat = flat * (size if isinstance(size, Value) else e.ints([size]))
+        flat = flat + unsqueeze(tap.places.as_int64(), own[axis])
+        share = unsqueeze(tap.weights, own[axis])
         weights = share if weights is None else weights * share
     assert weights is not None
     table = x.apply(onnx.TransposeOp, perm=[0, *range(2, x.rank), 1]).apply(onnx.FlattenOp, axis=1 + count)
     taken = table.apply(onnx.GatherOp, flat, axis=0)
-    return taken * unsqueezed(weights.cast(x.dtype), [rank + count])
+    return taken * unsqueeze(weights.cast(x.dtype), [rank + count])
 
 
-def unsqueezed(x: Expr, axes: Sequence[int]) -> Expr:
+def unsqueeze(x: Value, axes: Sequence[int]) -> Value:
     return x.apply(onnx.UnsqueezeOp, x.e.ints(axes)) if axes else x
 
 
-def size_as(x: Expr, axis: int, like: Expr) -> Number:
+def size_as(x: Value, axis: int, like: Value) -> Number:
     """Return a size as a number that multiplies floats."""
     size = size_of(x, axis)
-    return size.cast(like.dtype) if isinstance(size, Expr) else float(size)
+    return size.cast(like.dtype) if isinstance(size, Value) else float(size)
 
 
-def linear_taps(place: Expr) -> tuple[list[float], Sequence[Expr], Expr]:
+def linear_taps(place: Value) -> tuple[list[float], Sequence[Value], Value]:
     """Return the offsets from the floor of the two neighbors, their weights, and the floor."""
     floor = place.apply(onnx.FloorOp)
     part = place - floor
     return [0, 1], [1 - part, part], floor
 
 
-def _cubic_taps(place: Expr) -> tuple[list[float], Sequence[Expr], Expr]:
+def _cubic_taps(place: Value) -> tuple[list[float], Sequence[Value], Value]:
     """Taps of Keys' kernel with a = -0.75."""
     floor, a = place.apply(onnx.FloorOp), -0.75
     part = place - floor
 
-    def near(t: Expr) -> Expr:
+    def near(t: Value) -> Value:
         return t.square() * (t * (a + 2) - (a + 3)) + 1
 
-    def far(t: Expr) -> Expr:
+    def far(t: Value) -> Value:
         return ((t * a - 5 * a) * t + 8 * a) * t - 4 * a
 
     return [-1, 0, 1, 2], [far(part + 1), near(part), near(1 - part), far(2 - part)], floor
@@ -114,7 +114,7 @@ class _Border:
     def mirrors(self) -> tuple[float, Number]:
         return (0, self.last) if self.corners else (-0.5, self.size - 0.5)
 
-    def of_place(self, place: Expr, mode: str) -> Expr:
+    def of_place(self, place: Value, mode: str) -> Value:
         """Move a coordinate inside; one at or beyond the limits has no gradient.
 
         From the center of the end element to the mirror half a step out, only `cubic` depends on the
@@ -124,16 +124,16 @@ class _Border:
             return place
         low, high = self.mirrors if mode == "cubic" else (0, self.last)
         if self.how == "reflection":
-            place = self._reflected(place)
+            place = self._reflect(place)
         edges = (place <= low).where(place.e.scalar(low, place), high)
         return ((place > low) & (place < high)).where(place, edges)
 
-    def of_tap(self, tap: Expr) -> Expr:
+    def of_tap(self, tap: Value) -> Value:
         """Move the index of a tap inside. It is piecewise constant."""
-        inner = self._reflected(tap).apply(onnx.RoundOp) if self.how == "reflection" else tap
+        inner = self._reflect(tap).apply(onnx.RoundOp) if self.how == "reflection" else tap
         return inner.at_least(0).at_most(self.last)
 
-    def _reflected(self, x: Expr) -> Expr:
+    def _reflect(self, x: Value) -> Value:
         """Reflect repeatedly between the mirrors."""
         low, high = self.mirrors
         length = _at_least_one(high - low)
@@ -143,10 +143,10 @@ class _Border:
 
 
 def _at_least_one(x: Number) -> Number:
-    return x.at_least(1) if isinstance(x, Expr) else max(x, 1)
+    return x.at_least(1) if isinstance(x, Value) else max(x, 1)
 
 
-def grid_sample(f: Forward, e: Operators) -> Sequence[Expr]:
+def grid_sample(f: Primal, e: ValueBuilder) -> Sequence[Value]:
     grid, x = f.operand(1), f.x
     assert grid is not None
     count, corners = x.rank - 2, bool(f.value("align_corners", 0))
@@ -158,28 +158,28 @@ def grid_sample(f: Forward, e: Operators) -> Sequence[Expr]:
         for axis in range(count)
     ]
     rows = zip(reversed(columns), borders, strict=True)
-    return [sampled(x, [_taps(f.value("mode", "linear"), *row) for row in rows])]
+    return [sample(x, [_taps(f.value("mode", "linear"), *row) for row in rows])]
 
 
-def _split(x: Expr, count: int) -> list[Expr]:
+def _split(x: Value, count: int) -> list[Value]:
     """Split the last axis."""
     made = onnx.SplitOp(x.value, x.e.ints([1] * count).value, axis=x.rank - 1, results=count)
     return [x.e(part) for part in x.e.emit.all(made)]
 
 
-_NEAR: Mapping[str, Callable[[Expr], tuple[list[float], Sequence[Expr], Expr]]] = {
+_NEAR: Mapping[str, Callable[[Value], tuple[list[float], Sequence[Value], Value]]] = {
     "cubic": _cubic_taps,
     "linear": linear_taps,
 }
 
 
-def _taps(mode: str, t: Expr, border: _Border) -> Taps:
+def _taps(mode: str, t: Value, border: _Border) -> Taps:
     """Return the taps for coordinates from -1 to 1, in a column."""
     e, size = t.e, border.size
     place = (t + 1) * (border.last * 0.5) if border.corners else ((t + 1) * size - 1) * 0.5
     if mode == "nearest":
         place = border.of_place(place.apply(onnx.RoundOp), mode)
-        offsets, weights, floor = [0.0], [e.filled(1, place)], place
+        offsets, weights, floor = [0.0], [e.fill_like(1, place)], place
     else:
         offsets, weights, floor = _NEAR[mode](border.of_place(place, mode))
     taps = floor if len(offsets) == 1 else floor + row_of(offsets, floor)
@@ -189,7 +189,7 @@ def _taps(mode: str, t: Expr, border: _Border) -> Taps:
     return Taps(border.of_tap(taps), joined)
 
 
-def row_of(values: Sequence[float], like: Expr) -> Expr:
+def row_of(values: Sequence[float], like: Value) -> Value:
     """Return numbers along the last axis."""
     return like.e.ints([int(value) for value in values]).cast(like.dtype)
 
@@ -197,7 +197,7 @@ def row_of(values: Sequence[float], like: Expr) -> Expr:
 # AffineGrid
 
 
-def affine_grid(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def affine_grid(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of AffineGrid, theta (x, y, 1): the sum over points of g (x, y, 1)^T."""
     theta, sizes = f.x, f.operand(1)
     assert sizes is not None
@@ -210,11 +210,11 @@ def affine_grid(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradien
     rows = rows.apply(onnx.PadOp, e.ints([0, 0, 0, 1]), 1.0)
     columns = g[0].apply(onnx.TransposeOp, perm=[0, count + 1, *range(1, count + 1)])
     product = columns.apply(onnx.FlattenOp, axis=2).apply(onnx.MatMulOp, rows)
-    return (reshaped(product, theta), ZERO)
+    return (reshape_as(product, theta), ZERO)
 
 
 RULES: Mapping[str, Rule] = MappingProxyType({"AffineGrid": affine_grid})
 """ONNX op -> its rule."""
 
-BODIES: Mapping[str, Body] = MappingProxyType({"GridSample": grid_sample})
+DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType({"GridSample": grid_sample})
 """ONNX op -> its decomposition."""

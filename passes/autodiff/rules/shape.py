@@ -10,48 +10,55 @@ from dialects.onnx.call import axes_of, axis_of
 from dialects.onnx.dims import TO_THE_END
 from dialects.onnx.values import constant_of
 from dialects.shapes import bounds
-from passes.autodiff.common.dynamic_axes import added_at, numbered, put_at, reshaped
-from passes.autodiff.common.gather_adjoint import counted
-from passes.autodiff.common.primal import ZERO, Forward, Gradient, Rule
-from passes.autodiff.common.slice_adjoint import Taken, is_alone, padded, put_back, size_of, vector
+from passes.autodiff.common.dynamic_axes import flat_indices, reshape_as, scatter_add_flat, scatter_flat
+from passes.autodiff.common.gather_adjoint import iota
+from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule
+from passes.autodiff.common.slice_adjoint import (
+    SliceAxis,
+    pad_zeros,
+    size_of,
+    slice_adjoint,
+    takes_one,
+    vector,
+)
 from passes.autodiff.rules import pad_modes
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
 
-def view(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
-    return (reshaped(g[0], f.x), ZERO)
+def view(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+    return (reshape_as(g[0], f.x), ZERO)
 
 
-def squeeze(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def squeeze(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     axes = f.operand(1)
     if axes is None or _has_unknown_count(axes):
-        return (reshaped(g[0], f.x), ZERO)
+        return (reshape_as(g[0], f.x), ZERO)
     return (g[0].apply(onnx.UnsqueezeOp, axes), ZERO)
 
 
-def unsqueeze(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def unsqueeze(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     axes = f.operand(1)
     assert axes is not None
     if _has_unknown_count(axes):
-        return (reshaped(g[0], f.x), ZERO)
+        return (reshape_as(g[0], f.x), ZERO)
     return (g[0].apply(onnx.SqueezeOp, axes) if f.x.rank < g[0].rank else g[0], ZERO)
 
 
-def _has_unknown_count(axes: Expr) -> bool:
+def _has_unknown_count(axes: Value) -> bool:
     """Return whether the number of axes is dynamic, and so the result's rank."""
     return not isinstance(axes.shape[0], int)
 
 
-def transpose(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def transpose(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     perm = f.value("perm", list(reversed(range(f.x.rank))))
     return (g[0].apply(onnx.TransposeOp, perm=[perm.index(axis) for axis in range(len(perm))]),)
 
 
-def expand(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def expand(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     return (g[0], ZERO)
 
 
-def tile(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def tile(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of Tile: split each axis into repeats and elements, and sum over the repeats."""
     repeats, rank = f.operand(1), f.x.rank
     assert repeats is not None
@@ -67,14 +74,14 @@ def tile(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     return (split.apply(onnx.ReduceSumOp, e.ints(range(0, 2 * rank, 2)), keepdims=0), ZERO)
 
 
-def _may_be_empty(sizes: Sequence[int | Expr]) -> bool:
+def _may_be_empty(sizes: Sequence[int | Value]) -> bool:
     return not all(isinstance(size, int) and size for size in sizes)
 
 
 # Parts and wholes
 
 
-def concat(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def concat(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of Concat: a Split."""
     operands = [operand for operand in f.operands if operand is not None]
     if len(operands) == 1:
@@ -85,7 +92,7 @@ def concat(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     return [e(part) for part in parts]
 
 
-def split(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def split(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of Split: a Concat, with zeros for unused parts."""
     axis = axis_of(f.value("axis", 0), f.x.rank)
     sizes = [result.shape[axis] for result in f.results if result is not None]
@@ -94,43 +101,43 @@ def split(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
     if len(read) == 1 and len(known) == len(sizes):
         begin, end = ([0] * f.x.rank for _ in range(2))
         begin[axis], end[axis] = sum(known[: read[0]]), sum(known[read[0] + 1 :])
-        return (padded(g[read[0]], begin, end), ZERO)
+        return (pad_zeros(g[read[0]], begin, end), ZERO)
     return (e(e.emit(onnx.ConcatOp([g[i].value for i in range(len(sizes))], axis=axis))), ZERO)
 
 
-def slice_(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def slice_(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     starts, stops = f.operand(1), f.operand(2)
     assert starts is not None
     assert stops is not None
     axes, steps = (_ints(f.operand(i)) for i in (3, 4))
     counts = [starts.shape[0], stops.shape[0], *(len(given) for given in (axes, steps) if given is not None)]
     count = next((count for count in counts if isinstance(count, int)), None)
-    if count is None or _is_open(f.operand(3), axes) or _is_open(f.operand(4), steps):
-        places = numbered(f.x).apply(onnx.SliceOp, *f.operands[1:])
-        return (put_at(g[0], places, f.x), *[ZERO] * 4)
+    if count is None or _is_dynamic(f.operand(3), axes) or _is_dynamic(f.operand(4), steps):
+        places = flat_indices(f.x).apply(onnx.SliceOp, *f.operands[1:])
+        return (scatter_flat(g[0], places, f.x), *[ZERO] * 4)
     axes = axes_of(list(range(count)) if axes is None else axes, f.x.rank)
     steps = [1] * count if steps is None else steps
     first, last = _entries(starts, count), _entries(stops, count)
     ends = [entry if isinstance(entry, int) else None for entry in last]
     taken = [
-        Taken(axis, start, end, step, is_alone(g[0].shape[axis], step))
+        SliceAxis(axis, start, end, step, takes_one(g[0].shape[axis], step))
         for axis, start, end, step in zip(axes, first, ends, steps, strict=True)
     ]
-    return (put_back(g[0], f.x, taken), *[ZERO] * 4)
+    return (slice_adjoint(g[0], f.x, taken), *[ZERO] * 4)
 
 
-def _ints(given: Expr | None) -> list[int] | None:
+def _ints(given: Value | None) -> list[int] | None:
     """Return the values of a constant operand; None if it is absent or dynamic."""
     value = None if given is None else constant_of(given.value)
     return None if value is None else [int(x) for x in value]
 
 
-def _is_open(given: Expr | None, values: Sequence[int] | None) -> bool:
+def _is_dynamic(given: Value | None, values: Sequence[int] | None) -> bool:
     """Return whether an operand is present with dynamic values."""
     return given is not None and values is None
 
 
-def _entries(values: Expr, count: int) -> list[int | Expr]:
+def _entries(values: Value, count: int) -> list[int | Value]:
     """Return the elements of a vector: numbers, or vectors of one element."""
     known = constant_of(values.value)
     if known is not None:
@@ -139,58 +146,58 @@ def _entries(values: Expr, count: int) -> list[int | Expr]:
     return [values.as_int64().apply(onnx.GatherOp, e.ints([i]), axis=0) for i in range(count)]
 
 
-def pad(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def pad(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     axes = _ints(f.operand(3))
-    if _is_open(f.operand(3), axes):
-        inner = _cropped_at_run_time(f, g[0])
+    if _is_dynamic(f.operand(3), axes):
+        inner = _dynamic_pad_gradient(f, g[0])
     else:
-        inner = _cropped(f, g[0], list(range(f.x.rank)) if axes is None else axes_of(axes, f.x.rank))
+        inner = _pad_gradient(f, g[0], list(range(f.x.rank)) if axes is None else axes_of(axes, f.x.rank))
     fill: Gradient = ZERO
     if f.wants(2) and f.value("mode", "constant") == "constant":
         fill = _total(g[0]) - _total(inner)
         value = f.operand(2)
-        fill = fill if value is None or not value.rank else reshaped(fill, value)
+        fill = fill if value is None or not value.rank else reshape_as(fill, value)
     return (inner, ZERO, fill, ZERO)
 
 
-def _cropped(f: Forward, g: Expr, axes: Sequence[int]) -> Expr:
+def _pad_gradient(f: Primal, g: Value, axes: Sequence[int]) -> Value:
     """Return the gradient of the operand of a Pad along constant axes."""
     given, mode = f.operand(1), f.value("mode", "constant")
     assert given is not None
     entries = _entries(given, 2 * len(axes))
     begin, end = entries[: len(axes)], entries[len(axes) :]
     if mode != "constant":
-        return pad_modes.folded(g, f.x, axes, begin, end, mode)
-    before: list[int | Expr] = [0] * f.x.rank
-    behind: list[int | Expr] = [0] * f.x.rank
+        return pad_modes.pad_adjoint(g, f.x, axes, begin, end, mode)
+    before: list[int | Value] = [0] * f.x.rank
+    behind: list[int | Value] = [0] * f.x.rank
     for axis, first, last in zip(axes, begin, end, strict=True):
         before[axis], behind[axis] = -first, -last
-    return padded(g, before, behind).assumed(f.x.shape)
+    return pad_zeros(g, before, behind).assume_shape(f.x.shape)
 
 
-def _cropped_at_run_time(f: Forward, g: Expr) -> Expr:
+def _dynamic_pad_gradient(f: Primal, g: Value) -> Value:
     """Return the gradient of the operand of a Pad along run-time axes."""
     pads, axes, mode = f.operand(1), f.operand(3), f.value("mode", "constant")
     assert pads is not None
     if mode == "constant":
-        return g.apply(onnx.PadOp, -pads, None, axes).assumed(f.x.shape)
-    return added_at(g, numbered(f.x).apply(onnx.PadOp, pads, None, axes, mode=mode), f.x)
+        return g.apply(onnx.PadOp, -pads, None, axes).assume_shape(f.x.shape)
+    return scatter_add_flat(g, flat_indices(f.x).apply(onnx.PadOp, pads, None, axes, mode=mode), f.x)
 
 
-def _total(x: Expr) -> Expr:
+def _total(x: Value) -> Value:
     return x.apply(onnx.ReduceSumOp, keepdims=0)
 
 
-def range_(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def range_(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of Range, start + i delta; the limit only determines the length."""
-    steps = counted(size_of(g[0], 0), g[0]).cast(g[0].dtype).assumed(g[0].shape)
+    steps = iota(size_of(g[0], 0), g[0]).cast(g[0].dtype).assume_shape(g[0].shape)
     return (_total(g[0]), ZERO, _total(g[0] * steps))
 
 
 # Blocks and triangles
 
 
-def depth_to_space(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def depth_to_space(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     block, mode = f.value("blocksize"), f.value("mode", "DCR")
     if mode == "DCR":
         return (g[0].apply(onnx.SpaceToDepthOp, blocksize=block),)
@@ -198,33 +205,33 @@ def depth_to_space(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Grad
     # One image per channel; its positions become channels in the order of this mode.
     images = vector(g[0], [batch * channels, 1, height, width])
     alone = g[0].apply(onnx.ReshapeOp, images, allowzero=_zeros(f.x))
-    return (reshaped(alone.apply(onnx.SpaceToDepthOp, blocksize=block), f.x),)
+    return (reshape_as(alone.apply(onnx.SpaceToDepthOp, blocksize=block), f.x),)
 
 
-def _zeros(x: Expr) -> int | None:
+def _zeros(x: Value) -> int | None:
     return None if all(bounds.is_at_least(dim, 1) for dim in x.shape if dim is not None) else 1
 
 
-def space_to_depth(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def space_to_depth(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     return (g[0].apply(onnx.DepthToSpaceOp, blocksize=f.value("blocksize"), mode=f.value("mode")),)
 
 
-def trilu(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def trilu(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     return (g[0].apply(onnx.TriluOp, f.operand(1), upper=f.value("upper")), ZERO)
 
 
-def reverse_sequence(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def reverse_sequence(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     return (g[0].apply(onnx.ReverseSequenceOp, f.operand(1), **f.attributes), ZERO)
 
 
-def center_crop_pad(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def center_crop_pad(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of CenterCropPad: cropped elements get 0, padding is dropped."""
     axes = f.value("axes")
     sizes = e.shape(f.x) if axes is None else vector(g[0], [size_of(f.x, i % f.x.rank) for i in axes])
     return (g[0].apply(onnx.CenterCropPadOp, sizes, axes=axes), ZERO)
 
 
-def dropout(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def dropout(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of Dropout: in training, kept elements were scaled by 1 / (1 - ratio)."""
     ratio, training = f.operand(1), f.operand(2)
     value = None if training is None else constant_of(training.value)

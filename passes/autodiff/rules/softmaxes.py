@@ -12,20 +12,20 @@ from xdsl.ir import Operation, SSAValue, Use
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import has_rank, shape_of, static_shape
-from passes.autodiff.common.primal import Forward, Gradient, Rule
-from passes.autodiff.rules.norm import summed, wide
-from passes.builder.values import Expr, Operators
+from passes.autodiff.common.primal import Gradient, Primal, Rule
+from passes.autodiff.rules.norm import sum_over, wide
+from passes.builder.values import Value, ValueBuilder
 
 
-def softmax(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def softmax(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     axis = f.value("axis", -1)
     y, cotangent = wide(_without_nan(f, g[0])), wide(g[0])
     product = _product_of(f.y, g[0]) if axis % f.y.rank == f.y.rank - 1 and y is f.y else None
-    share = summed(cotangent * y if product is None else product, [axis], keepdims=1)
+    share = sum_over(cotangent * y if product is None else product, [axis], keepdims=1)
     return ((y * (cotangent - share)).cast(g[0].dtype),)
 
 
-def _product_of(y: Expr, cotangent: Expr) -> Expr | None:
+def _product_of(y: Value, cotangent: Value) -> Value | None:
     """Return y times the cotangent as o times c, where o = y v is narrower than y and the cotangent is c v^T,
     as in attention (0.95 to 0.98 of the time), or None. The row sums are equal."""
     made = cotangent.value.owner
@@ -51,7 +51,7 @@ def _is_narrower(value: SSAValue, other: SSAValue) -> bool:
     return isinstance(columns, int) and sizes is not None and 0 not in sizes and columns < sizes[-1]
 
 
-def _without_nan(f: Forward, cotangent: Expr) -> Expr:
+def _without_nan(f: Primal, cotangent: Value) -> Value:
     """Replace NaN results, which exporters mask for fully masked rows of attention: their cotangent is 0, but
     0 * NaN is NaN. The reader's replacement is used if it has the type of y, else 0."""
     y = f.y
@@ -62,7 +62,7 @@ def _without_nan(f: Forward, cotangent: Expr) -> Expr:
     for op in users:
         if not isinstance(op, onnx.WhereOp) or op.parent is not y.value.owner.parent:
             continue
-        is_masked = len(users) == 1 and op.operands[0] not in copies and _hides(op, f, copies)
+        is_masked = len(users) == 1 and op.operands[0] not in copies and _masks_nan(op, f, copies)
         if not is_masked and not _is_for_nan(op, copies):
             continue
         if _has_shape_of(op, y.value) and y.value in op.operands:
@@ -76,7 +76,7 @@ def _copies(y: SSAValue) -> set[SSAValue]:
     return {y, *(use.operation.results[0] for use in y.uses if isinstance(use.operation, onnx.CastOp))}
 
 
-def _unread_nan(y: Expr, cotangent: Expr) -> Expr:
+def _unread_nan(y: Value, cotangent: Value) -> Value:
     return y.apply(onnx.IsNaNOp) & cotangent.equals(0)
 
 
@@ -104,10 +104,10 @@ def _has_shape_of(op: Operation, y: SSAValue) -> bool:
     return len(shapes) == 2 and shapes[0] == shapes[1] and None not in shapes[0]
 
 
-def _hides(op: onnx.WhereOp, f: Forward, copies: Collection[SSAValue]) -> bool:
+def _masks_nan(op: onnx.WhereOp, f: Primal, copies: Collection[SSAValue]) -> bool:
     """Return whether whole rows are masked, or elements that -inf made 0 (NaN in rows of -inf)."""
     condition, yes, no = op.operands
-    if _is_of_rows(condition, f.y, f.value("axis", -1)):
+    if _is_row_constant(condition, f.y, f.value("axis", -1)):
         return True
     x = f.operand(0)
     masked = None if x is None else _uncast(x.value).owner
@@ -127,7 +127,7 @@ def _is_all(value: SSAValue, number: float) -> bool:
     return known is not None and bool((known == number).all())
 
 
-def _is_of_rows(condition: SSAValue, y: Expr, axis: int) -> bool:
+def _is_row_constant(condition: SSAValue, y: Value, axis: int) -> bool:
     """Return whether the condition is constant along each row of the softmax."""
     if not has_rank(condition):
         return False
@@ -135,9 +135,9 @@ def _is_of_rows(condition: SSAValue, y: Expr, axis: int) -> bool:
     return len(shape) < behind or shape[-behind] == 1
 
 
-def log_softmax(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+def log_softmax(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     y, cotangent = wide(_without_nan(f, g[0])), wide(g[0])
-    total = summed(cotangent, [f.value("axis", -1)], keepdims=1)
+    total = sum_over(cotangent, [f.value("axis", -1)], keepdims=1)
     return ((cotangent - y.exp() * total).cast(g[0].dtype),)
 
 

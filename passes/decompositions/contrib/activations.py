@@ -10,12 +10,12 @@ from typing import Any
 
 from dialects.onnx import ops as onnx
 from passes.autodiff.common.primal import refusal
-from passes.builder.values import Expr
+from passes.builder.values import Value
 
-_FUNCTIONS: Mapping[str, Callable[..., Expr]] = MappingProxyType(
+_FUNCTIONS: Mapping[str, Callable[..., Value]] = MappingProxyType(
     {
         "": lambda x: x,
-        "Clip": lambda x, low, high: x.clipped(low, high),
+        "Clip": lambda x, low, high: x.clip_to(low, high),
         "Elu": lambda x, alpha=1.0: x.apply(onnx.EluOp, alpha=alpha),
         "HardSigmoid": lambda x, alpha, beta: x.apply(onnx.HardSigmoidOp, alpha=alpha, beta=beta),
         "HardSwish": lambda x: x.apply(onnx.HardSwishOp),
@@ -31,7 +31,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Expr]] = MappingProxyType(
 )
 
 
-def applied(name: str, x: Expr, numbers: Sequence[float] = ()) -> Expr:
+def apply_activation(name: str, x: Value, numbers: Sequence[float] = ()) -> Value:
     function = _FUNCTIONS.get(name)
     if function is None:
         raise refusal("activation", given=name, expected=", ".join(filter(None, _FUNCTIONS)))

@@ -10,12 +10,12 @@ import numpy as np
 from xdsl.dialects.builtin import f32
 
 from dialects.onnx import ops as onnx
-from passes.autodiff.common.primal import Forward, refusal
-from passes.builder.values import Expr, Operators
-from passes.decompositions.contrib.decomposition import Body, Results
+from passes.autodiff.common.primal import Primal, refusal
+from passes.builder.values import Value, ValueBuilder
+from passes.decompositions.contrib.decomposition import Decomposition, Results
 
 
-def scaler(f: Forward, e: Operators) -> Results:
+def scaler(f: Primal, e: ValueBuilder) -> Results:
     """(X - offset) scale"""
     x = f.x.cast(f32)
     offset, scale = f.value("offset"), f.value("scale")
@@ -23,11 +23,11 @@ def scaler(f: Forward, e: Operators) -> Results:
     return [x * _constant(scale, e) if scale else x]
 
 
-def _constant(values: Sequence[float] | np.ndarray, e: Operators, shape: Sequence[int] = (-1,)) -> Expr:
+def _constant(values: Sequence[float] | np.ndarray, e: ValueBuilder, shape: Sequence[int] = (-1,)) -> Value:
     return e(e.emit.constant(np.array(values, np.float32).reshape(shape)))
 
 
-def array_feature_extractor(f: Forward, e: Operators) -> Results:
+def array_feature_extractor(f: Primal, e: ValueBuilder) -> Results:
     places = f.operand(1)
     assert places is not None
     x = f.x if f.x.rank > 1 else f.x.apply(onnx.UnsqueezeOp, e.ints([0]))
@@ -35,7 +35,7 @@ def array_feature_extractor(f: Forward, e: Operators) -> Results:
     return [x.apply(onnx.GatherOp, flat, axis=x.rank - 1)]
 
 
-def normalizer(f: Forward, e: Operators) -> Results:
+def normalizer(f: Primal, e: ValueBuilder) -> Results:
     """Divide each row by its maximum, sum or length, unless that is 0."""
     x, axes = f.x.cast(f32), e.ints([-1])
     match f.value("norm", "MAX"):
@@ -50,7 +50,7 @@ def normalizer(f: Forward, e: Operators) -> Results:
     return [x / size.equals(0).where(e.scalar(1, x), size)]
 
 
-def imputer(f: Forward, e: Operators) -> Results:
+def imputer(f: Primal, e: ValueBuilder) -> Results:
     values = f.value("imputed_value_floats")
     if not values:
         raise refusal("imputed_value_floats", expected="some")
@@ -59,12 +59,12 @@ def imputer(f: Forward, e: Operators) -> Results:
     return [missing.where(_constant(values, e).cast(f.x.dtype), f.x)]
 
 
-def _rows(x: Expr) -> Expr:
+def _rows(x: Value) -> Value:
     x = x.cast(f32)
     return x if x.rank > 1 else x.apply(onnx.UnsqueezeOp, x.e.ints([0]))
 
 
-_TRANSFORMS: Mapping[str, Callable[[Expr], Expr]] = MappingProxyType(
+_TRANSFORMS: Mapping[str, Callable[[Value], Value]] = MappingProxyType(
     {
         "NONE": lambda scores: scores,
         "LOGISTIC": lambda scores: scores.sigmoid(),
@@ -73,30 +73,30 @@ _TRANSFORMS: Mapping[str, Callable[[Expr], Expr]] = MappingProxyType(
 )
 
 
-def _transformed(f: Forward, scores: Expr) -> Expr:
+def _post_transform(f: Primal, scores: Value) -> Value:
     name = f.value("post_transform", "NONE")
     if name not in _TRANSFORMS:
         raise refusal("post_transform", given=name, expected=", ".join(_TRANSFORMS))
     return _TRANSFORMS[name](scores)
 
 
-def _linear(f: Forward, e: Operators, targets: int) -> Expr:
+def _linear(f: Primal, e: ValueBuilder, targets: int) -> Value:
     weights, bias = f.value("coefficients"), f.value("intercepts")
     matrix = _constant(weights, e, (targets, -1))
     return _rows(f.x).apply(onnx.GemmOp, matrix, _constant(bias, e) if bias else None, transB=1)
 
 
-def linear_regressor(f: Forward, e: Operators) -> Results:
-    return [_transformed(f, _linear(f, e, f.value("targets", 1)))]
+def linear_regressor(f: Primal, e: ValueBuilder) -> Results:
+    return [_post_transform(f, _linear(f, e, f.value("targets", 1)))]
 
 
-def linear_classifier(f: Forward, e: Operators) -> Results:
+def linear_classifier(f: Primal, e: ValueBuilder) -> Results:
     """Return the scores; only the op computes the label. One row of weights serves two classes."""
     classes = len(f.value("classlabels_ints") or f.value("classlabels_strings") or ())
     targets = len(f.value("intercepts") or ()) or classes
     scores = _linear(f, e, targets)
     if targets > 1 or classes != 2:
-        return [None, _transformed(f, scores)]
+        return [None, _post_transform(f, scores)]
     match f.value("post_transform", "NONE"):
         case "NONE":
             pair = (1 - scores, scores)
@@ -107,7 +107,7 @@ def linear_classifier(f: Forward, e: Operators) -> Results:
     return [None, e(e.emit(onnx.ConcatOp([part.value for part in pair], axis=1)))]
 
 
-def svm_regressor(f: Forward, e: Operators) -> Results:
+def svm_regressor(f: Primal, e: ValueBuilder) -> Results:
     """sum of coefficient[i] kernel(x, support[i]), plus rho"""
     if f.value("one_class", 0):
         raise refusal("one_class", given=1, expected="0")
@@ -116,10 +116,10 @@ def svm_regressor(f: Forward, e: Operators) -> Results:
     if count:
         x = _kernel(f, x, np.reshape(f.value("support_vectors"), (count, -1)), e)
     found = x.apply(onnx.MatMulOp, _constant(weights, e, (-1, 1))) + float(rho[0])
-    return [_transformed(f, found)]
+    return [_post_transform(f, found)]
 
 
-def svm_classifier(f: Forward, e: Operators) -> Results:
+def svm_classifier(f: Primal, e: ValueBuilder) -> Results:
     """Return a score for each pair of classes, or class probabilities from Platt's sigmoid of these.
     onnxruntime's solver for the probabilities stops at a total change below 0.005."""
     counts = f.value("vectors_per_class") or ()
@@ -133,12 +133,15 @@ def svm_classifier(f: Forward, e: Operators) -> Results:
     slopes, offsets = f.value("prob_a") or (), f.value("prob_b") or ()
     if slopes:
         inner = scores * _constant(slopes, e) + _constant(offsets, e)
-        first = (-inner).sigmoid().clipped(1e-7, 1 - 1e-7)
-        return [None, _coupled(first, len(counts)) if len(counts) > 2 else _pair(first, 1 - first)]
+        first = (-inner).sigmoid().clip_to(1e-7, 1 - 1e-7)
+        return [
+            None,
+            _couple_probabilities(first, len(counts)) if len(counts) > 2 else _pair(first, 1 - first),
+        ]
     return [None, scores if len(counts) > 2 else _pair(-scores, scores)]
 
 
-def _pair(first: Expr, second: Expr) -> Expr:
+def _pair(first: Value, second: Value) -> Value:
     return first.e(first.e.emit(onnx.ConcatOp([first.value, second.value], axis=1)))
 
 
@@ -154,7 +157,7 @@ def _weights_of_pairs(coefficients: Sequence[float], counts: Sequence[int]) -> n
     return found
 
 
-def _coupled(first: Expr, classes: int) -> Expr:
+def _couple_probabilities(first: Value, classes: int) -> Value:
     """Return class probabilities from pairwise ones, by Wu, Lin and Weng's second method: the p with sum 1
     and least p Q p. Q p is one number for all classes, so p is a multiple of the solution of (Q + 1) p = 1,
     whose matrix is positive definite."""
@@ -166,13 +169,13 @@ def _coupled(first: Expr, classes: int) -> Expr:
     r = flat.apply(onnx.ReshapeOp, e.ints([-1, n, n]))
     sums = r.square().apply(onnx.ReduceSumOp, e.ints([1]), keepdims=1)
     q = sums * _constant(np.eye(n), e, (n, n)) - r * r.apply(onnx.TransposeOp, perm=[0, 2, 1])
-    return _solved(q + 1, n)
+    return _solve_for_ones(q + 1, n)
 
 
-def _solved(matrix: Expr, n: int) -> Expr:
+def _solve_for_ones(matrix: Value, n: int) -> Value:
     """Solve for a right-hand side of ones by elimination without pivoting; scale solutions to sum 1."""
     e = matrix.e
-    ones = e.filled(1, _part(matrix, 0, 1, axis=2))
+    ones = e.fill_like(1, _part(matrix, 0, 1, axis=2))
     table = e(e.emit(onnx.ConcatOp([matrix.value, ones.value], axis=2)))
     for i in range(n):
         row, column = _part(table, i, i + 1, axis=1), _part(table, i, i + 1, axis=2)
@@ -182,11 +185,11 @@ def _solved(matrix: Expr, n: int) -> Expr:
     return found / found.apply(onnx.ReduceSumOp, e.ints([1]), keepdims=1)
 
 
-def _part(x: Expr, start: int, end: int, axis: int) -> Expr:
+def _part(x: Value, start: int, end: int, axis: int) -> Value:
     return x.apply(onnx.SliceOp, x.e.ints([start]), x.e.ints([end]), x.e.ints([axis]))
 
 
-def _kernel(f: Forward, x: Expr, supports: np.ndarray, e: Operators) -> Expr:
+def _kernel(f: Primal, x: Value, supports: np.ndarray, e: ValueBuilder) -> Value:
     """Return the kernel of each row with each support."""
     gamma, offset, degree = [*(f.value("kernel_params") or ()), 0.0, 0.0, 0.0][:3]
     matrix = _constant(supports.T.ravel(), e, supports.T.shape)
@@ -203,7 +206,7 @@ def _kernel(f: Forward, x: Expr, supports: np.ndarray, e: Operators) -> Expr:
             raise refusal("kernel_type", given=other, expected="LINEAR, POLY, RBF or SIGMOID")
 
 
-def _distances(x: Expr, supports: np.ndarray, e: Operators) -> Expr:
+def _distances(x: Value, supports: np.ndarray, e: ValueBuilder) -> Value:
     """Return squared distances by a product, relative to the mean of the supports against cancellation."""
     middle = supports.mean(0)
     x, supports = x - _constant(middle, e), supports - middle
@@ -212,7 +215,7 @@ def _distances(x: Expr, supports: np.ndarray, e: Operators) -> Expr:
     return squares + product + _constant(np.square(supports).sum(1).tolist(), e)
 
 
-BODIES: Mapping[str, Body] = MappingProxyType(
+DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType(
     {
         "ArrayFeatureExtractor": array_feature_extractor,
         "Imputer": imputer,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from passes.autodiff.common.primal import Forward
-from passes.builder.values import Expr, Operators
+from passes.autodiff.common.primal import Primal
+from passes.builder.values import Value, ValueBuilder
 
-Results: TypeAlias = Sequence[Expr | None]
+Results: TypeAlias = Sequence[Value | None]
 """Results in order; None for one that only the op itself can compute."""
 
-Body: TypeAlias = Callable[[Forward, Operators], Results]
+Decomposition: TypeAlias = Callable[[Primal, ValueBuilder], Results]
 """Decomposition of an op; raises for variants that it does not cover."""

@@ -12,12 +12,12 @@ from xdsl.dialects.builtin import f32
 
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import UI8
-from passes.autodiff.common.primal import Forward, refusal
+from passes.autodiff.common.primal import Primal, refusal
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.autodiff.rules.quantize import spread
-from passes.builder.values import Expr, Operators
-from passes.decompositions.contrib.decomposition import Body, Results
-from passes.decompositions.contrib.packed_weights import BITS, marked_as_packed, unpacked
+from passes.builder.values import Value, ValueBuilder
+from passes.decompositions.contrib.decomposition import Decomposition, Results
+from passes.decompositions.contrib.packed_weights import BITS, mark_as_packed, unpack_codes
 
 INTERLEAVED = 1
 """`swiglu_fusion` with alternating rows of gate and value. 2: one half after the other."""
@@ -27,38 +27,38 @@ INTERLEAVED = 1
 class Layer:
     """x W^T + b of each expert, W (experts, rows, width), b (experts, rows)."""
 
-    weights: Expr
-    bias: Expr | None
+    weights: Value
+    bias: Value | None
 
-    def of(self, x: Expr) -> Expr:
+    def of(self, x: Value) -> Value:
         y = x.apply(onnx.MatMulOp, self.weights.apply(onnx.TransposeOp, perm=[0, 2, 1]))
         return y if self.bias is None else y + self.bias.apply(onnx.UnsqueezeOp, y.e.ints([1]))
 
 
-def moe(f: Forward, e: Operators) -> Results:
+def moe(f: Primal, e: ValueBuilder) -> Results:
     layers = [_layer(f.operand(place), f.operand(place + 1)) for place in (2, 4, 6)]
-    return [_mixed(f, layers, None)]
+    return [_combine_experts(f, layers, None)]
 
 
-def q_moe(f: Forward, e: Operators) -> Results:
+def q_moe(f: Primal, e: ValueBuilder) -> Results:
     """MoE of quantized weights; a kernel's rounding of rows to 8 bits is not modeled."""
     if f.value("quant_type", "int") != "int":
         raise refusal("quant_type", given=f.value("quant_type"), expected="int")
     if f.value("weights_prepacked", -1) == 1:
         raise refusal("weights_prepacked", given=1, expected=0)
     layers = [
-        _layer(_dequantized(f, i, place), f.operand(place + 2)) for i, place in enumerate((2, 5, 8), start=1)
+        _layer(_dequantize(f, i, place), f.operand(place + 2)) for i, place in enumerate((2, 5, 8), start=1)
     ]
-    return [_mixed(f, layers, f.operand(14))]
+    return [_combine_experts(f, layers, f.operand(14))]
 
 
-def _layer(weights: Expr | None, bias: Expr | None) -> Layer | None:
+def _layer(weights: Value | None, bias: Value | None) -> Layer | None:
     if weights is None:
         return None
     return Layer(weights.cast(f32), None if bias is None else bias.cast(f32))
 
 
-def _dequantized(f: Forward, number: int, place: int) -> Expr | None:
+def _dequantize(f: Primal, number: int, place: int) -> Value | None:
     """Return (codes - zero points) scales, per row or per block of a row."""
     codes, scales, zeros, e = f.operand(place), f.operand(place + 1), f.operand(10 + number), f.e
     if codes is None:
@@ -72,28 +72,28 @@ def _dequantized(f: Forward, number: int, place: int) -> Expr | None:
     if not isinstance(experts, int) or not isinstance(rows, int) or not isinstance(count, int):
         raise refusal("sizes of weights", given="unknown", expected="known")
     width, block = count * 8 // bits, f.value("block_size", 0)
-    numbers = marked_as_packed(unpacked(codes, [experts * rows, count], bits).cast(f32))
+    numbers = mark_as_packed(unpack_codes(codes, [experts * rows, count], bits).cast(f32))
     numbers = numbers.apply(onnx.ReshapeOp, e.ints([experts, rows, width]))
     blocks = width // block if block > 0 else 1
     by = scales.cast(f32).apply(onnx.ReshapeOp, e.ints([experts, rows, blocks]))
     apart = e(e.emit.constant(np.array(2 ** (bits - 1), np.float32)))
     own = {"axis": 2, "block_size": width // blocks}
     if zeros is not None:
-        apart = spread(_points(zeros, (experts, rows, blocks), bits, is_blocked=block > 0), numbers, own)
+        apart = spread(_zero_points(zeros, (experts, rows, blocks), bits, is_blocked=block > 0), numbers, own)
     return (numbers - apart) * spread(by, numbers, own)
 
 
-def _points(zeros: Expr, sizes: tuple[int, int, int], bits: int, is_blocked: bool) -> Expr:
+def _zero_points(zeros: Value, sizes: tuple[int, int, int], bits: int, is_blocked: bool) -> Value:
     """Return zero points packed along the blocks of a row, or along the rows of an expert."""
     e, (experts, rows, blocks) = zeros.e, sizes
     groups, count = (experts * rows, blocks) if is_blocked else (experts, rows)
-    found = unpacked(zeros, [groups, -(-count * bits // 8)], bits)
+    found = unpack_codes(zeros, [groups, -(-count * bits // 8)], bits)
     if found.shape[1] != count:
         found = found.apply(onnx.SliceOp, e.ints([0]), e.ints([count]), e.ints([1]))
     return found.cast(f32).apply(onnx.ReshapeOp, e.ints(sizes))
 
 
-def _mixed(f: Forward, layers: Sequence[Layer | None], router_weights: Expr | None) -> Expr:
+def _combine_experts(f: Primal, layers: Sequence[Layer | None], router_weights: Value | None) -> Value:
     e, (first, second, gated) = f.e, layers
     if f.value("use_sparse_mixer", 0):
         hint = "onnxruntime's kernel of the CPU does not look at it, that of CUDA mixes in another way"
@@ -103,8 +103,8 @@ def _mixed(f: Forward, layers: Sequence[Layer | None], router_weights: Expr | No
     if f.value("swiglu_fusion", 0):
         first, gated = _halves(first, f.value("swiglu_fusion"))
     x = f.x.cast(f32).apply(onnx.ReshapeOp, vector(f.x, [1, -1, size_of(f.x, f.x.rank - 1)]))
-    inner = _activated(f, first.of(x), None if gated is None else gated.of(x))
-    share = _shares(f, router_weights).apply(onnx.TransposeOp, perm=[1, 0])
+    inner = _activate(f, first.of(x), None if gated is None else gated.of(x))
+    share = _routing_weights(f, router_weights).apply(onnx.TransposeOp, perm=[1, 0])
     y = second.of(inner) * share.apply(onnx.UnsqueezeOp, e.ints([2]))
     total = y.apply(onnx.ReduceSumOp, e.ints([0]), keepdims=0)
     return total.apply(onnx.ReshapeOp, e.shape(f.x), allowzero=1).cast(f.x.dtype)
@@ -113,7 +113,7 @@ def _mixed(f: Forward, layers: Sequence[Layer | None], router_weights: Expr | No
 def _halves(layer: Layer, order: int) -> tuple[Layer, Layer]:
     """Return the gate and value layers."""
 
-    def part(x: Expr | None, index: int) -> Expr | None:
+    def part(x: Value | None, index: int) -> Value | None:
         if x is None:
             return None
         e, rows = x.e, size_of(x, 1)
@@ -129,7 +129,7 @@ def _halves(layer: Layer, order: int) -> tuple[Layer, Layer]:
     return Layer(gate, part(layer.bias, 0)), Layer(other, part(layer.bias, 1))
 
 
-def _shares(f: Forward, router_weights: Expr | None) -> Expr:
+def _routing_weights(f: Primal, router_weights: Value | None) -> Value:
     """Return the weight of each expert for each row (rows, experts): 0 except for the top `k`."""
     e, router = f.e, f.operand(1)
     assert router is not None
@@ -139,10 +139,10 @@ def _shares(f: Forward, router_weights: Expr | None) -> Expr:
     shares = source.apply(onnx.GatherElementsOp, places, axis=1)
     if is_normed:
         shares = shares / shares.apply(onnx.ReduceSumOp, e.ints([1]), keepdims=1)
-    return e.filled(0, router).apply(onnx.ScatterElementsOp, places, shares, axis=1)
+    return e.fill_like(0, router).apply(onnx.ScatterElementsOp, places, shares, axis=1)
 
 
-_FUNCTIONS: Mapping[str, Callable[[Expr], Expr]] = MappingProxyType(
+_FUNCTIONS: Mapping[str, Callable[[Value], Value]] = MappingProxyType(
     {
         "geglu": lambda x: x.apply(onnx.GeluOp, approximate="tanh"),
         "gelu": lambda x: x.apply(onnx.GeluOp, approximate="tanh"),
@@ -154,7 +154,7 @@ _FUNCTIONS: Mapping[str, Callable[[Expr], Expr]] = MappingProxyType(
 )
 
 
-def _activated(f: Forward, gate: Expr, other: Expr | None) -> Expr:
+def _activate(f: Primal, gate: Value, other: Value | None) -> Value:
     kind = f.value("activation_type", "relu")
     if kind in ("swiglu", "geglu") and other is None:
         raise refusal(
@@ -170,16 +170,16 @@ def _activated(f: Forward, gate: Expr, other: Expr | None) -> Expr:
     return y if other is None else y * other
 
 
-def _swiglu(f: Forward, gate: Expr, other: Expr) -> Expr:
+def _swiglu(f: Primal, gate: Value, other: Value) -> Value:
     limit, alpha = f.value("swiglu_limit", np.inf), f.value("activation_alpha", 1.0)
     is_bounded, is_late = bool(np.isfinite(limit)), f.value("swiglu_limit_after_activation", 0)
     if is_bounded:
-        gate, other = gate if is_late else gate.at_most(limit), other.clipped(-limit, limit)
+        gate, other = gate if is_late else gate.at_most(limit), other.clip_to(-limit, limit)
     y = gate * (gate if alpha == 1 else gate * alpha).sigmoid()
     y = y.at_most(limit) if is_bounded and is_late else y
     beta = f.value("activation_beta", 0.0)
     return y * (other + beta if beta else other)
 
 
-BODIES: Mapping[str, Body] = MappingProxyType({"MoE": moe, "QMoE": q_moe})
+DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType({"MoE": moe, "QMoE": q_moe})
 """Op of com.microsoft -> its decomposition."""

@@ -9,15 +9,15 @@ import numpy as np
 from xdsl.dialects.builtin import f32
 
 from dialects.onnx import ops as onnx
-from passes.autodiff.common.primal import Forward, refusal
+from passes.autodiff.common.primal import Primal, refusal
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.autodiff.rules.attention import rotary_embedding as turned
-from passes.builder.values import Expr, Operators
-from passes.decompositions.contrib.decomposition import Body, Results
-from passes.decompositions.contrib.quantized import to_back, to_front
+from passes.builder.values import Value, ValueBuilder
+from passes.decompositions.contrib.decomposition import Decomposition, Results
+from passes.decompositions.contrib.quantized import to_channels_first, to_channels_last
 
 
-def needed(f: Forward, index: int) -> Expr:
+def required_operand(f: Primal, index: int) -> Value:
     found = f.operand(index)
     assert found is not None
     return found
@@ -26,30 +26,30 @@ def needed(f: Forward, index: int) -> Expr:
 # With a bias
 
 
-def bias_add(f: Forward, e: Operators) -> Results:
-    return [f.x + needed(f, 1) + needed(f, 2)]
+def bias_add(f: Primal, e: ValueBuilder) -> Results:
+    return [f.x + required_operand(f, 1) + required_operand(f, 2)]
 
 
-def bias_dropout(f: Forward, e: Operators) -> Results:
+def bias_dropout(f: Primal, e: ValueBuilder) -> Results:
     """BiasDropout in inference; only the op computes the mask."""
     if f.operand(4) is not None:
         raise refusal("training_mode", expected="none")
-    total, residual = f.x + needed(f, 1), f.operand(2)
+    total, residual = f.x + required_operand(f, 1), f.operand(2)
     return [total if residual is None else total + residual, None]
 
 
-def bias_softmax(f: Forward, e: Operators) -> Results:
+def bias_softmax(f: Primal, e: ValueBuilder) -> Results:
     """BiasSoftmax over all axes from `axis` on."""
-    total, axis = f.x + needed(f, 1), f.value("axis", 1) % f.x.rank
+    total, axis = f.x + required_operand(f, 1), f.value("axis", 1) % f.x.rank
     if axis == total.rank - 1:
         return [total.apply(onnx.SoftmaxOp, axis=axis)]
     rows = total.apply(onnx.FlattenOp, axis=axis).apply(onnx.SoftmaxOp, axis=-1)
     return [rows.apply(onnx.ReshapeOp, e.shape(total), allowzero=1)]
 
 
-def bias_split_gelu(f: Forward, e: Operators) -> Results:
+def bias_split_gelu(f: Primal, e: ValueBuilder) -> Results:
     """Multiply the first half of the last axis by Gelu of the second."""
-    total = f.x + needed(f, 1)
+    total = f.x + required_operand(f, 1)
     width = total.shape[-1]
     if not isinstance(width, int):
         raise refusal("the width of X", given="unknown", expected="known")
@@ -61,38 +61,38 @@ def bias_split_gelu(f: Forward, e: Operators) -> Results:
 # Norms
 
 
-def group_norm(f: Forward, e: Operators) -> Results:
-    return [_normed_groups(f, f.x)]
+def group_norm(f: Primal, e: ValueBuilder) -> Results:
+    return [_normalize_groups(f, f.x)]
 
 
-def skip_group_norm(f: Forward, e: Operators) -> Results:
+def skip_group_norm(f: Primal, e: ValueBuilder) -> Results:
     """SkipGroupNorm, with the sum before the norm. The skip may be one row for all pixels."""
-    skip, bias, last = needed(f, 3), f.operand(4), f.value("channels_last", 1)
+    skip, bias, last = required_operand(f, 3), f.operand(4), f.value("channels_last", 1)
     if skip.rank == 2:
         skip = skip.apply(onnx.UnsqueezeOp, e.ints([1, 2] if last else [2, 3]))
     total = f.x + skip
     if bias is not None:
         total = total + (bias if last else bias.apply(onnx.UnsqueezeOp, e.ints([1, 2])))
-    return [_normed_groups(f, total), total]
+    return [_normalize_groups(f, total), total]
 
 
-def _normed_groups(f: Forward, x: Expr) -> Expr:
+def _normalize_groups(f: Primal, x: Value) -> Value:
     last = f.value("channels_last", 1)
-    first = to_front(x) if last else x
-    scale, bias = needed(f, 1).cast(x.dtype), needed(f, 2).cast(x.dtype)
+    first = to_channels_first(x) if last else x
+    scale, bias = required_operand(f, 1).cast(x.dtype), required_operand(f, 2).cast(x.dtype)
     own = {"num_groups": f.value("groups"), "epsilon": f.value("epsilon", 1e-5)}
     y = first.apply(onnx.GroupNormalizationOp, scale, bias, **own)
     y = y * y.sigmoid() if f.value("activation", 0) else y
-    return to_back(y) if last else y
+    return to_channels_last(y) if last else y
 
 
-def _rms(x: Expr, epsilon: float) -> Expr:
+def _rms(x: Value, epsilon: float) -> Value:
     """Normalize by the RMS over the last axis."""
     mean = x.square().apply(onnx.ReduceMeanOp, x.e.ints([x.rank - 1]), keepdims=1)
     return x / (mean + epsilon).sqrt()
 
 
-def branchwise_rms_norm(f: Forward, e: Operators) -> Results:
+def branchwise_rms_norm(f: Primal, e: ValueBuilder) -> Results:
     """RMS norm of each branch; branches are contiguous or a separate axis."""
     count, scale = f.value("num_branches", 0), f.operand(1)
     x = _branches(f.x.cast(f32), count)
@@ -102,11 +102,11 @@ def branchwise_rms_norm(f: Forward, e: Operators) -> Results:
         branches, width = (size_of(x, x.rank - 2 + i) for i in range(2))
         is_whole = scale.rank == 1 and scale.shape[0] != x.shape[-1]
         y = y * (scale.apply(onnx.ReshapeOp, vector(x, [branches, width])) if is_whole else scale)
-    return [_as_given(y, f.x, count).cast(f.x.dtype)]
+    return [_merge_branches(y, f.x, count).cast(f.x.dtype)]
 
 
-def gated_rms_norm(f: Forward, e: Operators) -> Results:
-    scale, gate = needed(f, 1).cast(f32), needed(f, 2).cast(f32)
+def gated_rms_norm(f: Primal, e: ValueBuilder) -> Results:
+    scale, gate = required_operand(f, 1).cast(f32), required_operand(f, 2).cast(f32)
     width = scale.shape[0]
     if not isinstance(width, int):
         raise refusal("the width of scale", given="unknown", expected="known")
@@ -120,29 +120,33 @@ def gated_rms_norm(f: Forward, e: Operators) -> Results:
 # Gates
 
 
-def gated_add(f: Forward, e: Operators) -> Results:
+def gated_add(f: Primal, e: ValueBuilder) -> Results:
     if f.operand(3) is not None:
         raise refusal("gate_weight", expected="none", hint="onnxruntime's CPU kernel takes none either")
-    return [f.x + needed(f, 1) * needed(f, 2)]
+    return [f.x + required_operand(f, 1) * required_operand(f, 2)]
 
 
-def scaled_silu(f: Forward, e: Operators) -> Results:
+def scaled_silu(f: Primal, e: ValueBuilder) -> Results:
     scale = f.operand(1)
     x = f.x * f.value("alpha", 1.0) if scale is None else f.x * scale.cast(f.x.dtype)
     return [x * x.sigmoid()]
 
 
-def linear_attention_gate(f: Forward, e: Operators) -> Results:
+def linear_attention_gate(f: Primal, e: ValueBuilder) -> Results:
     a, b = f.x.cast(f32), f.operand(3)
-    decay = ((a + needed(f, 1)).softplus() * needed(f, 2)).cast(f.x.dtype)
+    decay = ((a + required_operand(f, 1)).softplus() * required_operand(f, 2)).cast(f.x.dtype)
     return [decay, None if b is None else b.cast(f32).sigmoid().cast(f.x.dtype)]
 
 
-def engram_gate(f: Forward, e: Operators) -> Results:
+def engram_gate(f: Primal, e: ValueBuilder) -> Results:
     """Return value times the sigmoid of the signed square root of normalized key . query."""
-    keys, queries, value = (needed(f, i).cast(f32) for i in range(3))
+    keys, queries, value = (required_operand(f, i).cast(f32) for i in range(3))
     scale, epsilon = f.operand(5), f.value("epsilon", 1e-5)
-    pair = _rms(keys, epsilon) * needed(f, 3).cast(f32) * (_rms(queries, epsilon) * needed(f, 4).cast(f32))
+    pair = (
+        _rms(keys, epsilon)
+        * required_operand(f, 3).cast(f32)
+        * (_rms(queries, epsilon) * required_operand(f, 4).cast(f32))
+    )
     size = size_of(keys, 3)
     by = size**-0.5 if isinstance(size, int) else 1 / size.cast(f32).sqrt()
     dot = pair.apply(onnx.ReduceSumOp, e.ints([3]), keepdims=1) * by
@@ -156,7 +160,7 @@ def engram_gate(f: Forward, e: Operators) -> Results:
 # Streams
 
 
-def _branches(x: Expr, count: int) -> Expr:
+def _branches(x: Value, count: int) -> Value:
     """Reshape (..., C * H) to (..., C, H) if C is given."""
     if not count:
         return x
@@ -164,11 +168,11 @@ def _branches(x: Expr, count: int) -> Expr:
     return x.apply(onnx.ReshapeOp, vector(x, [*sizes, count, -1]))
 
 
-def _as_given(y: Expr, x: Expr, count: int) -> Expr:
+def _merge_branches(y: Value, x: Value, count: int) -> Value:
     return y.apply(onnx.ReshapeOp, x.e.shape(x), allowzero=1) if count else y
 
 
-def _gates(gate: Expr, like: Expr) -> Expr:
+def _gates(gate: Value, like: Value) -> Value:
     """Broadcast (..., C), (..., C, 1), (..., C, H) or (..., C * H) to (..., C, H)."""
     e = like.e
     if gate.rank == like.rank:
@@ -178,13 +182,15 @@ def _gates(gate: Expr, like: Expr) -> Expr:
     return gate.apply(onnx.ReshapeOp, e.shape(like), allowzero=1)
 
 
-def hyper_connection_pre_mix(f: Forward, e: Operators) -> Results:
+def hyper_connection_pre_mix(f: Primal, e: ValueBuilder) -> Results:
     x = _branches(f.x.cast(f32), f.value("num_branches", 0))
-    mixed = (x * _gates(needed(f, 1).cast(f32), x)).apply(onnx.ReduceSumOp, e.ints([x.rank - 2]), keepdims=0)
+    mixed = (x * _gates(required_operand(f, 1).cast(f32), x)).apply(
+        onnx.ReduceSumOp, e.ints([x.rank - 2]), keepdims=0
+    )
     return [(mixed * f.value("reduction_scale", 1.0)).cast(f.x.dtype)]
 
 
-def hyper_connection_post_mix(f: Forward, e: Operators) -> Results:
+def hyper_connection_post_mix(f: Primal, e: ValueBuilder) -> Results:
     count, mix = f.value("num_branches", 0), f.operand(3)
     x = _branches(f.x.cast(f32), count)
     if mix is not None:
@@ -192,17 +198,17 @@ def hyper_connection_post_mix(f: Forward, e: Operators) -> Results:
         streams = mix.cast(f32).apply(onnx.TransposeOp, perm=order).apply(onnx.MatMulOp, x)
     else:
         streams = x
-    one = needed(f, 1).cast(f32).apply(onnx.UnsqueezeOp, e.ints([x.rank - 2]))
-    y = streams + _gates(needed(f, 2).cast(f32), x) * one
-    return [_as_given(y, f.x, count).cast(f.x.dtype)]
+    one = required_operand(f, 1).cast(f32).apply(onnx.UnsqueezeOp, e.ints([x.rank - 2]))
+    y = streams + _gates(required_operand(f, 2).cast(f32), x) * one
+    return [_merge_branches(y, f.x, count).cast(f.x.dtype)]
 
 
 # Rotations by three positions
 
 
-def m_rotary_embedding(f: Forward, e: Operators) -> Results:
+def m_rotary_embedding(f: Primal, e: ValueBuilder) -> Results:
     """Rotate by three positions, whose table columns are contiguous or interleaved."""
-    places, cos, sin = (needed(f, i) for i in range(1, 4))
+    places, cos, sin = (required_operand(f, i) for i in range(1, 4))
     half, sections = cos.shape[1], f.value("mrope_section")
     if not isinstance(half, int):
         raise refusal("the width of cos_cache", given="unknown", expected="known")
@@ -219,13 +225,13 @@ def m_rotary_embedding(f: Forward, e: Operators) -> Results:
             raise refusal("num_heads", expected="given where the width is unknown")
         heads = width // (2 * half)
     chosen = e(e.emit.constant(which[:half]))
-    tables = [_of_streams(table.apply(onnx.GatherOp, places, axis=0), chosen) for table in (cos, sin)]
+    tables = [_select_streams(table.apply(onnx.GatherOp, places, axis=0), chosen) for table in (cos, sin)]
     part = f.value("rotary_embedding_dim", 0) or 2 * half
     own = {"interleaved": f.value("interleaved", 0), "num_heads": heads, "rotary_embedding_dim": part}
-    return turned(Forward(e, [f.x, *tables], own), e)
+    return turned(Primal(e, [f.x, *tables], own), e)
 
 
-def _of_streams(rows: Expr, which: Expr) -> Expr:
+def _select_streams(rows: Value, which: Value) -> Value:
     """Select (B, length, half) from (3, B, length, half): each column from its stream."""
     e = rows.e
     streams = (rows.apply(onnx.GatherOp, e(e.emit.constant(np.array(i, np.int32))), axis=0) for i in range(3))
@@ -234,7 +240,7 @@ def _of_streams(rows: Expr, which: Expr) -> Expr:
     return two.where(third, one.where(second, first))
 
 
-BODIES: Mapping[str, Body] = MappingProxyType(
+DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType(
     {
         "BiasAdd": bias_add,
         "BiasDropout": bias_dropout,

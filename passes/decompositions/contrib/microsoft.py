@@ -6,44 +6,44 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from dialects.onnx import ops as onnx
-from passes.autodiff.common.primal import Forward
-from passes.builder.values import Expr, Operators
+from passes.autodiff.common.primal import Primal
+from passes.builder.values import Value, ValueBuilder
 from passes.decompositions.contrib import attention, experts, gates, packed_weights, quantized, renamed_ops
-from passes.decompositions.contrib.activations import applied, numbers_of
-from passes.decompositions.contrib.decomposition import Body, Results
+from passes.decompositions.contrib.activations import apply_activation, numbers_of
+from passes.decompositions.contrib.decomposition import Decomposition, Results
 
 
-def fused_conv(f: Forward, e: Operators) -> Results:
+def fused_conv(f: Primal, e: ValueBuilder) -> Results:
     """act(Conv(X, W, B) + Z)"""
     own = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
     given = {name: value for name, value in f.attributes.items() if name in own}
     found = f.x.apply(onnx.ConvOp, f.operand(1), f.operand(2), **given)
     added = f.operand(3)
     found = found if added is None else found + added
-    return [applied(f.value("activation", ""), found, f.value("activation_params", []))]
+    return [apply_activation(f.value("activation", ""), found, f.value("activation_params", []))]
 
 
-def fused_gemm(f: Forward, e: Operators) -> Results:
+def fused_gemm(f: Primal, e: ValueBuilder) -> Results:
     own = ("alpha", "beta", "transA", "transB")
     given = {name: value for name, value in f.attributes.items() if name in own}
     found = f.x.apply(onnx.GemmOp, f.operand(1), f.operand(2), **given)
     numbers = numbers_of(f.attributes, "activation_alpha", "activation_beta", "activation_gamma")
-    return [applied(f.value("activation", ""), found, numbers)]
+    return [apply_activation(f.value("activation", ""), found, numbers)]
 
 
-def fused_matmul(f: Forward, e: Operators) -> Results:
+def fused_matmul(f: Primal, e: ValueBuilder) -> Results:
     """alpha A B; each operand may be transposed, or have its rows before the batch."""
     b = f.operand(1)
     assert b is not None
-    a = _turned(f.x, f.value("transA", 0), f.value("transBatchA", 0))
-    found = a.apply(onnx.MatMulOp, _turned(b, f.value("transB", 0), f.value("transBatchB", 0)))
+    a = _permute(f.x, f.value("transA", 0), f.value("transBatchA", 0))
+    found = a.apply(onnx.MatMulOp, _permute(b, f.value("transB", 0), f.value("transBatchB", 0)))
     alpha = f.value("alpha", 1.0)
     name = f.value("activation", "")
     numbers = numbers_of(f.attributes, "activation_alpha", "activation_beta", "activation_gamma")
-    return [applied(name, found if alpha == 1 else found * alpha, numbers)]
+    return [apply_activation(name, found if alpha == 1 else found * alpha, numbers)]
 
 
-def _turned(x: Expr, last: int, batch: int) -> Expr:
+def _permute(x: Value, last: int, batch: int) -> Value:
     order = list(range(x.rank))
     if x.rank < 2 or not (last or batch):
         return x
@@ -54,8 +54,8 @@ def _turned(x: Expr, last: int, batch: int) -> Expr:
     return x.apply(onnx.TransposeOp, perm=order)
 
 
-def gelu(approximate: str) -> Body:
-    def body(f: Forward, e: Operators) -> Results:
+def gelu(approximate: str) -> Decomposition:
+    def body(f: Primal, e: ValueBuilder) -> Results:
         bias = f.operand(1)
         x = f.x if bias is None else f.x + bias
         return [x.apply(onnx.GeluOp, approximate=approximate)]
@@ -63,25 +63,25 @@ def gelu(approximate: str) -> Body:
     return body
 
 
-def gemm_fast_gelu(f: Forward, e: Operators) -> Results:
+def gemm_fast_gelu(f: Primal, e: ValueBuilder) -> Results:
     bias, y = f.operand(2), f.x.apply(onnx.MatMulOp, f.operand(1))
     return [(y if bias is None else y + bias).apply(onnx.GeluOp, approximate="tanh")]
 
 
-def quick_gelu(f: Forward, e: Operators) -> Results:
+def quick_gelu(f: Primal, e: ValueBuilder) -> Results:
     alpha = f.value("alpha", 1.702)
     return [f.x * (f.x if alpha == 1 else f.x * alpha).sigmoid()]
 
 
-def _skipped(f: Forward, bias: int) -> Expr:
+def _add_skip(f: Primal, bias: int) -> Value:
     skip, added = f.operand(1), f.operand(bias)
     assert skip is not None
     total = f.x + skip
     return total if added is None else total + added
 
 
-def skip_layer_normalization(f: Forward, e: Operators) -> Results:
-    total = _skipped(f, 4)
+def skip_layer_normalization(f: Primal, e: ValueBuilder) -> Results:
+    total = _add_skip(f, 4)
     op = onnx.LayerNormalizationOp
     gamma, beta = f.operand(2), f.operand(3)
     given = [None if x is None else x.value for x in (gamma, beta)]
@@ -91,19 +91,19 @@ def skip_layer_normalization(f: Forward, e: Operators) -> Results:
     return [y, mean, deviation, total]
 
 
-def skip_simplified(f: Forward, e: Operators) -> Results:
-    total = _skipped(f, 3)
+def skip_simplified(f: Primal, e: ValueBuilder) -> Results:
+    total = _add_skip(f, 3)
     epsilon = f.value("epsilon", 1e-5)
     y = total.apply(onnx.RMSNormalizationOp, f.operand(2), axis=-1, epsilon=epsilon)
     return [y, None, None, total]
 
 
-def simplified(f: Forward, e: Operators) -> Results:
+def simplified_layer_normalization(f: Primal, e: ValueBuilder) -> Results:
     given = {name: f.attributes[name] for name in ("axis", "epsilon", "stash_type") if name in f.attributes}
     return [f.x.apply(onnx.RMSNormalizationOp, f.operand(1), **given)]
 
 
-def layer_normalization(f: Forward, e: Operators) -> Results:
+def layer_normalization(f: Primal, e: ValueBuilder) -> Results:
     scale, bias = f.operand(1), f.operand(2)
     assert scale is not None
     given = {name: f.attributes[name] for name in ("axis", "epsilon", "stash_type") if name in f.attributes}
@@ -111,24 +111,24 @@ def layer_normalization(f: Forward, e: Operators) -> Results:
     return list(map(e, e.emit.all(op)))
 
 
-def quantize(f: Forward, e: Operators) -> Results:
+def quantize(f: Primal, e: ValueBuilder) -> Results:
     own = {"axis": f.attributes["axis"]} if "axis" in f.attributes else {}
     return [f.x.apply(onnx.QuantizeLinearOp, f.operand(1), f.operand(2), **own)]
 
 
-def dequantize(f: Forward, e: Operators) -> Results:
+def dequantize(f: Primal, e: ValueBuilder) -> Results:
     own = {"axis": f.attributes["axis"]} if "axis" in f.attributes else {}
     return [f.x.apply(onnx.DequantizeLinearOp, f.operand(1), f.operand(2), **own)]
 
 
-BODIES: Mapping[str, Body] = MappingProxyType(
+DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType(
     {
-        **attention.BODIES,
-        **experts.BODIES,
-        **packed_weights.BODIES,
-        **quantized.BODIES,
-        **gates.BODIES,
-        **renamed_ops.BODIES,
+        **attention.DECOMPOSITIONS,
+        **experts.DECOMPOSITIONS,
+        **packed_weights.DECOMPOSITIONS,
+        **quantized.DECOMPOSITIONS,
+        **gates.DECOMPOSITIONS,
+        **renamed_ops.DECOMPOSITIONS,
         "BiasGelu": gelu("none"),
         "DequantizeLinear": dequantize,
         "FastGelu": gelu("tanh"),
@@ -141,7 +141,7 @@ BODIES: Mapping[str, Body] = MappingProxyType(
         "LayerNormalization": layer_normalization,
         "QuantizeLinear": quantize,
         "QuickGelu": quick_gelu,
-        "SimplifiedLayerNormalization": simplified,
+        "SimplifiedLayerNormalization": simplified_layer_normalization,
         "SkipLayerNormalization": skip_layer_normalization,
         "SkipSimplifiedLayerNormalization": skip_simplified,
         "TransposeMatMul": fused_matmul,

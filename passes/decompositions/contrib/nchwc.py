@@ -16,11 +16,11 @@ import numpy as np
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.shapes import static
-from passes.autodiff.common.primal import Forward, refusal
-from passes.builder.values import Expr, Operators
-from passes.decompositions.contrib.activations import applied
-from passes.decompositions.contrib.decomposition import Body, Results
-from passes.decompositions.contrib.quantized import to_back, to_front
+from passes.autodiff.common.primal import Primal, refusal
+from passes.builder.values import Value, ValueBuilder
+from passes.decompositions.contrib.activations import apply_activation
+from passes.decompositions.contrib.decomposition import Decomposition, Results
+from passes.decompositions.contrib.quantized import to_channels_first, to_channels_last
 
 DOMAIN = "com.microsoft.nchwc"
 
@@ -28,25 +28,25 @@ BLOCK = "gradc.block"
 """Attribute of the model: channels per block; None if unknown."""
 
 
-def conv(f: Forward, e: Operators) -> Results:
+def conv(f: Primal, e: ValueBuilder) -> Results:
     """act(Conv(X, W, B) + Sum)"""
     weights, bias, added = f.operand(1), f.operand(2), f.operand(3)
     assert weights is not None
     own = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
     given = {name: value for name, value in f.attributes.items() if name in own}
-    y = f.x.apply(onnx.ConvOp, _in_order(f, weights), bias, **given)
+    y = f.x.apply(onnx.ConvOp, _unblock_weights(f, weights), bias, **given)
     y = y if added is None else y + added
-    return [applied(f.value("activation", ""), y, f.value("activation_params", []))]
+    return [apply_activation(f.value("activation", ""), y, f.value("activation_params", []))]
 
 
-def _block(f: Forward) -> int:
+def _block(f: Primal) -> int:
     block = f.value(BLOCK)
     if block is None:
         raise refusal("channels of a block", given="unknown", expected="8 or 16, depending on the processor")
     return block
 
 
-def _in_order(f: Forward, weights: Expr) -> Expr:
+def _unblock_weights(f: Primal, weights: Value) -> Value:
     """Return weights (O, I, ...) from (O / b, I / b, ..., b, b), or from (O / b, I, ..., b) if the input is
     not blocked or the convolution is depthwise."""
     e, block, sizes = weights.e, _block(f), static(weights.shape)
@@ -65,8 +65,8 @@ def _in_order(f: Forward, weights: Expr) -> Expr:
     return apart.apply(onnx.ReshapeOp, e.ints(sizes))
 
 
-def reorder_input(f: Forward, e: Operators) -> Results:
-    x = to_front(f.x) if f.value("channels_last", 0) else f.x
+def reorder_input(f: Primal, e: ValueBuilder) -> Results:
+    x = to_channels_first(f.x) if f.value("channels_last", 0) else f.x
     channels = x.shape[1]
     if not isinstance(channels, int):
         raise refusal("channels", given="unknown", expected="known")
@@ -76,21 +76,21 @@ def reorder_input(f: Forward, e: Operators) -> Results:
     return [x.apply(onnx.PadOp, e.ints(pads)) if behind else x.apply(onnx.IdentityOp)]
 
 
-def reorder_output(f: Forward, e: Operators) -> Results:
+def reorder_output(f: Primal, e: ValueBuilder) -> Results:
     y = f.x.apply(onnx.SliceOp, e.ints([0]), e.ints([f.value("channels")]), e.ints([1]))
-    return [to_back(y) if f.value("channels_last", 0) else y]
+    return [to_channels_last(y) if f.value("channels_last", 0) else y]
 
 
-def pool(op: type[OnnxOp], *more: str) -> Body:
+def pool(op: type[OnnxOp], *more: str) -> Decomposition:
     own = ("auto_pad", "ceil_mode", "dilations", "kernel_shape", "pads", "strides", *more)
 
-    def body(f: Forward, e: Operators) -> Results:
+    def body(f: Primal, e: ValueBuilder) -> Results:
         return [f.x.apply(op, **{name: value for name, value in f.attributes.items() if name in own})]
 
     return body
 
 
-def upsample(f: Forward, e: Operators) -> Results:
+def upsample(f: Primal, e: ValueBuilder) -> Results:
     mode, scales = f.value("mode", "nearest"), f.value("scales")
     rule = f.value("coordinate_transformation_mode", "asymmetric")
     own = {"coordinate_transformation_mode": rule, "mode": mode}
@@ -99,7 +99,7 @@ def upsample(f: Forward, e: Operators) -> Results:
     return [f.x.apply(onnx.ResizeOp, None, e(e.emit.constant(np.array(scales, np.float32))), **own)]
 
 
-BODIES: Mapping[str, Body] = MappingProxyType(
+DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType(
     {
         "AveragePool": pool(onnx.AveragePoolOp, "count_include_pad"),
         "Conv": conv,

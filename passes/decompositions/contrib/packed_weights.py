@@ -15,11 +15,11 @@ from xdsl.ir import Attribute, Operation
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import PACKED
 from dialects.support.dtypes import UI8
-from passes.autodiff.common.primal import Forward, refusal
+from passes.autodiff.common.primal import Primal, refusal
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.autodiff.rules.quantize import spread
-from passes.builder.values import Expr, Operators
-from passes.decompositions.contrib.decomposition import Body, Results
+from passes.builder.values import Value, ValueBuilder
+from passes.decompositions.contrib.decomposition import Decomposition, Results
 
 BITS = (2, 4, 8)
 
@@ -30,11 +30,11 @@ _NF4 = (
     *(0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941),
     *(0.7229568362236023, 1.0),
 )
-_OF_BNB4 = ((*_FP4, *(-x for x in _FP4)), _NF4)
+_BNB4_VALUES = ((*_FP4, *(-x for x in _FP4)), _NF4)
 """Values of the 4-bit codes, by `quant_type`."""
 
 
-def matmul_n_bits(f: Forward, e: Operators) -> Results:
+def matmul_n_bits(f: Primal, e: ValueBuilder) -> Results:
     """A W^T + bias, W (N, K) in f32. The kernel's rounding of A by `accuracy_level` is not modeled."""
     codes, scales, bias = f.operand(1), f.operand(2), f.operand(5)
     assert codes is not None
@@ -47,7 +47,7 @@ def matmul_n_bits(f: Forward, e: Operators) -> Results:
     bits, blocks, order = bits or 4, -(-width // block), f.operand(4)
     if order is not None:
         _check_order(f, bits)
-    numbers = marked_as_packed(unpacked(codes, [rows, blocks * block * bits // 8], bits).cast(f32))
+    numbers = mark_as_packed(unpack_codes(codes, [rows, blocks * block * bits // 8], bits).cast(f32))
     zeros = _zeros(f.operand(3), rows, blocks, bits, e)
     scales = scales.cast(f32).apply(onnx.ReshapeOp, e.ints([rows, blocks]))
     if order is not None:
@@ -63,7 +63,7 @@ def matmul_n_bits(f: Forward, e: Operators) -> Results:
     return [(y if bias is None else y + bias.cast(f32)).cast(f.x.dtype)]
 
 
-def _check_order(f: Forward, bits: int) -> None:
+def _check_order(f: Primal, bits: int) -> None:
     """Reject variants that onnxruntime's CPU kernel misreads: codes of other sizes as 4-bit, and u8 zero
     points."""
     zeros = f.operand(3)
@@ -74,7 +74,7 @@ def _check_order(f: Forward, bits: int) -> None:
         raise refusal("zero_points of u8 with g_idx", expected="none", hint=hint)
 
 
-def unpacked(packed: Expr, sizes: list[int], bits: int) -> Expr:
+def unpack_codes(packed: Value, sizes: list[int], bits: int) -> Value:
     """Return u8 codes from rows of packed bytes, lowest bits first."""
     e = packed.e
     rows, count = sizes
@@ -83,37 +83,37 @@ def unpacked(packed: Expr, sizes: list[int], bits: int) -> Expr:
     upwards = np.array(range(8 - bits, -1, -bits), np.uint8)
     whole = packed.apply(onnx.ReshapeOp, e.ints([rows, count, 1]))
     highest = whole.apply(onnx.BitShiftOp, e(e.emit.constant(upwards)), direction="LEFT")
-    marked_as_packed(highest)
+    mark_as_packed(highest)
     found = highest.apply(
         onnx.BitShiftOp, e(e.emit.constant(np.array(8 - bits, np.uint8))), direction="RIGHT"
     )
     return found.apply(onnx.ReshapeOp, e.ints([rows, count * 8 // bits]))
 
 
-def marked_as_packed(x: Expr) -> Expr:
+def mark_as_packed(x: Value) -> Value:
     """Mark a value as not to be folded."""
     assert isinstance(x.value.owner, Operation)
     x.value.owner.attributes[PACKED] = UnitAttr()
     return x
 
 
-def _zeros(given: Expr | None, rows: int, blocks: int, bits: int, e: Operators) -> Expr:
+def _zeros(given: Value | None, rows: int, blocks: int, bits: int, e: ValueBuilder) -> Value:
     """Return one zero point, or one per block: floats, or codes whose rows start at a byte."""
     if given is None:
         return e(e.emit.constant(np.array(2 ** (bits - 1), np.float32)))
     if given.dtype != UI8:
         return given.cast(f32).apply(onnx.ReshapeOp, e.ints([rows, blocks]))
-    return _first(unpacked(given, [rows, -(-blocks * bits // 8)], bits), blocks).cast(f32)
+    return _first(unpack_codes(given, [rows, -(-blocks * bits // 8)], bits), blocks).cast(f32)
 
 
-def _first(x: Expr, count: int) -> Expr:
+def _first(x: Value, count: int) -> Value:
     """Return the first `count` elements of each row."""
     if x.shape[1] == count:
         return x
     return x.apply(onnx.SliceOp, x.e.ints([0]), x.e.ints([count]), x.e.ints([1]))
 
 
-def matmul_bnb4(f: Forward, e: Operators) -> Results:
+def matmul_bnb4(f: Primal, e: ValueBuilder) -> Results:
     """A W^T, W (N, K): the upper code of a byte comes first; blocks continue across rows."""
     codes, largest = f.operand(1), f.operand(2)
     assert codes is not None
@@ -122,23 +122,23 @@ def matmul_bnb4(f: Forward, e: Operators) -> Results:
     count = rows * width
     if not f.value("transB", 1):
         raise refusal("transB", given=0, expected=1)
-    pairs = unpacked(codes, [-(-count // 2), 1], 4).apply(onnx.GatherOp, e.ints([1, 0]), axis=1)
-    table = e(e.emit.constant(np.array(_OF_BNB4[kind], np.float32)))
+    pairs = unpack_codes(codes, [-(-count // 2), 1], 4).apply(onnx.GatherOp, e.ints([1, 0]), axis=1)
+    table = e(e.emit.constant(np.array(_BNB4_VALUES[kind], np.float32)))
     flat = pairs.apply(onnx.ReshapeOp, e.ints([1, -1]))
     numbers = _first(table.apply(onnx.GatherOp, flat.cast(i32), axis=0), count)
-    weights = numbers * _repeated(largest.cast(f32), block, count)
+    weights = numbers * _repeat(largest.cast(f32), block, count)
     matrix = weights.apply(onnx.ReshapeOp, e.ints([rows, width])).apply(onnx.TransposeOp, perm=[1, 0])
     return [f.x.cast(f32).apply(onnx.MatMulOp, matrix).cast(f.x.dtype)]
 
 
-def _repeated(x: Expr, times: int, count: int) -> Expr:
+def _repeat(x: Value, times: int, count: int) -> Value:
     """Repeat each element `times` times, `count` in all, as one row."""
     e, blocks = x.e, -(-count // times)
     wide = x.apply(onnx.ReshapeOp, e.ints([blocks, 1])).apply(onnx.ExpandOp, e.ints([blocks, times]))
     return _first(wide.apply(onnx.ReshapeOp, e.ints([1, blocks * times])), count)
 
 
-def gather_block_quantized(f: Forward, e: Operators) -> Results:
+def gather_block_quantized(f: Primal, e: ValueBuilder) -> Results:
     """Gather from a table of codes, (codes - zero points) scales, blocked along an axis."""
     indices, scales, zeros, bits = f.operand(1), f.operand(2), f.operand(3), f.value("bits", 4)
     assert indices is not None
@@ -149,20 +149,20 @@ def gather_block_quantized(f: Forward, e: Operators) -> Results:
     if scales.shape[among] != f.x.shape[among] and among != along:
         raise refusal("scales", given="one for several rows", expected="one row for each of the table's")
 
-    def chosen(x: Expr) -> Expr:
-        wide = x if x.dtype in (UI8, scales.dtype) else marked_as_packed(x.cast(scales.dtype))
+    def chosen(x: Value) -> Value:
+        wide = x if x.dtype in (UI8, scales.dtype) else mark_as_packed(x.cast(scales.dtype))
         return wide.apply(onnx.GatherOp, indices, axis=among)
 
     own = {"axis": along, "block_size": f.value("block_size", 128)}
     if among == along:
-        table = f.x if f.x.dtype == UI8 else marked_as_packed(f.x.cast(scales.dtype))
-        return [chosen(_scaled(table, scales, zeros, bits, own))]
+        table = f.x if f.x.dtype == UI8 else mark_as_packed(f.x.cast(scales.dtype))
+        return [chosen(_dequantize(table, scales, zeros, bits, own))]
     own["axis"] += indices.rank - 1 if along > among else 0
     apart = None if zeros is None else chosen(zeros)
-    return [_scaled(chosen(f.x), chosen(scales), apart, bits, own)]
+    return [_dequantize(chosen(f.x), chosen(scales), apart, bits, own)]
 
 
-def _scaled(codes: Expr, by: Expr, zeros: Expr | None, bits: int, own: dict[str, int]) -> Expr:
+def _dequantize(codes: Value, by: Value, zeros: Value | None, bits: int, own: dict[str, int]) -> Value:
     """Dequantize; u8 codes are packed along the last axis, with half their range as default zero point."""
     numbers = _numbers(codes, bits, by.dtype)
     if zeros is not None:
@@ -173,26 +173,26 @@ def _scaled(codes: Expr, by: Expr, zeros: Expr | None, bits: int, own: dict[str,
     return numbers * spread(by, numbers, own)
 
 
-def _numbers(x: Expr, bits: int, dtype: Attribute) -> Expr:
+def _numbers(x: Value, bits: int, dtype: Attribute) -> Value:
     """Return floats, unpacked along the last axis for bytes."""
     if x.dtype != UI8:
         return x.cast(dtype)
     count = x.shape[-1]
     assert isinstance(count, int)
-    found = unpacked(x, [-1, count], bits).cast(dtype)
+    found = unpack_codes(x, [-1, count], bits).cast(dtype)
     sizes = [*(size_of(x, axis) for axis in range(x.rank - 1)), count * 8 // bits]
     return found.apply(onnx.ReshapeOp, vector(x, sizes), allowzero=1)
 
 
-def _first_of(x: Expr, like: Expr, axis: int) -> Expr:
+def _first_of(x: Value, like: Value, axis: int) -> Value:
     """Crop an axis to the size of `like`, without the padding of the last byte."""
     if x.shape[axis] == like.shape[axis]:
         return x
     count = vector(like, [size_of(like, axis)])
-    return x.apply(onnx.SliceOp, x.e.ints([0]), count, x.e.ints([axis])).assumed(like.shape)
+    return x.apply(onnx.SliceOp, x.e.ints([0]), count, x.e.ints([axis])).assume_shape(like.shape)
 
 
-BODIES: Mapping[str, Body] = MappingProxyType(
+DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType(
     {
         "GatherBlockQuantized": gather_block_quantized,
         "MatMulBnb4": matmul_bnb4,

@@ -20,14 +20,14 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import UnknownRank, element_type_of, has_rank, shape_of
-from passes.autodiff.common.primal import Forward
+from passes.autodiff.common.primal import Primal
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.builder.rewriting import replace, rewrite
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 from passes.decompositions.contrib import quantized
-from passes.decompositions.contrib.decomposition import Body
+from passes.decompositions.contrib.decomposition import Decomposition
 
-_BODIES: Mapping[type[OnnxOp], Body] = MappingProxyType(
+_DECOMPOSITIONS: Mapping[type[OnnxOp], Decomposition] = MappingProxyType(
     {onnx.QLinearConvOp: quantized.qlinear_conv, onnx.QLinearMatMulOp: quantized.qlinear_matmul}
 )
 
@@ -49,28 +49,28 @@ _CODES: Mapping[str, tuple[int, ...]] = MappingProxyType(
 """Op that moves codes or selects between them -> indices of its code operands; of Concat all are."""
 
 
-_IN_ORDER = (onnx.ClipOp, onnx.MaxOp, onnx.MaxPoolOp, onnx.MinOp, onnx.ReduceMaxOp, onnx.ReduceMinOp)
+_SELECTION_OPS = (onnx.ClipOp, onnx.MaxOp, onnx.MaxPoolOp, onnx.MinOp, onnx.ReduceMaxOp, onnx.ReduceMinOp)
 """Ops that select by size: codes are ordered like floats if their scale is positive."""
 
 
 def compute_with_floats(module: ModuleOp) -> None:
     """Rewrite in place; values with other readers, and results of the function, stay."""
-    rewrite(module, [ComputedWithFloats()], tuple(_BODIES))
+    rewrite(module, [QLinearOpsAsFloats()], tuple(_DECOMPOSITIONS))
     rewrite(module, [ProductsOfFloats()], (onnx.CastOp,))
-    before = BeforeMoves()
+    before = HoistDequantize()
     rewrite(module, [before], (onnx.DequantizeLinearOp,))
     for move in before.moved:
         if move.parent is not None and not any(result.first_use for result in move.results):
             Rewriter.erase_op(move)
 
 
-class ComputedWithFloats(RewritePattern):
+class QLinearOpsAsFloats(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, OnnxOp)
-        e = Operators()
+        e = ValueBuilder()
         operands = [None if value is None else e(value) for value in op.onnx_inputs()]
         try:
-            results = _BODIES[type(op)](Forward(e, operands, op.onnx_attributes()), e)
+            results = _DECOMPOSITIONS[type(op)](Primal(e, operands, op.onnx_attributes()), e)
         except UnknownRank:  # the op stays, and blocks gradients
             e.emit.discard()
             return
@@ -86,11 +86,12 @@ class ProductsOfFloats(RewritePattern):
         product = op.input.owner
         if not isinstance(product, onnx.MatMulIntegerOp | onnx.ConvIntegerOp):
             return
-        e, dtype = Operators(), element_type_of(op.output)
+        e, dtype = ValueBuilder(), element_type_of(op.output)
         inputs = [None if value is None else e(value) for value in (*product.onnx_inputs(), None, None)][:4]
         try:
             x, w = (
-                _centred(inputs[i], inputs[i + 2], i, isinstance(product, onnx.ConvIntegerOp)) for i in (0, 1)
+                _subtract_zero_point(inputs[i], inputs[i + 2], i, isinstance(product, onnx.ConvIntegerOp))
+                for i in (0, 1)
             )
         except UnknownRank:
             e.emit.discard()
@@ -100,7 +101,7 @@ class ProductsOfFloats(RewritePattern):
         replace(op, rewriter, e.emit, [y.cast(dtype).value])
 
 
-def _centred(codes: Expr | None, zero: Expr | None, index: int, is_conv: bool) -> Expr:
+def _subtract_zero_point(codes: Value | None, zero: Value | None, index: int, is_conv: bool) -> Value:
     """Subtract zero points: per row or column for MatMul, per filter for Conv."""
     assert codes is not None
     e = codes.e
@@ -108,11 +109,11 @@ def _centred(codes: Expr | None, zero: Expr | None, index: int, is_conv: bool) -
     axis = 0 if is_conv else max(codes.rank - (1 if index else 2), 0)
     if zero is not None and zero.rank and zero.shape != (1,):
         one = one.apply(onnx.ExpandOp, vector(zero, [size_of(zero, 0)]))
-    return quantized.dequantized(codes, one, zero, axis)
+    return quantized.dequantize(codes, one, zero, axis)
 
 
 @dataclass
-class BeforeMoves(RewritePattern):
+class HoistDequantize(RewritePattern):
     moved: list[Operation] = field(default_factory=list[Operation])
     """Moves of codes, from last to first, that may be dead after the rewrite."""
 
@@ -125,9 +126,9 @@ class BeforeMoves(RewritePattern):
         places = _codes_of(move)
         if not places or not has_rank(op.x_scale) or shape_of(op.x_scale) not in ((), (1,)):
             return
-        if isinstance(move, _IN_ORDER) and not _is_positive(op.x_scale):
+        if isinstance(move, _SELECTION_OPS) and not _is_positive(op.x_scale):
             return
-        e, codes, operands = Operators(), element_type_of(op.x), list[SSAValue](move.operands)
+        e, codes, operands = ValueBuilder(), element_type_of(op.x), list[SSAValue](move.operands)
         for place in places:
             operands[place] = e.emit(onnx.DequantizeLinearOp(operands[place], op.x_scale, op.x_zero_point))
         new = type(move).create(

@@ -16,129 +16,133 @@ from xdsl.ir import Attribute
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import static
-from passes.autodiff.common.primal import Forward, refusal
+from passes.autodiff.common.primal import Primal, refusal
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.autodiff.rules.quantize import spread
-from passes.builder.values import Expr, Operators
-from passes.decompositions.contrib.attention import attention, embedded, seen_words
-from passes.decompositions.contrib.decomposition import Body, Results
-from passes.decompositions.contrib.packed_weights import marked_as_packed
+from passes.builder.values import Value, ValueBuilder
+from passes.decompositions.contrib.attention import attention, sum_embeddings, unmasked_words
+from passes.decompositions.contrib.decomposition import Decomposition, Results
+from passes.decompositions.contrib.packed_weights import mark_as_packed
 
 LARGE = 4096
 """Weights of at least so many codes are stored as codes, smaller ones as floats."""
 
-_OF_CONVOLUTIONS = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
+_CONV_ATTRIBUTES = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
 
 
-def dequantized(x: Expr, scale: Expr, zero: Expr | None, axis: int) -> Expr:
+def dequantize(x: Value, scale: Value, zero: Value | None, axis: int) -> Value:
     """Return (x - zero point) scale, per tensor or along an axis."""
-    scale, zero = _one(scale), None if zero is None else _one(zero)
+    scale, zero = _squeeze_scalar(scale), None if zero is None else _squeeze_scalar(zero)
     if zero is not None and scale.rank != zero.rank:
-        scale, zero = _as_many(scale, zero), _as_many(zero, scale)
+        scale, zero = _broadcast_scalar(scale, zero), _broadcast_scalar(zero, scale)
     own = {"axis": axis} if scale.rank else {}
     if _is_large_weight(x):
-        wide = marked_as_packed(x.cast(scale.dtype))
+        wide = mark_as_packed(x.cast(scale.dtype))
         wide = wide if zero is None else wide - spread(zero, x, own).cast(scale.dtype)
         return wide * spread(scale, x, own)
     return x.apply(onnx.DequantizeLinearOp, scale, zero, **own)
 
 
-def _is_large_weight(x: Expr) -> bool:
+def _is_large_weight(x: Value) -> bool:
     """Return whether to store x as codes: runtimes fold a Cast, but not a DequantizeLinear."""
     return isinstance(x.value.owner, onnx.ConstantOp) and prod(static(x.shape) or ()) >= LARGE
 
 
-def quantized(x: Expr, scale: Expr, zero: Expr | None, dtype: Attribute) -> Expr:
+def quantize(x: Value, scale: Value, zero: Value | None, dtype: Attribute) -> Value:
     """Quantize to the zero point's type, or else to `dtype`."""
     if zero is None:
         known = of_mlir(dtype)
         assert known is not None
         zero = x.e(x.e.emit.constant(np.zeros((), known.numpy)))
-    return x.apply(onnx.QuantizeLinearOp, _one(scale), _one(zero))
+    return x.apply(onnx.QuantizeLinearOp, _squeeze_scalar(scale), _squeeze_scalar(zero))
 
 
-def _one(x: Expr) -> Expr:
+def _squeeze_scalar(x: Value) -> Value:
     """Squeeze a vector of one element."""
     return x.apply(onnx.SqueezeOp, x.e.ints([0])) if x.shape == (1,) else x
 
 
-def _as_many(x: Expr, like: Expr) -> Expr:
+def _broadcast_scalar(x: Value, like: Value) -> Value:
     return x if x.rank else x.apply(onnx.ExpandOp, vector(like, [size_of(like, 0)]))
 
 
-def _floats(f: Forward, index: int, axis: int = 0) -> Expr:
+def _dequantize_operand(f: Primal, index: int, axis: int = 0) -> Value:
     """Dequantize the codes, scale and zero point that start at operand `index`."""
     codes, scale = f.operand(index), f.operand(index + 1)
     assert codes is not None
     assert scale is not None
-    return dequantized(codes, scale, f.operand(index + 2), axis)
+    return dequantize(codes, scale, f.operand(index + 2), axis)
 
 
-def _codes(f: Forward, x: Expr, index: int) -> Results:
+def _quantize_result(f: Primal, x: Value, index: int) -> Results:
     """Quantize by the scale and zero point that start at operand `index`, to the first operand's type."""
     scale = f.operand(index)
     assert scale is not None
-    return [quantized(x, scale, f.operand(index + 1), f.x.dtype)]
+    return [quantize(x, scale, f.operand(index + 1), f.x.dtype)]
 
 
 # Products
 
 
-def qlinear_conv(f: Forward, e: Operators) -> Results:
+def qlinear_conv(f: Primal, e: ValueBuilder) -> Results:
     """QLinearConv, whose bias has scale x_scale w_scale."""
     last = f.value("channels_last", 0)
-    x, w, bias = _floats(f, 0), _floats(f, 3), f.operand(8)
+    x, w, bias = _dequantize_operand(f, 0), _dequantize_operand(f, 3), f.operand(8)
     if bias is not None:
-        bias = dequantized(bias, _product_scale(f, 1, 4), None, 0)
-    given = {name: value for name, value in f.attributes.items() if name in _OF_CONVOLUTIONS}
-    y = (to_front(x) if last else x).apply(onnx.ConvOp, w, bias, **given)
-    return _codes(f, to_back(y) if last else y, 6)
+        bias = dequantize(bias, _product_scale(f, 1, 4), None, 0)
+    given = {name: value for name, value in f.attributes.items() if name in _CONV_ATTRIBUTES}
+    y = (to_channels_first(x) if last else x).apply(onnx.ConvOp, w, bias, **given)
+    return _quantize_result(f, to_channels_last(y) if last else y, 6)
 
 
-def _product_scale(f: Forward, one: int, other: int, factor: float = 1.0) -> Expr:
+def _product_scale(f: Primal, one: int, other: int, factor: float = 1.0) -> Value:
     a, b = f.operand(one), f.operand(other)
     assert a is not None
     assert b is not None
-    found = _one(a) * _one(b)
+    found = _squeeze_scalar(a) * _squeeze_scalar(b)
     return found if factor == 1 else found * factor
 
 
-def to_front(x: Expr) -> Expr:
+def to_channels_first(x: Value) -> Value:
     """Move channels from the last axis to axis 1."""
     return x.apply(onnx.TransposeOp, perm=[0, x.rank - 1, *range(1, x.rank - 1)])
 
 
-def to_back(x: Expr) -> Expr:
+def to_channels_last(x: Value) -> Value:
     return x.apply(onnx.TransposeOp, perm=[0, *range(2, x.rank), 1])
 
 
-def qlinear_matmul(f: Forward, e: Operators) -> Results:
+def qlinear_matmul(f: Primal, e: ValueBuilder) -> Results:
     b = f.operand(3)
     assert b is not None
-    y = _floats(f, 0, max(f.x.rank - 2, 0)).apply(onnx.MatMulOp, _floats(f, 3, b.rank - 1))
-    return _codes(f, y, 6)
+    y = _dequantize_operand(f, 0, max(f.x.rank - 2, 0)).apply(
+        onnx.MatMulOp, _dequantize_operand(f, 3, b.rank - 1)
+    )
+    return _quantize_result(f, y, 6)
 
 
-def q_gemm(f: Forward, e: Operators) -> Results:
+def q_gemm(f: Primal, e: ValueBuilder) -> Results:
     """alpha A B + C, C with scale alpha a_scale b_scale; floats without a scale of y."""
     alpha, transposed = f.value("alpha", 1.0), f.value("transB", 0)
     own = {"alpha": alpha, "transA": f.value("transA", 0), "transB": transposed}
     c = f.operand(6)
     if c is not None:
-        c = dequantized(c, _product_scale(f, 1, 4, alpha), None, c.rank - 1)
-    y = _floats(f, 0).apply(onnx.GemmOp, _floats(f, 3, 0 if transposed else 1), c, **own)
-    return [y] if f.operand(7) is None else _codes(f, y, 7)
+        c = dequantize(c, _product_scale(f, 1, 4, alpha), None, c.rank - 1)
+    y = _dequantize_operand(f, 0).apply(
+        onnx.GemmOp, _dequantize_operand(f, 3, 0 if transposed else 1), c, **own
+    )
+    return [y] if f.operand(7) is None else _quantize_result(f, y, 7)
 
 
-def dynamic_quantize_matmul(f: Forward, e: Operators) -> Results:
+def dynamic_quantize_matmul(f: Primal, e: ValueBuilder) -> Results:
     """MatMul with A rounded by its range."""
-    return [_with_bias(_product(f, _by_own_range(f.x), (1, 2, 3)), f.operand(4))]
+    return [_with_bias(_product(f, _round_by_range(f.x), (1, 2, 3)), f.operand(4))]
 
 
-def dynamic_quantize_lstm(f: Forward, e: Operators) -> Results:
+def dynamic_quantize_lstm(f: Primal, e: ValueBuilder) -> Results:
     """A float LSTM of dequantized weights, rounded input and first state; hidden states are not rounded."""
     first = f.operand(5)
-    x, h = (None if x is None else _by_own_range(x) for x in (f.x, first))
+    x, h = (None if x is None else _round_by_range(x) for x in (f.x, first))
     assert x is not None
     w, r = (_of_gates(f, codes, scale) for codes, scale in ((1, 8), (2, 10)))
     others = [f.operand(3), f.operand(4), h, f.operand(6), f.operand(7)]
@@ -146,147 +150,151 @@ def dynamic_quantize_lstm(f: Forward, e: Operators) -> Results:
     return list(map(e, e.emit.all(onnx.LSTMOp(x.value, w.value, r.value, *given, **f.attributes))))
 
 
-def _by_own_range(x: Expr) -> Expr:
+def _round_by_range(x: Value) -> Value:
     codes, scale, zero = map(x.e, x.e.emit.all(onnx.DynamicQuantizeLinearOp(x.value)))
-    return dequantized(codes, scale, zero, 0)
+    return dequantize(codes, scale, zero, 0)
 
 
-def _of_gates(f: Forward, index: int, scale: int) -> Expr:
+def _of_gates(f: Primal, index: int, scale: int) -> Value:
     """Dequantize weights (directions, size, 4 hidden), per direction or column, and transpose them for
     LSTM."""
     codes, by, apart = (f.operand(i) for i in (index, scale, scale + 1))
     assert codes is not None
     assert by is not None
     numbers = codes.cast(by.dtype)
-    numbers = marked_as_packed(numbers) if _is_large_weight(codes) else numbers
+    numbers = mark_as_packed(numbers) if _is_large_weight(codes) else numbers
     if apart is not None:
         numbers = numbers - _of_columns(apart.cast(by.dtype))
     return (numbers * _of_columns(by)).apply(onnx.TransposeOp, perm=[0, 2, 1])
 
 
-def _of_columns(x: Expr) -> Expr:
+def _of_columns(x: Value) -> Value:
     return x.apply(onnx.UnsqueezeOp, x.e.ints([1, 2] if x.rank == 1 else [1]))
 
 
-def matmul_integer_to_float(f: Forward, e: Operators) -> Results:
+def matmul_integer_to_float(f: Primal, e: ValueBuilder) -> Results:
     scale = f.operand(2)
     assert scale is not None
-    a = dequantized(f.x, scale, f.operand(4), max(f.x.rank - 2, 0))
+    a = dequantize(f.x, scale, f.operand(4), max(f.x.rank - 2, 0))
     return [_with_bias(_product(f, a, (1, 3, 5)), f.operand(6))]
 
 
-def _product(f: Forward, a: Expr, places: tuple[int, int, int]) -> Expr:
+def _product(f: Primal, a: Value, places: tuple[int, int, int]) -> Value:
     """MatMul with the codes, scale and zero point at `places`."""
     codes, scale, zero = (f.operand(place) for place in places)
     assert codes is not None
     assert scale is not None
-    return a.apply(onnx.MatMulOp, dequantized(codes, scale, zero, codes.rank - 1))
+    return a.apply(onnx.MatMulOp, dequantize(codes, scale, zero, codes.rank - 1))
 
 
-def _with_bias(x: Expr, bias: Expr | None) -> Expr:
+def _with_bias(x: Value, bias: Value | None) -> Value:
     return x if bias is None else x + bias
 
 
 # Element by element
 
 
-def pair(function: Callable[[Expr, Expr], Expr]) -> Body:
-    def body(f: Forward, e: Operators) -> Results:
-        return _codes(f, function(_floats(f, 0), _floats(f, 3)), 6)
+def binary_op(function: Callable[[Value, Value], Value]) -> Decomposition:
+    def body(f: Primal, e: ValueBuilder) -> Results:
+        return _quantize_result(f, function(_dequantize_operand(f, 0), _dequantize_operand(f, 3)), 6)
 
     return body
 
 
-def qlinear_sigmoid(f: Forward, e: Operators) -> Results:
-    return _codes(f, _floats(f, 0).sigmoid(), 3)
+def qlinear_sigmoid(f: Primal, e: ValueBuilder) -> Results:
+    return _quantize_result(f, _dequantize_operand(f, 0).sigmoid(), 3)
 
 
-def qlinear_leaky_relu(f: Forward, e: Operators) -> Results:
-    return _codes(f, _floats(f, 0).apply(onnx.LeakyReluOp, alpha=f.value("alpha", 0.01)), 3)
+def qlinear_leaky_relu(f: Primal, e: ValueBuilder) -> Results:
+    return _quantize_result(
+        f, _dequantize_operand(f, 0).apply(onnx.LeakyReluOp, alpha=f.value("alpha", 0.01)), 3
+    )
 
 
-def qlinear_where(f: Forward, e: Operators) -> Results:
+def qlinear_where(f: Primal, e: ValueBuilder) -> Results:
     scale, zero = f.operand(7), f.operand(8)
     assert scale is not None
-    y = f.x.where(_floats(f, 1), _floats(f, 4))
-    return [quantized(y, scale, zero, f.x.dtype)]
+    y = f.x.where(_dequantize_operand(f, 1), _dequantize_operand(f, 4))
+    return [quantize(y, scale, zero, f.x.dtype)]
 
 
-def qlinear_concat(f: Forward, e: Operators) -> Results:
-    parts = [_floats(f, index).value for index in range(2, len(f.operands), 3)]
-    return [quantized(e(e.emit(onnx.ConcatOp(parts, axis=f.value("axis")))), f.x, f.operand(1), f32)]
+def qlinear_concat(f: Primal, e: ValueBuilder) -> Results:
+    parts = [_dequantize_operand(f, index).value for index in range(2, len(f.operands), 3)]
+    return [quantize(e(e.emit(onnx.ConcatOp(parts, axis=f.value("axis")))), f.x, f.operand(1), f32)]
 
 
-def qlinear_softmax(f: Forward, e: Operators) -> Results:
+def qlinear_softmax(f: Primal, e: ValueBuilder) -> Results:
     """QLinearSoftmax; before opset 13 over all axes from `axis` on."""
-    x, version = _floats(f, 0), f.value("opset", 13)
+    x, version = _dequantize_operand(f, 0), f.value("opset", 13)
     axis = f.value("axis", -1 if version >= 13 else 1) % max(x.rank, 1)
     if version >= 13 or axis == x.rank - 1:
-        return _codes(f, x.apply(onnx.SoftmaxOp, axis=axis), 3)
+        return _quantize_result(f, x.apply(onnx.SoftmaxOp, axis=axis), 3)
     rows = x.apply(onnx.FlattenOp, axis=axis).apply(onnx.SoftmaxOp, axis=-1)
-    return _codes(f, rows.apply(onnx.ReshapeOp, e.shape(x), allowzero=1), 3)
+    return _quantize_result(f, rows.apply(onnx.ReshapeOp, e.shape(x), allowzero=1), 3)
 
 
 # Pools and means
 
 
-def qlinear_average_pool(f: Forward, e: Operators) -> Results:
+def qlinear_average_pool(f: Primal, e: ValueBuilder) -> Results:
     last = f.value("channels_last", 0)
     own = ("auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides")
     given = {name: value for name, value in f.attributes.items() if name in own}
-    x = _floats(f, 0)
-    y = (to_front(x) if last else x).apply(onnx.AveragePoolOp, **given)
-    return _codes(f, to_back(y) if last else y, 3)
+    x = _dequantize_operand(f, 0)
+    y = (to_channels_first(x) if last else x).apply(onnx.AveragePoolOp, **given)
+    return _quantize_result(f, to_channels_last(y) if last else y, 3)
 
 
-def qlinear_global_average_pool(f: Forward, e: Operators) -> Results:
+def qlinear_global_average_pool(f: Primal, e: ValueBuilder) -> Results:
     last = f.value("channels_last", 0)
-    x = _floats(f, 0)
+    x = _dequantize_operand(f, 0)
     axes = range(1, x.rank - 1) if last else range(2, x.rank)
-    return _codes(f, x.apply(onnx.ReduceMeanOp, e.ints(axes), keepdims=1), 3)
+    return _quantize_result(f, x.apply(onnx.ReduceMeanOp, e.ints(axes), keepdims=1), 3)
 
 
-def qlinear_reduce_mean(f: Forward, e: Operators) -> Results:
+def qlinear_reduce_mean(f: Primal, e: ValueBuilder) -> Results:
     axes = f.value("axes")
     own = {"keepdims": f.value("keepdims", 1)}
-    return _codes(f, _floats(f, 0).apply(onnx.ReduceMeanOp, e.ints(axes) if axes else None, **own), 3)
+    return _quantize_result(
+        f, _dequantize_operand(f, 0).apply(onnx.ReduceMeanOp, e.ints(axes) if axes else None, **own), 3
+    )
 
 
 # Attention
 
 
-def q_attention(f: Forward, e: Operators) -> Results:
+def q_attention(f: Primal, e: ValueBuilder) -> Results:
     scale, zero = f.operand(4), f.operand(7)
     weights = f.operand(1)
     input_scale = f.operand(3)
     assert scale is not None
     assert weights is not None
     assert input_scale is not None
-    x, w = dequantized(f.x, input_scale, f.operand(6), 0), dequantized(weights, scale, zero, 1)
+    x, w = dequantize(f.x, input_scale, f.operand(6), 0), dequantize(weights, scale, zero, 1)
     own = {name: value for name, value in f.attributes.items() if name != "past_present_share_buffer"}
     if f.value("past_present_share_buffer", 0):
         raise refusal("past_present_share_buffer", given=1, expected=0)
-    return attention(Forward(e, [x, w, f.operand(2), f.operand(5), f.operand(8)], own), e)
+    return attention(Primal(e, [x, w, f.operand(2), f.operand(5), f.operand(8)], own), e)
 
 
-def q_embed_layer_normalization(f: Forward, e: Operators) -> Results:
-    def rows(table: int, index: Expr) -> Expr:
+def q_embed_layer_normalization(f: Primal, e: ValueBuilder) -> Results:
+    def rows(table: int, index: Value) -> Value:
         codes, scale, zero = (f.operand(place) for place in (table, table + 6, table + 11))
         assert codes is not None
         assert scale is not None
-        return dequantized(codes.apply(onnx.GatherOp, index, axis=0), scale, zero, 0)
+        return dequantize(codes.apply(onnx.GatherOp, index, axis=0), scale, zero, 0)
 
-    def whole(table: int) -> Expr:
+    def whole(table: int) -> Value:
         codes, scale, zero = (f.operand(place) for place in (table, table + 6, table + 11))
         assert codes is not None
         assert scale is not None
-        return dequantized(codes, scale, zero, 0)
+        return dequantize(codes, scale, zero, 0)
 
-    y, _ = embedded(f, rows, whole(5), whole(6), None)
-    return [y, seen_words(f)]
+    y, _ = sum_embeddings(f, rows, whole(5), whole(6), None)
+    return [y, unmasked_words(f)]
 
 
-BODIES: Mapping[str, Body] = MappingProxyType(
+DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType(
     {
         "DynamicQuantizeLSTM": dynamic_quantize_lstm,
         "DynamicQuantizeMatMul": dynamic_quantize_matmul,
@@ -294,13 +302,13 @@ BODIES: Mapping[str, Body] = MappingProxyType(
         "QAttention": q_attention,
         "QEmbedLayerNormalization": q_embed_layer_normalization,
         "QGemm": q_gemm,
-        "QLinearAdd": pair(lambda a, b: a + b),
+        "QLinearAdd": binary_op(lambda a, b: a + b),
         "QLinearAveragePool": qlinear_average_pool,
         "QLinearConcat": qlinear_concat,
         "QLinearConv": qlinear_conv,
         "QLinearGlobalAveragePool": qlinear_global_average_pool,
         "QLinearLeakyRelu": qlinear_leaky_relu,
-        "QLinearMul": pair(lambda a, b: a * b),
+        "QLinearMul": binary_op(lambda a, b: a * b),
         "QLinearReduceMean": qlinear_reduce_mean,
         "QLinearSigmoid": qlinear_sigmoid,
         "QLinearSoftmax": qlinear_softmax,

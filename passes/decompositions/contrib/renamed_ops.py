@@ -12,40 +12,40 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.dims import TO_THE_END
 from dialects.onnx.values import constant_of
-from passes.autodiff.common.gather_adjoint import counted
-from passes.autodiff.common.primal import Forward, refusal
+from passes.autodiff.common.gather_adjoint import iota
+from passes.autodiff.common.primal import Primal, refusal
 from passes.autodiff.common.slice_adjoint import size_of, vector
-from passes.builder.values import Expr, Operators
-from passes.decompositions.contrib.activations import applied
-from passes.decompositions.contrib.decomposition import Body, Results
-from passes.decompositions.contrib.quantized import to_back, to_front
+from passes.builder.values import Value, ValueBuilder
+from passes.decompositions.contrib.activations import apply_activation
+from passes.decompositions.contrib.decomposition import Decomposition, Results
+from passes.decompositions.contrib.quantized import to_channels_first, to_channels_last
 
-_OF_WINDOWS = ("auto_pad", "dilations", "kernel_shape", "pads", "strides")
+_WINDOW_ATTRIBUTES = ("auto_pad", "dilations", "kernel_shape", "pads", "strides")
 
-_OF_OTHER_PROVIDERS = (
+_UNSUPPORTED_ATTRIBUTES = (
     *("input_channel_offset", "input_channels", "state_length", "state_update_capacity", "state_window"),
 )
 
 
-def twin(op: type[OnnxOp], *attributes: str) -> Body:
+def same_as(op: type[OnnxOp], *attributes: str) -> Decomposition:
     """Return a decomposition to `op` with the same operands, and these attributes."""
 
-    def body(f: Forward, e: Operators) -> Results:
+    def body(f: Primal, e: ValueBuilder) -> Results:
         others = [f.operand(i) for i in range(1, len(f.operands))]
-        return [f.x.apply(op, *others, **_given(f, *attributes))]
+        return [f.x.apply(op, *others, **_select_attributes(f, *attributes))]
 
     return body
 
 
-def _given(f: Forward, *names: str) -> dict[str, object]:
+def _select_attributes(f: Primal, *names: str) -> dict[str, object]:
     return {name: f.attributes[name] for name in names if name in f.attributes}
 
 
-def identity(f: Forward, e: Operators) -> Results:
+def identity(f: Primal, e: ValueBuilder) -> Results:
     return [f.x.apply(onnx.IdentityOp)]
 
 
-def expand_dims(f: Forward, e: Operators) -> Results:
+def expand_dims(f: Primal, e: ValueBuilder) -> Results:
     axis = f.operand(1)
     assert axis is not None
     known = constant_of(axis.value)
@@ -54,17 +54,17 @@ def expand_dims(f: Forward, e: Operators) -> Results:
     return [f.x.apply(onnx.UnsqueezeOp, e.ints([int(known.reshape(-1)[0])]))]
 
 
-def pad(f: Forward, e: Operators) -> Results:
+def pad(f: Primal, e: ValueBuilder) -> Results:
     pads, value = f.operand(1), f.operand(2)
     assert pads is not None
     if pads.rank == 2:
         pads = pads.apply(onnx.ReshapeOp, e.ints([-1]))
     if value is not None and value.rank:
         value = value.apply(onnx.ReshapeOp, e.ints([]))
-    return [f.x.apply(onnx.PadOp, pads, value, **_given(f, "mode"))]
+    return [f.x.apply(onnx.PadOp, pads, value, **_select_attributes(f, "mode"))]
 
 
-def range_(f: Forward, e: Operators) -> Results:
+def range_(f: Primal, e: ValueBuilder) -> Results:
     start, limit, delta = (f.operand(i) for i in range(3))
     assert start is not None
     assert limit is not None
@@ -73,19 +73,19 @@ def range_(f: Forward, e: Operators) -> Results:
     return [first.apply(onnx.RangeOp, *others)]
 
 
-def unique(f: Forward, e: Operators) -> Results:
+def unique(f: Primal, e: ValueBuilder) -> Results:
     """Return the values in order of occurrence, the inverse indices, and the counts."""
     y, _, inverse, counts = map(e, e.emit.all(onnx.UniqueOp(f.x.value, sorted=0)))
     return [y, inverse, counts]
 
 
-def grid_sample(f: Forward, e: Operators) -> Results:
-    given = _given(f, "align_corners", "padding_mode")
+def grid_sample(f: Primal, e: ValueBuilder) -> Results:
+    given = _select_attributes(f, "align_corners", "padding_mode")
     mode = {"bilinear": "linear", "bicubic": "cubic"}.get(f.value("mode", "bilinear"), "nearest")
     return [f.x.apply(onnx.GridSampleOp, f.operand(1), mode=mode, **given)]
 
 
-def unfold_tensor(f: Forward, e: Operators) -> Results:
+def unfold_tensor(f: Primal, e: ValueBuilder) -> Results:
     """Windows along an axis, with their elements on a new last axis."""
     axis, size, step = f.value("dim", -1) % f.x.rank, f.value("size"), f.value("step", 1)
     length = size_of(f.x, axis)
@@ -95,16 +95,16 @@ def unfold_tensor(f: Forward, e: Operators) -> Results:
         windows = f.x.apply(onnx.GatherOp, e(e.emit.constant(places)), axis=axis)
     else:
         count = (length - (size - step)).apply(onnx.DivOp, e.ints([step]))
-        starts = (counted(count, f.x) * step).apply(onnx.UnsqueezeOp, e.ints([1]))
+        starts = (iota(count, f.x) * step).apply(onnx.UnsqueezeOp, e.ints([1]))
         windows = f.x.apply(onnx.GatherOp, starts + e.ints(range(size)), axis=axis)
     order = [i for i in range(windows.rank) if i != axis + 1]
     return [windows.apply(onnx.TransposeOp, perm=[*order, axis + 1])]
 
 
-def conv_transpose_with_dynamic_pads(f: Forward, e: Operators) -> Results:
+def conv_transpose_with_dynamic_pads(f: Primal, e: ValueBuilder) -> Results:
     pads, given = (
         f.operand(2),
-        _given(f, "auto_pad", "dilations", "group", "kernel_shape", "output_padding", "strides"),
+        _select_attributes(f, "auto_pad", "dilations", "group", "kernel_shape", "output_padding", "strides"),
     )
     if pads is not None:
         known = constant_of(pads.value)
@@ -114,19 +114,25 @@ def conv_transpose_with_dynamic_pads(f: Forward, e: Operators) -> Results:
     return [f.x.apply(onnx.ConvTransposeOp, f.operand(1), f.operand(3), **given)]
 
 
-def nhwc_max_pool(f: Forward, e: Operators) -> Results:
-    return [to_back(to_front(f.x).apply(onnx.MaxPoolOp, **_given(f, *_OF_WINDOWS, "ceil_mode")))]
+def nhwc_max_pool(f: Primal, e: ValueBuilder) -> Results:
+    return [
+        to_channels_last(
+            to_channels_first(f.x).apply(
+                onnx.MaxPoolOp, **_select_attributes(f, *_WINDOW_ATTRIBUTES, "ceil_mode")
+            )
+        )
+    ]
 
 
-def nhwc_conv(f: Forward, e: Operators) -> Results:
+def nhwc_conv(f: Primal, e: ValueBuilder) -> Results:
     """act(Conv(X, W, B) + Z), channels last; weights as in ONNX."""
-    given, added = _given(f, *_OF_WINDOWS, "group"), f.operand(3)
-    y = to_back(to_front(f.x).apply(onnx.ConvOp, f.operand(1), f.operand(2), **given))
+    given, added = _select_attributes(f, *_WINDOW_ATTRIBUTES, "group"), f.operand(3)
+    y = to_channels_last(to_channels_first(f.x).apply(onnx.ConvOp, f.operand(1), f.operand(2), **given))
     y = y if added is None else y + added
-    return [applied(f.value("activation", ""), y, f.value("activation_params", []))]
+    return [apply_activation(f.value("activation", ""), y, f.value("activation_params", []))]
 
 
-def linear_attention(f: Forward, e: Operators) -> Results:
+def linear_attention(f: Primal, e: ValueBuilder) -> Results:
     if f.value("state_window", 0):
         raise refusal("state_window", given=f.value("state_window"), expected=0)
     if f.value("q_num_heads") < f.value("kv_num_heads"):
@@ -137,12 +143,12 @@ def linear_attention(f: Forward, e: Operators) -> Results:
     assert q is not None
     assert k is not None
     assert v is not None
-    return list(map(e, e.emit.all(onnx.LinearAttentionOp(q, k, v, *others, **_given(f, *names)))))
+    return list(map(e, e.emit.all(onnx.LinearAttentionOp(q, k, v, *others, **_select_attributes(f, *names)))))
 
 
-def causal_conv(f: Forward, e: Operators) -> Results:
+def causal_conv(f: Primal, e: ValueBuilder) -> Results:
     """A depthwise convolution over past elements, which are the state; channels may be last."""
-    for name in _OF_OTHER_PROVIDERS:
+    for name in _UNSUPPORTED_ATTRIBUTES:
         if f.value(name, 0):
             raise refusal(name, given=f.value(name), expected=0)
     last, apart, weights, past = (
@@ -155,22 +161,24 @@ def causal_conv(f: Forward, e: Operators) -> Results:
     channels, taps = weights.shape[0], weights.shape[2]
     if f.value("ndim", 1) != 1 or f.x.rank != 3 or not isinstance(channels, int) or not isinstance(taps, int):
         raise refusal("CausalConvWithState", expected="one spatial axis, and weights of known sizes")
-    x, length = to_front(f.x) if last else f.x, (taps - 1) * apart
+    x, length = to_channels_first(f.x) if last else f.x, (taps - 1) * apart
     if past is None:
         whole = x.apply(onnx.PadOp, e.ints([0, 0, length, 0, 0, 0]))
     else:
-        past = to_front(past) if last else past
+        past = to_channels_first(past) if last else past
         whole = e(e.emit(onnx.ConcatOp([past.value, x.value], axis=2)))
-    y = whole.apply(onnx.ConvOp, weights, f.operand(2), group=channels, dilations=[apart]).assumed(x.shape)
+    y = whole.apply(onnx.ConvOp, weights, f.operand(2), group=channels, dilations=[apart]).assume_shape(
+        x.shape
+    )
     if f.value("activation", "none") != "none":
         y = y * y.sigmoid()
     if not length:
-        return [to_back(y) if last else y, None]
+        return [to_channels_last(y) if last else y, None]
     state = whole.apply(onnx.SliceOp, e.ints([-length]), e.ints([TO_THE_END]), e.ints([2]))
-    return [to_back(part) if last else part for part in (y, state)]
+    return [to_channels_last(part) if last else part for part in (y, state)]
 
 
-def cdist(f: Forward, e: Operators) -> Results:
+def cdist(f: Primal, e: ValueBuilder) -> Results:
     """Return the distance of each row of A from each row of B, (M, N)."""
     b, metric = f.operand(1), f.value("metric", "sqeuclidean")
     assert b is not None
@@ -181,7 +189,7 @@ def cdist(f: Forward, e: Operators) -> Results:
     return [apart.apply(op, e.ints([2]), keepdims=0)]
 
 
-def crop_and_resize(f: Forward, e: Operators) -> Results:
+def crop_and_resize(f: Primal, e: ValueBuilder) -> Results:
     """Sample the region's image on a grid with the region's corners."""
     regions, images, size = f.operand(1), f.operand(2), f.operand(3)
     assert regions is not None
@@ -210,20 +218,20 @@ def crop_and_resize(f: Forward, e: Operators) -> Results:
     return [seen.where(found, f.value("extrapolation_value", 0.0))]
 
 
-def _nearest(x: Expr, size: int | Expr) -> Expr:
+def _nearest(x: Value, size: int | Value) -> Value:
     """Round a coordinate in [-1, 1] to the nearest pixel, halves away from 0."""
     steps = max(size - 1, 1) / 2 if isinstance(size, int) else (size - 1).cast(x.dtype).at_least(1) / 2
     return ((x + 1) * steps + 0.5).apply(onnx.FloorOp) / steps - 1
 
 
-BODIES: Mapping[str, Body] = MappingProxyType(
+DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType(
     {
         "CDist": cdist,
         "CausalConvWithState": causal_conv,
         "ConvTransposeWithDynamicPads": conv_transpose_with_dynamic_pads,
         "CropAndResize": crop_and_resize,
         "ExpandDims": expand_dims,
-        "GatherND": twin(onnx.GatherNDOp),
+        "GatherND": same_as(onnx.GatherNDOp),
         "GridSample": grid_sample,
         "LinearAttention": linear_attention,
         "NhwcConv": nhwc_conv,
@@ -232,7 +240,7 @@ BODIES: Mapping[str, Body] = MappingProxyType(
         "Pad": pad,
         "Range": range_,
         "SampleOp": identity,
-        "Trilu": twin(onnx.TriluOp, "upper"),
+        "Trilu": same_as(onnx.TriluOp, "upper"),
         "UnfoldTensor": unfold_tensor,
         "Unique": unique,
     }

@@ -14,23 +14,25 @@ from dialects.onnx.types import UnknownType
 from dialects.support.diagnostics import GradcError, violation
 from dialects.support.shapes import UnknownRank
 from passes.autodiff.activity.non_differentiable import NO_TYPE
-from passes.autodiff.common.primal import Forward
-from passes.builder.values import Operators
+from passes.autodiff.common.primal import Primal
+from passes.builder.values import ValueBuilder
 from passes.decompositions.contrib import ai_onnx_ml, microsoft, nchwc
-from passes.decompositions.contrib.decomposition import Body
+from passes.decompositions.contrib.decomposition import Decomposition
 
-BODIES: Mapping[str, Mapping[str, Body]] = MappingProxyType(
+DECOMPOSITIONS: Mapping[str, Mapping[str, Decomposition]] = MappingProxyType(
     {
-        "": {"SimplifiedLayerNormalization": microsoft.simplified},  # onnxruntime's, in the standard domain
-        "ai.onnx.ml": ai_onnx_ml.BODIES,
-        "com.microsoft": microsoft.BODIES,
-        nchwc.DOMAIN: nchwc.BODIES,
+        "": {
+            "SimplifiedLayerNormalization": microsoft.simplified_layer_normalization
+        },  # onnxruntime's, in the standard domain
+        "ai.onnx.ml": ai_onnx_ml.DECOMPOSITIONS,
+        "com.microsoft": microsoft.DECOMPOSITIONS,
+        nchwc.DOMAIN: nchwc.DECOMPOSITIONS,
     }
 )
 """Domain -> op -> its decomposition."""
 
 
-LACKED: Mapping[str, tuple[str, ...]] = MappingProxyType(
+DOMAINS_WITHOUT_KERNELS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"portable": ("", "com.microsoft", nchwc.DOMAIN), "cuda": (nchwc.DOMAIN,)}
 )
 """Target -> domains whose ops it has no kernels of, so that they are decomposed."""
@@ -38,12 +40,14 @@ LACKED: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 def lacks_contributed(target: str, domain: str) -> bool:
     """Return whether a target lacks onnxruntime's ops of a domain."""
-    return domain in LACKED.get(target, ())
+    return domain in DOMAINS_WITHOUT_KERNELS.get(target, ())
 
 
 def titles() -> Iterator[str]:
     """Return the qualified names of ops with a decomposition."""
-    return (".".join(filter(None, (domain, name))) for domain, bodies in BODIES.items() for name in bodies)
+    return (
+        ".".join(filter(None, (domain, name))) for domain, bodies in DECOMPOSITIONS.items() for name in bodies
+    )
 
 
 _NO_TYPE = f"{NO_TYPE}; a value_info in the model would define it"
@@ -53,31 +57,31 @@ MOST_NEEDED = 7
 _NOT_MADE = "its decomposition does not compute this result"
 
 
-def replaced(
+def decompose_node(
     node: NodeOp, of_model: Mapping[str, object]
 ) -> tuple[Sequence[Operation], Sequence[SSAValue | None]] | None:
     """Return new ops for a node and the values of its results (None: only the node computes it), or None
     without a decomposition. A node that stays gets the reason as attribute. `of_model` adds to the attributes
     of ops in blocked layouts."""
-    body = BODIES.get(node.domain.data, {}).get(node.op_type.data)
+    body = DECOMPOSITIONS.get(node.domain.data, {}).get(node.op_type.data)
     if body is None:
         return None
     if any(isinstance(value.type, UnknownType) for value in node.operands):
-        return _refused(node, _NO_TYPE)
-    e = Operators()
+        return _record_refusal(node, _NO_TYPE)
+    e = ValueBuilder()
     operands = [None if value is None else e(value) for value in node.onnx_inputs()]
     attributes = python_values(node.given.data)
     if node.domain.data == nchwc.DOMAIN:
         attributes = {**attributes, **of_model}
-    forward = Forward(e, operands, attributes, [None] * len(node.results))
+    forward = Primal(e, operands, attributes, [None] * len(node.results))
     try:
         results = body(forward, e)
     except UnknownRank:
         e.emit.discard()
-        return _refused(node, _NO_TYPE)
+        return _record_refusal(node, _NO_TYPE)
     except GradcError as error:
         e.emit.discard()
-        return _refused(node, error.diagnostic.message)
+        return _record_refusal(node, error.diagnostic.message)
     except (AssertionError, IndexError):
         if len(operands) >= MOST_NEEDED:
             raise
@@ -86,9 +90,9 @@ def replaced(
     values = [None if result is None else result.value for result in results]
     values = [*values, *[None] * len(node.results)][: len(node.results)]
     if None in values:
-        _refused(node, _NOT_MADE)
+        _record_refusal(node, _NOT_MADE)
     return e.emit.ops, values
 
 
-def _refused(node: NodeOp, why: str) -> None:
+def _record_refusal(node: NodeOp, why: str) -> None:
     node.attributes[WHY] = StringAttr(why)

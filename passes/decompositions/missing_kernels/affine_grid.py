@@ -10,11 +10,11 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.dims import is_at_least
 from dialects.support.shapes import has_rank, shape_of
-from passes.builder.rewriting import Emitter
-from passes.builder.values import Expr, Operators
+from passes.builder.rewriting import Builder
+from passes.builder.values import Value, ValueBuilder
 
 
-def is_of_one_place(op: OnnxOp) -> bool:
+def may_have_size_1(op: OnnxOp) -> bool:
     """Return whether an align_corners axis may have size 1: -1 in ONNX, 1 in onnxruntime."""
     assert isinstance(op, onnx.AffineGridOp)
     if not op.call().attribute("align_corners", 0):
@@ -26,12 +26,12 @@ def is_of_one_place(op: OnnxOp) -> bool:
 AFFINE_GRID = (onnx.AddOp, onnx.CastOp, onnx.GatherOp, onnx.MulOp, onnx.UnsqueezeOp)
 
 
-def affine_grid(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def affine_grid(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Return the sum over the axes of coordinates times a column of theta, plus its last column."""
     assert isinstance(op, onnx.AffineGridOp)
     if not has_rank(op.grid):
         return None
-    e = Operators(emit)
+    e = ValueBuilder(emit)
     theta, size, corners = e(op.theta), e(op.size), bool(op.call().attribute("align_corners", 0))
     count = len(shape_of(op.grid)) - 2
     total = _column(theta, count, count)
@@ -43,14 +43,14 @@ def affine_grid(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [total.value]
 
 
-def _column(theta: Expr, index: int, count: int) -> Expr:
+def _column(theta: Value, index: int, count: int) -> Value:
     """Return a column of theta, broadcast to the points of the result."""
     e = theta.e
     column = theta.apply(onnx.GatherOp, e.ints([index]), axis=2).apply(onnx.SqueezeOp, e.ints([2]))
     return column.apply(onnx.UnsqueezeOp, e.ints(range(1, count + 1)))
 
 
-def _places(size: Expr, like: Expr, corners: bool) -> Expr:
+def _places(size: Value, like: Value, corners: bool) -> Value:
     """Return the coordinates along an axis, whose size is a vector of one element."""
     e = size.e
     first, one = e.scalar(0, size), e.scalar(1, size)

@@ -8,7 +8,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, has_rank, static_shape
-from passes.builder.rewriting import Emitter, replace
+from passes.builder.rewriting import Builder, replace
 
 
 class EmptyExpand(RewritePattern):
@@ -18,5 +18,5 @@ class EmptyExpand(RewritePattern):
         dtype = of_mlir(element_type_of(op.output))
         if shape is None or 0 not in shape or dtype is None:
             return
-        emit = Emitter()
+        emit = Builder()
         replace(op, rewriter, emit, [emit.constant(np.zeros(shape, dtype.numpy))])

@@ -12,7 +12,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import Call
 from dialects.onnx.infer.spatial import Window, window, with_explicit_pads
 from dialects.support.shapes import UnknownRank, static
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 
 Windowed = onnx.AveragePoolOp | onnx.ConvOp | onnx.LpPoolOp | onnx.MaxPoolOp | onnx.ConvTransposeOp
 
@@ -22,7 +22,7 @@ def has_explicit_pads(op: OnnxOp) -> bool:
     return explicit_pads(op) is not None
 
 
-def with_pads(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def with_pads(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Return the results of the same op with `pads` instead of `auto_pad` and `output_shape`."""
     found = explicit_pads(op)
     if found is None:
@@ -52,9 +52,9 @@ def explicit_pads(op: OnnxOp) -> dict[str, Any] | None:
     if transposed:
         return _of_transposed(call, view, static(data))
     if not view.auto_pad.startswith("SAME"):
-        return _written(view)
+        return _pads_attribute(view)
     sizes = static(data) or _any_sizes(view)
-    return None if sizes is None else _written(with_explicit_pads(view, sizes)) | _floors(call)
+    return None if sizes is None else _pads_attribute(with_explicit_pads(view, sizes)) | _floors(call)
 
 
 def _kernel(call: Call) -> Sequence[Any]:
@@ -68,7 +68,7 @@ def _any_sizes(view: Window) -> list[int] | None:
     return [extent or 1 for extent in extents] if set(view.strides) <= {1} else None
 
 
-def _written(view: Window) -> dict[str, Any]:
+def _pads_attribute(view: Window) -> dict[str, Any]:
     return {"pads": [*view.begin, *view.end]}
 
 
@@ -85,7 +85,7 @@ def _of_transposed(call: Call, view: Window, sizes: Sequence[int] | None) -> dic
     extents = [view.extent(i) or 1 for i in range(view.rank)]
     if given is None:
         totals = [e + a - s for e, a, s in zip(extents, added, view.strides, strict=True)]
-        return _halved(view, totals, added) if view.auto_pad.startswith("SAME") else _written(view)
+        return _split_pads(view, totals, added) if view.auto_pad.startswith("SAME") else _pads_attribute(view)
     if sizes is None:
         return None
     whole = [s * (x - 1) + e + a for s, x, e, a in zip(view.strides, sizes, extents, added, strict=True)]
@@ -93,10 +93,10 @@ def _of_transposed(call: Call, view: Window, sizes: Sequence[int] | None) -> dic
     beyond = [a - min(0, total) for a, total in zip(added, totals, strict=True)]
     if any(b >= max(s, d) for b, s, d in zip(beyond, view.strides, view.dilations, strict=True)):
         return None  # ONNX has no such output_padding
-    return _halved(view, totals, beyond)
+    return _split_pads(view, totals, beyond)
 
 
-def _halved(view: Window, totals: Sequence[int], added: Sequence[int]) -> dict[str, Any]:
+def _split_pads(view: Window, totals: Sequence[int], added: Sequence[int]) -> dict[str, Any]:
     totals = [max(0, total) for total in totals]
     less, more = [t // 2 for t in totals], [t - t // 2 for t in totals]
     sides = [*less, *more] if view.auto_pad == "SAME_UPPER" else [*more, *less]

@@ -13,9 +13,9 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import axis_of
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import element_type_of, has_rank, shape_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.shape_math import ShapeMath
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
 
 def is_inverse_in_f64(op: OnnxOp) -> bool:
@@ -29,7 +29,7 @@ def is_inverse_in_f64(op: OnnxOp) -> bool:
 INVERSE_DFT = (onnx.DFTOp, onnx.GatherOp, onnx.DivOp, onnx.PadOp)
 
 
-def inverse_dft(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def inverse_dft(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Return the forward DFT over n, real and imaginary parts swapped before and after it."""
     assert isinstance(op, onnx.DFTOp)
     if not is_inverse_in_f64(op):
@@ -37,7 +37,7 @@ def inverse_dft(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     axis = None if op.axis is None else constant_of(op.axis)
     if not has_rank(op.input) or (op.axis is not None and axis is None):
         return None
-    e, rank = Operators(emit), len(shape_of(op.input))
+    e, rank = ValueBuilder(emit), len(shape_of(op.input))
     along, parts = axis_of(-2 if axis is None else int(axis.reshape(())), rank), shape_of(op.input)[-1]
     if parts not in (1, 2):
         return None
@@ -45,16 +45,16 @@ def inverse_dft(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     given = None if op.dft_length is None else e(op.dft_length)
     size = e(ShapeMath(emit).sizes(op.input, [along])) if given is None else given
     x = e(op.input)
-    turned = _exchanged(x) if parts == 2 else _behind_zeros(x)
+    turned = _swap_parts(x) if parts == 2 else _behind_zeros(x)
     found = turned.apply(onnx.DFTOp, given, e(place))
-    return [(_exchanged(found) / size.apply(onnx.ReshapeOp, e.ints([])).cast(x.dtype)).value]
+    return [(_swap_parts(found) / size.apply(onnx.ReshapeOp, e.ints([])).cast(x.dtype)).value]
 
 
-def _exchanged(x: Expr) -> Expr:
+def _swap_parts(x: Value) -> Value:
     return x.apply(onnx.GatherOp, x.e.ints([1, 0]), axis=x.rank - 1)
 
 
-def _behind_zeros(x: Expr) -> Expr:
+def _behind_zeros(x: Value) -> Value:
     """Turn a real part into an imaginary one."""
     before, behind = [0] * (x.rank - 1), [0] * x.rank
     return x.apply(onnx.PadOp, x.e.ints([*before, 1, *behind]))

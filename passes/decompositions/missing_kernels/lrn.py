@@ -10,12 +10,12 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.dims import TO_THE_END
 from dialects.support.shapes import has_rank, shape_of
-from passes.builder.rewriting import Emitter
-from passes.builder.tensors import added
-from passes.builder.values import Operators
+from passes.builder.rewriting import Builder
+from passes.builder.tensors import sum_values
+from passes.builder.values import ValueBuilder
 
 
-def is_no_image(op: OnnxOp) -> bool:
+def is_unsupported_lrn(op: OnnxOp) -> bool:
     """Return whether the data is not 4D, or the window of channels is even: onnxruntime fails then."""
     assert isinstance(op, onnx.LRNOp)
     size = op.call().attribute("size")
@@ -26,12 +26,12 @@ def is_no_image(op: OnnxOp) -> bool:
 LRN = (onnx.AddOp, onnx.DivOp, onnx.MulOp, onnx.PadOp, onnx.PowOp, onnx.SliceOp)
 
 
-def lrn(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def lrn(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """x / (bias + alpha / n times the sum of squares over a window of n channels) ^ beta"""
     assert isinstance(op, onnx.LRNOp)
     if not has_rank(op.X):
         return None
-    e, call, rank = Operators(emit), op.call(), len(shape_of(op.X))
+    e, call, rank = ValueBuilder(emit), op.call(), len(shape_of(op.X))
     x, size = e(op.X), call.attribute("size")
     ends = [[count if axis == 1 else 0 for axis in range(rank)] for count in ((size - 1) // 2, size // 2)]
     wide = x.square().apply(onnx.PadOp, e.ints([*ends[0], *ends[1]]))
@@ -39,6 +39,6 @@ def lrn(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
         wide.apply(onnx.SliceOp, e.ints([first]), e.ints([first + 1 - size or TO_THE_END]), e.ints([1])).value
         for first in range(size)
     ]
-    total = e(added(emit, parts)).assumed(x.shape)
+    total = e(sum_values(emit, parts)).assume_shape(x.shape)
     scaled = total * (call.attribute("alpha", 1e-4) / size) + call.attribute("bias", 1.0)
     return [(x / scaled.apply(onnx.PowOp, call.attribute("beta", 0.75))).value]

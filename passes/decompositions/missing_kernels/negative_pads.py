@@ -11,7 +11,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import axes_of
 from dialects.onnx.dims import ints
 from dialects.support.shapes import has_rank, shape_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 
 LAST = 2**31 - 1
 """The end of an axis of any size."""
@@ -19,11 +19,11 @@ LAST = 2**31 - 1
 
 def has_negative_pads(op: OnnxOp) -> bool:
     """Return whether a Pad of constant mode has known negative pads."""
-    return _known(op) is not None
+    return _negative_pads(op) is not None
 
 
-def without_negative_pads(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
-    found = _known(op)
+def without_negative_pads(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+    found = _negative_pads(op)
     if found is None:
         return None
     assert isinstance(op, onnx.PadOp)
@@ -41,7 +41,7 @@ def without_negative_pads(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | Non
     return [emit(onnx.PadOp(value, emit.ints(added), op.constant_value, op.axes))]
 
 
-def _known(op: OnnxOp) -> tuple[list[int], list[int]] | None:
+def _negative_pads(op: OnnxOp) -> tuple[list[int], list[int]] | None:
     """Return the axes and their pads, if some of these are negative."""
     assert isinstance(op, onnx.PadOp)
     call = op.call()

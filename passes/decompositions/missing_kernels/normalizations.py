@@ -15,21 +15,21 @@ from xdsl.ir import SSAValue
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.shapes import element_type_of, has_rank, shape_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.shape_math import ShapeMath
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
 STATISTICS = (onnx.ReduceMeanOp, onnx.SubOp, onnx.MulOp, onnx.AddOp, onnx.SqrtOp, onnx.DivOp)
 
 
-def layer_normalization(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def layer_normalization(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Decompose by the formula of the op's documentation, like all functions here."""
     assert isinstance(op, onnx.LayerNormalizationOp)
     axes = _last_axes(op, op.X)
     if axes is None:
         return None
-    e = Operators(emit)
-    x, mean, variance = _centred(_wide(e, op.X), axes)
+    e = ValueBuilder(emit)
+    x, mean, variance = _center(_wide(e, op.X), axes)
     deviation = (variance + op.call().attribute("epsilon", 1e-5)).sqrt()
     scaled = (x / deviation).cast(element_type_of(op.X)) * e(op.Scale)
     shifted = scaled if op.B is None else scaled + e(op.B)
@@ -37,38 +37,38 @@ def layer_normalization(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [shifted.value, *(each.cast(element_type_of(op.Mean)).value for each in statistics)]
 
 
-def rms_normalization(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def rms_normalization(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     assert isinstance(op, onnx.RMSNormalizationOp)
     axes = _last_axes(op, op.X)
     if axes is None:
         return None
-    e = Operators(emit)
+    e = ValueBuilder(emit)
     x = _wide(e, op.X)
     deviation = (_mean(x.square(), axes) + op.call().attribute("epsilon", 1e-5)).sqrt()
     return [((x / deviation).cast(element_type_of(op.scale)) * e(op.scale)).value]
 
 
-def mean_variance_normalization(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def mean_variance_normalization(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Omits the 1e-9 of ONNX's function body, like onnxruntime's kernel."""
     assert isinstance(op, onnx.MeanVarianceNormalizationOp)
-    data = _wide(Operators(emit), op.X)
-    x, _, variance = _centred(data, op.call().attribute("axes", [0, 2, 3]))
+    data = _wide(ValueBuilder(emit), op.X)
+    x, _, variance = _center(data, op.call().attribute("axes", [0, 2, 3]))
     return [(x / variance.sqrt()).cast(element_type_of(op.X)).value]
 
 
-def group_normalization(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def group_normalization(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Normalize each group of a sample's channels as a row."""
     assert isinstance(op, onnx.GroupNormalizationOp)
     if not has_rank(op.X):
         return None
-    e, math, call, rank = Operators(emit), ShapeMath(emit), op.call(), len(shape_of(op.X))
+    e, math, call, rank = ValueBuilder(emit), ShapeMath(emit), op.call(), len(shape_of(op.X))
     groups = math.vector([call.attribute("num_groups")])
     sizes = [math.sizes(op.X, [axis]) for axis in range(rank)]
     length = math.product([math.div(sizes[1], groups), *sizes[2:]])
     rows = _wide(e, op.X).apply(onnx.ReshapeOp, e(math.concat([sizes[0], groups, length])))
-    x, _, variance = _centred(rows, [2])
+    x, _, variance = _center(rows, [2])
     normal = (x / (variance + call.attribute("epsilon", 1e-5)).sqrt()).cast(element_type_of(op.X))
-    whole = normal.apply(onnx.ReshapeOp, e(math.concat(sizes))).assumed(shape_of(op.X))
+    whole = normal.apply(onnx.ReshapeOp, e(math.concat(sizes))).assume_shape(shape_of(op.X))
     scale, bias = (_per_channel(e(vector), rank) for vector in (op.scale, op.bias))
     return [(whole * scale + bias).value]
 
@@ -83,15 +83,15 @@ def may_overwrite(op: OnnxOp) -> bool:
     return not all(any(isinstance(use.operation, ReturnOp) for use in value.uses) for value in running)
 
 
-def batch_normalization(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def batch_normalization(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Decompose the training mode."""
     assert isinstance(op, onnx.BatchNormalizationOp)
     call = op.call()
     if not call.attribute("training_mode", 0) or not has_rank(op.X):
         return None
-    e, rank = Operators(emit), len(shape_of(op.X))
+    e, rank = ValueBuilder(emit), len(shape_of(op.X))
     axes = [axis for axis in range(rank) if axis != 1]
-    x, mean, variance = _centred(_wide(e, op.X), axes)
+    x, mean, variance = _center(_wide(e, op.X), axes)
     normal = x / (variance + call.attribute("epsilon", 1e-5)).sqrt()
     scale, bias = (_per_channel(e(vector).cast(normal.dtype), rank) for vector in (op.scale, op.B))
     momentum = call.attribute("momentum", 0.9)
@@ -111,21 +111,21 @@ def _last_axes(op: OnnxOp, data: SSAValue) -> range | None:
     return range(axis, len(shape_of(data))) if has_rank(data) else None
 
 
-def _wide(e: Operators, value: SSAValue) -> Expr:
+def _wide(e: ValueBuilder, value: SSAValue) -> Value:
     """Cast to the type of the statistics: f64 for f64, else f32."""
     return e(value).cast(f64 if element_type_of(value) == f64 else f32)
 
 
-def _centred(x: Expr, axes: Sequence[int]) -> tuple[Expr, Expr, Expr]:
+def _center(x: Value, axes: Sequence[int]) -> tuple[Value, Value, Value]:
     """Return the centered data, the mean, and the variance."""
     mean = _mean(x, axes)
     centred = x - mean
     return centred, mean, _mean(centred.square(), axes)
 
 
-def _mean(x: Expr, axes: Sequence[int]) -> Expr:
+def _mean(x: Value, axes: Sequence[int]) -> Value:
     return x.apply(onnx.ReduceMeanOp, x.e.ints(axes), keepdims=1)
 
 
-def _per_channel(vector: Expr, rank: int) -> Expr:
+def _per_channel(vector: Value, rank: int) -> Value:
     return vector.apply(onnx.UnsqueezeOp, vector.e.ints(range(1, rank - 1))) if rank > 2 else vector

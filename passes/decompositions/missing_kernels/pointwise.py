@@ -12,24 +12,24 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import by_name, name_of, of_mlir
 from dialects.support.shapes import element_type_of, shape_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.shape_math import ShapeMath
 
 
-def scalar(emit: Emitter, number: float, like: SSAValue) -> SSAValue:
+def scalar(emit: Builder, number: float, like: SSAValue) -> SSAValue:
     dtype = of_mlir(element_type_of(like))
     assert dtype is not None
     return emit.constant(np.array(number, dtype.numpy))
 
 
-def swish(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+def swish(emit: Builder, op: OnnxOp) -> Sequence[SSAValue]:
     assert isinstance(op, onnx.SwishOp)
     alpha = op.call().attribute("alpha", 1.0)
     scaled = op.X if alpha == 1 else emit(onnx.MulOp(op.X, scalar(emit, alpha, op.X)))
     return [emit(onnx.MulOp(op.X, emit(onnx.SigmoidOp(scaled))))]
 
 
-def hard_swish(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+def hard_swish(emit: Builder, op: OnnxOp) -> Sequence[SSAValue]:
     assert isinstance(op, onnx.HardSwishOp)
     sixth, half, zero, one = (scalar(emit, number, op.X) for number in (1 / 6, 0.5, 0, 1))
     line = emit(onnx.AddOp(emit(onnx.MulOp(op.X, sixth)), half))
@@ -41,7 +41,7 @@ def is_in_f64(op: OnnxOp) -> bool:
     return element_type_of(op.operands[0]) == f64
 
 
-def hard_sigmoid(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+def hard_sigmoid(emit: Builder, op: OnnxOp) -> Sequence[SSAValue]:
     assert isinstance(op, onnx.HardSigmoidOp)
     alpha, beta = op.call().attribute("alpha", 0.2), op.call().attribute("beta", 0.5)
     line = emit(onnx.AddOp(emit(onnx.MulOp(op.X, scalar(emit, alpha, op.X))), scalar(emit, beta, op.X)))
@@ -51,7 +51,7 @@ def hard_sigmoid(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
 ELU = (onnx.GreaterOp, onnx.WhereOp, onnx.MulOp, onnx.TanhOp, onnx.AddOp, onnx.SubOp, onnx.DivOp)
 
 
-def elu(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+def elu(emit: Builder, op: OnnxOp) -> Sequence[SSAValue]:
     """exp(x) - 1 = 2 t / (1 - t), t = tanh(x / 2), which is accurate for small x, too."""
     assert isinstance(op, onnx.EluOp)
     x, zero, one = op.X, scalar(emit, 0, op.X), scalar(emit, 1, op.X)
@@ -66,20 +66,20 @@ def elu(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
 BY_CASES = (onnx.GreaterOp, onnx.MulOp, onnx.WhereOp)
 
 
-def leaky_relu(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+def leaky_relu(emit: Builder, op: OnnxOp) -> Sequence[SSAValue]:
     assert isinstance(op, onnx.LeakyReluOp)
     slope = scalar(emit, op.call().attribute("alpha", 0.01), op.X)
     is_above = emit(onnx.GreaterOp(op.X, scalar(emit, 0, op.X)))
     return [emit(onnx.WhereOp(is_above, op.X, emit(onnx.MulOp(op.X, slope))))]
 
 
-def thresholded_relu(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+def thresholded_relu(emit: Builder, op: OnnxOp) -> Sequence[SSAValue]:
     assert isinstance(op, onnx.ThresholdedReluOp)
     bound = scalar(emit, op.call().attribute("alpha", 1.0), op.X)
     return [emit(onnx.WhereOp(emit(onnx.GreaterOp(op.X, bound)), op.X, scalar(emit, 0, op.X)))]
 
 
-def softsign(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+def softsign(emit: Builder, op: OnnxOp) -> Sequence[SSAValue]:
     assert isinstance(op, onnx.SoftsignOp)
     size = emit(onnx.AddOp(emit(onnx.AbsOp(op.input)), scalar(emit, 1, op.input)))
     return [emit(onnx.DivOp(op.input, size))]
@@ -100,7 +100,7 @@ SOFTPLUS = (
 )
 
 
-def softplus(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+def softplus(emit: Builder, op: OnnxOp) -> Sequence[SSAValue]:
     """max(x, 0) + log(1 + y), y = exp(-|x|); y / (u - 1) corrects the rounding of u = 1 + y."""
     assert isinstance(op, onnx.SoftplusOp)
     x, zero, one = op.X, scalar(emit, 0, op.X), scalar(emit, 1, op.X)
@@ -123,12 +123,12 @@ ROUND = (
 )
 
 
-def round_(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+def round_(emit: Builder, op: OnnxOp) -> Sequence[SSAValue]:
     assert isinstance(op, onnx.RoundOp)
-    return [_rounded(emit, op.X)]
+    return [_round_half_even(emit, op.X)]
 
 
-def _rounded(emit: Emitter, x: SSAValue) -> SSAValue:
+def _round_half_even(emit: Builder, x: SSAValue) -> SSAValue:
     """Round half to even by Floor."""
     half, one, zero = (scalar(emit, number, x) for number in (0.5, 1, 0))
     below = emit(onnx.FloorOp(x))
@@ -143,7 +143,7 @@ def _rounded(emit: Emitter, x: SSAValue) -> SSAValue:
 QUANTIZE = (*ROUND, onnx.DivOp, onnx.ClipOp, onnx.CastOp)
 
 
-def quantize_linear(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def quantize_linear(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Decompose for f32, per tensor or per axis, to types that Cast supports."""
     assert isinstance(op, onnx.QuantizeLinearOp)
     call, x, wanted = op.call(), op.x, element_type_of(op.y)
@@ -157,7 +157,7 @@ def quantize_linear(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
         return [emit(onnx.CastOp(quotient, to=wanted, saturate=call.attribute("saturate", 1)))]
     if entry.name not in ("s8", "u8"):
         return None
-    total = _rounded(emit, quotient)
+    total = _round_half_even(emit, quotient)
     if op.y_zero_point is not None:
         zero = emit(onnx.CastOp(_along(emit, op.y_zero_point, axis, rank), to=element_type_of(x)))
         total = emit(onnx.AddOp(total, zero))
@@ -166,7 +166,7 @@ def quantize_linear(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [emit(onnx.CastOp(clipped, to=wanted))]
 
 
-def dynamic_quantize_linear(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+def dynamic_quantize_linear(emit: Builder, op: OnnxOp) -> Sequence[SSAValue]:
     """All zeros get scale 1, as in onnxruntime; ONNX's function body divides by 0."""
     assert isinstance(op, onnx.DynamicQuantizeLinearOp)
     zero, one, most = (scalar(emit, number, op.x) for number in (0, 1, 255))
@@ -184,7 +184,7 @@ def _is_along(data: SSAValue, vector: SSAValue) -> bool:
     return len(shape_of(vector)) <= min(1, len(shape_of(data)))
 
 
-def _along(emit: Emitter, vector: SSAValue, axis: int, rank: int) -> SSAValue:
+def _along(emit: Builder, vector: SSAValue, axis: int, rank: int) -> SSAValue:
     """Broadcast a vector along an axis; a scalar is unchanged."""
     behind = range(1, rank - axis % rank) if shape_of(vector) else ()
     return emit(onnx.UnsqueezeOp(vector, emit.ints(behind))) if behind else vector
@@ -193,7 +193,7 @@ def _along(emit: Emitter, vector: SSAValue, axis: int, rank: int) -> SSAValue:
 DEQUANTIZE = (onnx.CastOp,)
 
 
-def dequantize_linear(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def dequantize_linear(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """(x - zero point) scale, for integers that Cast reads, and whole blocks only."""
     assert isinstance(op, onnx.DequantizeLinearOp)
     call, wide = op.call(), element_type_of(op.x_scale)
@@ -204,7 +204,7 @@ def dequantize_linear(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     rank = len(shape_of(op.x))
 
     def beside(vector: SSAValue) -> SSAValue:
-        return _repeated(emit, vector, axis % rank, block) if block else _along(emit, vector, axis, rank)
+        return _repeat_along(emit, vector, axis % rank, block) if block else _along(emit, vector, axis, rank)
 
     value: SSAValue = emit(onnx.CastOp(op.x, to=wide))
     if op.x_zero_point is not None:
@@ -217,7 +217,7 @@ def _is_whole(op: onnx.DequantizeLinearOp, axis: int, block: int) -> bool:
     return isinstance(size, int) and isinstance(blocks, int) and size == blocks * block
 
 
-def _repeated(emit: Emitter, vector: SSAValue, axis: int, times: int) -> SSAValue:
+def _repeat_along(emit: Builder, vector: SSAValue, axis: int, times: int) -> SSAValue:
     """Repeat each entry along an axis."""
     math = ShapeMath(emit)
     sizes = [math.sizes(vector, [at]) for at in range(len(shape_of(vector)))]

@@ -13,10 +13,10 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.recurrence import GATES, Direction, directions_of
 from dialects.support.shapes import Dim
-from passes.builder.activations import activated
-from passes.builder.rewriting import Emitter
+from passes.builder.activations import apply_activation
+from passes.builder.rewriting import Builder
 from passes.builder.scans import Exprs, scan
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
 RECURRENT = (
     *(onnx.AddOp, onnx.ConcatOp, onnx.ExpandOp, onnx.MatMulOp, onnx.MulOp, onnx.ScanOp, onnx.SigmoidOp),
@@ -32,9 +32,9 @@ RECURRENT = (
 )
 
 
-def recurrent(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def recurrent(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Return the states after each step, and the last ones, of all directions."""
-    e = Operators(emit)
+    e = ValueBuilder(emit)
     operands = [None if value is None else e(value) for value in op.onnx_inputs()]
     operands += [None] * (8 - len(operands))
     attributes = op.onnx_attributes()
@@ -48,11 +48,11 @@ def recurrent(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
         _pass(_Pass(op.onnx_name(), e, operands, attributes, index, direction, hidden))
         for index, direction in enumerate(directions_of(op.onnx_name(), attributes))
     ]
-    made = [_stacked(parts, 0 if place else 1) for place, parts in enumerate(zip(*passes, strict=True))]
+    made = [_stack(parts, 0 if place else 1) for place, parts in enumerate(zip(*passes, strict=True))]
     return [own if own.type == NoneType() else one.value for own, one in zip(op.results, made, strict=False)]
 
 
-def _stacked(parts: Sequence[Expr], axis: int) -> Expr:
+def _stack(parts: Sequence[Value], axis: int) -> Value:
     e = parts[0].e
     rows = [part.apply(onnx.UnsqueezeOp, e.ints([axis])).value for part in parts]
     return e(e.emit(onnx.ConcatOp(rows, axis=axis))) if len(rows) > 1 else e(rows[0])
@@ -63,26 +63,26 @@ class _Pass:
     """One direction of an op."""
 
     name: str
-    e: Operators
-    operands: Sequence[Expr | None]
+    e: ValueBuilder
+    operands: Sequence[Value | None]
     attributes: Mapping[str, Any]
     index: int
     direction: Direction
-    hidden: int | Expr
+    hidden: int | Value
 
-    def widths(self, e: Operators, counts: Sequence[int]) -> Expr:
+    def widths(self, e: ValueBuilder, counts: Sequence[int]) -> Value:
         """Return multiples of the hidden size."""
         if isinstance(self.hidden, int):
             return e.ints([count * self.hidden for count in counts])
         return e(self.hidden.value) * e.ints(counts)
 
-    def parts(self, x: Expr, counts: Sequence[int]) -> list[Expr]:
+    def parts(self, x: Value, counts: Sequence[int]) -> list[Value]:
         """Split the last axis into multiples of the hidden size."""
         sizes = self.widths(x.e, counts)
         split = onnx.SplitOp(x.value, sizes.value, axis=x.rank - 1, results=len(counts))
         return list(map(x.e, x.e.emit.all(split)))
 
-    def own(self, place: int) -> Expr | None:
+    def own(self, place: int) -> Value | None:
         """Return the part of an operand for this direction, without the axis of directions."""
         given = self.operands[place]
         if given is None:
@@ -90,35 +90,35 @@ class _Pass:
         row = given.apply(onnx.GatherOp, self.e.ints([self.index]), axis=0)
         return row.apply(onnx.SqueezeOp, self.e.ints([0]))
 
-    def weights(self, place: int) -> Expr:
+    def weights(self, place: int) -> Value:
         """Return the weights of all gates, concatenated."""
         found = self.own(place)
         assert found is not None
         return found.apply(onnx.TransposeOp, perm=[1, 0])
 
-    def first(self, place: int, like: Expr) -> Expr:
+    def first(self, place: int, like: Value) -> Value:
         """Return an initial state of shape (batch, hidden)."""
         given = self.own(place)
         shape: list[Dim] = [like.shape[1], self.hidden if isinstance(self.hidden, int) else None]
         if given is not None:
-            return given.assumed(shape)
+            return given.assume_shape(shape)
         e = self.e
         batch = like.apply(onnx.ShapeOp).apply(onnx.GatherOp, e.ints([1]), axis=0)
         sizes = e(e.emit(onnx.ConcatOp([batch.value, self.widths(e, [1]).value], axis=0)))
-        return e.scalar(0, like).apply(onnx.ExpandOp, sizes).assumed(shape)
+        return e.scalar(0, like).apply(onnx.ExpandOp, sizes).assume_shape(shape)
 
-    def biases(self) -> Sequence[Expr | None]:
+    def biases(self) -> Sequence[Value | None]:
         """Return the biases of the input and of the hidden state."""
         given = self.own(3)
         return (None, None) if given is None else self.parts(given, [GATES[self.name]] * 2)
 
-    def apply(self, which: int, x: Expr, *, clipped: bool = True) -> Expr:
+    def apply(self, which: int, x: Value, *, clipped: bool = True) -> Value:
         one, bound = self.direction.activations[which], self.attributes.get("clip")
-        x = x if bound is None or not clipped else x.clipped(-bound, bound)
-        return activated(x, one)
+        x = x if bound is None or not clipped else x.clip_to(-bound, bound)
+        return apply_activation(x, one)
 
 
-def _pass(p: _Pass) -> list[Expr]:
+def _pass(p: _Pass) -> list[Value]:
     """Return the states after each step, (steps, batch, hidden), and the last ones."""
     x, e = p.operands[0], p.e
     assert x is not None
@@ -127,17 +127,17 @@ def _pass(p: _Pass) -> list[Expr]:
     inner = inner if of_x is None else inner + of_x
     states = [p.first(place, x) for place in (5, 6)[: 2 if p.name == "LSTM" else 1]]
     lengths = p.operands[4]
-    masks = [] if lengths is None else [_goes_on(x, lengths)]
+    masks = [] if lengths is None else [_step_mask(x, lengths)]
     weights = _Weights(p.weights(2), of_h, p.own(7) if p.name == "LSTM" else None)
     next_states = STEPS[p.name]
 
-    def step(e: Operators, before: Exprs, given: Exprs) -> tuple[Exprs, Exprs]:
+    def step(e: ValueBuilder, before: Exprs, given: Exprs) -> tuple[Exprs, Exprs]:
         after = next_states(p, weights.within(e), given[0], *before)
         if not masks:
-            return [new.assumed(old.shape) for new, old in zip(after, before, strict=True)], after[:1]
+            return [new.assume_shape(old.shape) for new, old in zip(after, before, strict=True)], after[:1]
         kept = [given[1].where(new, old) for new, old in zip(after, before, strict=True)]
         shown = given[1].where(after[0], 0)
-        return [new.assumed(old.shape) for new, old in zip(kept, before, strict=True)], [shown]
+        return [new.assume_shape(old.shape) for new, old in zip(kept, before, strict=True)], [shown]
 
     last, (y,) = scan(e, states, [inner, *masks], step, backward=p.direction.backward)
     if lengths is not None:
@@ -146,7 +146,7 @@ def _pass(p: _Pass) -> list[Expr]:
     return [y, *last]
 
 
-def _goes_on(x: Expr, lengths: Expr) -> Expr:
+def _step_mask(x: Value, lengths: Value) -> Value:
     """Return the mask of steps within their sequence: (steps, batch, 1)."""
     e = x.e
     count = x.apply(onnx.ShapeOp).apply(onnx.GatherOp, e.ints([0]), axis=0)
@@ -160,25 +160,25 @@ def _goes_on(x: Expr, lengths: Expr) -> Expr:
 class _Weights:
     """Recurrent weights of all gates, concatenated, with their biases and the peepholes."""
 
-    r: Expr
-    bias: Expr | None
-    peepholes: Expr | None
+    r: Value
+    bias: Value | None
+    peepholes: Value | None
 
-    def within(self, e: Operators) -> _Weights:
+    def within(self, e: ValueBuilder) -> _Weights:
         """Return the weights for ops of a nested graph."""
         bias, peepholes = (None if x is None else e(x.value) for x in (self.bias, self.peepholes))
         return _Weights(e(self.r.value), bias, peepholes)
 
-    def product(self, h: Expr) -> Expr:
+    def product(self, h: Value) -> Value:
         found = h.apply(onnx.MatMulOp, self.r)
         return found if self.bias is None else found + self.bias
 
 
-def _rnn(p: _Pass, w: _Weights, x: Expr, h: Expr) -> list[Expr]:
+def _rnn(p: _Pass, w: _Weights, x: Value, h: Value) -> list[Value]:
     return [p.apply(0, w.product(h) + x)]
 
 
-def _gru(p: _Pass, w: _Weights, x: Expr, h: Expr) -> list[Expr]:
+def _gru(p: _Pass, w: _Weights, x: Value, h: Value) -> list[Value]:
     x_z, x_r, x_n = p.parts(x, [1] * 3)
     if p.attributes.get("linear_before_reset", 0):
         h_z, h_r, h_n = p.parts(w.product(h), [1] * 3)
@@ -193,18 +193,18 @@ def _gru(p: _Pass, w: _Weights, x: Expr, h: Expr) -> list[Expr]:
     return [(1 - z) * new + z * h]
 
 
-def _lstm(p: _Pass, w: _Weights, x: Expr, h: Expr, c: Expr) -> list[Expr]:
+def _lstm(p: _Pass, w: _Weights, x: Value, h: Value, c: Value) -> list[Value]:
     i, o, f, new = p.parts(x + w.product(h), [1] * 4)
     p_i, p_o, p_f = (None,) * 3 if w.peepholes is None else p.parts(w.peepholes, [1] * 3)
-    i = p.apply(0, _seen(i, p_i, c))
-    f = 1 - i if p.attributes.get("input_forget", 0) else p.apply(0, _seen(f, p_f, c))
+    i = p.apply(0, _add_peephole(i, p_i, c))
+    f = 1 - i if p.attributes.get("input_forget", 0) else p.apply(0, _add_peephole(f, p_f, c))
     c = f * c + i * p.apply(1, new)
-    return [p.apply(0, _seen(o, p_o, c)) * p.apply(2, c, clipped=False), c]
+    return [p.apply(0, _add_peephole(o, p_o, c)) * p.apply(2, c, clipped=False), c]
 
 
-def _seen(gate: Expr, peephole: Expr | None, c: Expr) -> Expr:
+def _add_peephole(gate: Value, peephole: Value | None, c: Value) -> Value:
     return gate if peephole is None else gate + peephole * c
 
 
-STEPS: Mapping[str, Callable[..., list[Expr]]] = {"GRU": _gru, "LSTM": _lstm, "RNN": _rnn}
+STEPS: Mapping[str, Callable[..., list[Value]]] = {"GRU": _gru, "LSTM": _lstm, "RNN": _rnn}
 """Op -> function from the states before a step to those after it."""

@@ -15,17 +15,17 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import FLOATS, name_of
 from dialects.support.shapes import element_type_of
-from passes.builder.rewriting import Emitter
-from passes.builder.values import Expr, Operators
+from passes.builder.rewriting import Builder
+from passes.builder.values import Value, ValueBuilder
 
 
-def reduce_log_sum_exp(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def reduce_log_sum_exp(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Axes may be dynamic or empty: both reductions read them."""
     assert isinstance(op, onnx.ReduceLogSumExpOp)
     dtype = element_type_of(op.data)
     if name_of(dtype) not in FLOATS:
         return None
-    e, call = Operators(emit), op.call()
+    e, call = ValueBuilder(emit), op.call()
     axes, noop = None if op.axes is None else e(op.axes), call.attribute("noop_with_empty_axes", 0)
     given = call.optional(1)
     if noop and (given is None or given.dims == ()):
@@ -33,10 +33,10 @@ def reduce_log_sum_exp(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     x = e(op.data).cast(f64 if dtype == f64 else f32)
     largest = x.apply(onnx.ReduceMaxOp, axes, keepdims=1, noop_with_empty_axes=noop)
     most = float(np.finfo(np.float64 if dtype == f64 else np.float32).max)
-    finite = largest.clipped(-most, most)
+    finite = largest.clip_to(-most, most)
     keeps = call.attribute("keepdims", 1)
 
-    def total(value: Expr) -> Expr:
+    def total(value: Value) -> Value:
         return value.apply(onnx.ReduceSumOp, axes, keepdims=keeps, noop_with_empty_axes=noop)
 
     shift = finite if keeps else total(finite)

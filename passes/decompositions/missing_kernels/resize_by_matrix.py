@@ -10,11 +10,11 @@ from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
-from dialects.onnx.numpy.resizes import ResizedAxis, resize_matrix, resized_axes
+from dialects.onnx.numpy.resizes import AxisResize, axes_to_resize, resize_matrix
 from dialects.support.dtypes import FLOATS, HALVES, name_of, of_mlir
 from dialects.support.limits import LimitError
 from dialects.support.shapes import element_type_of, shape_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.tensors import contract
 
 COORDINATES = ("align_corners", "asymmetric", "half_pixel", "pytorch_half_pixel", "tf_crop_and_resize")
@@ -37,7 +37,7 @@ def is_by_matrix(op: OnnxOp) -> bool:
     return needs_matrix(op) and _axes(op) is not None
 
 
-def by_matrix(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def by_matrix(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Return the resized data; axes that shrink come first. Half types are computed in f32."""
     found = _axes(op)
     if found is None:
@@ -48,11 +48,11 @@ def by_matrix(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     value = emit(onnx.CastOp(value, to=f32)) if wide else value
     for axis, positions in sorted(found, key=lambda pair: pair[1].resized - pair[1].size):
         if not positions.is_identity:
-            value = _resized(emit, value, axis, positions)
+            value = _resize_axis(emit, value, axis, positions)
     return [emit(onnx.CastOp(value, to=dtype)) if wide else value]
 
 
-def _resized(emit: Emitter, value: SSAValue, axis: int, positions: ResizedAxis) -> SSAValue:
+def _resize_axis(emit: Builder, value: SSAValue, axis: int, positions: AxisResize) -> SSAValue:
     matrix = resize_matrix(positions)
     if positions.mode == "nearest":
         return emit(onnx.GatherOp(value, emit.ints(matrix.argmax(axis=1).tolist()), axis=axis))
@@ -61,7 +61,7 @@ def _resized(emit: Emitter, value: SSAValue, axis: int, positions: ResizedAxis) 
     return contract(emit, value, axis, emit.constant(matrix.T.astype(dtype.numpy)))
 
 
-def _axes(op: OnnxOp) -> list[tuple[int, ResizedAxis]] | None:
+def _axes(op: OnnxOp) -> list[tuple[int, AxisResize]] | None:
     call = op.call()
     dtype = name_of(element_type_of(op.operands[0]))
     if dtype not in FLOATS and call.attribute("mode", "nearest") != "nearest":
@@ -71,7 +71,7 @@ def _axes(op: OnnxOp) -> list[tuple[int, ResizedAxis]] | None:
     crops = call.attribute("coordinate_transformation_mode") == "tf_crop_and_resize"
     if any(given is not None and given.value is None for given in call.operands[1 if crops else 2 :]):
         return None
-    found = resized_axes(call)
+    found = axes_to_resize(call)
     try:
         matrices = [resize_matrix(positions) for _, positions in found]
     except LimitError:

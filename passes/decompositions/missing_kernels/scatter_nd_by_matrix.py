@@ -15,9 +15,9 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import has_rank, shape_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.shape_math import ShapeMath
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
 
 def _end(dtype: Any, sign: int) -> np.ndarray:
@@ -36,7 +36,7 @@ REDUCTIONS: Mapping[str, tuple[type[OnnxOp], Callable[[Any], np.ndarray]]] = {
 }
 """The reduction of each kind, and its neutral element."""
 
-OF_PLACES: Mapping[type[OnnxOp], str] = {
+INDEX_OPS: Mapping[type[OnnxOp], str] = {
     onnx.RangeOp: "s64",
     onnx.EqualOp: "s64",
     onnx.MulOp: "s64",
@@ -44,22 +44,22 @@ OF_PLACES: Mapping[type[OnnxOp], str] = {
 }
 
 
-def scatter_nd(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def scatter_nd(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Decompose `add` and `none`; ONNX leaves `none` undefined for repeated indices."""
     return None if op.call().attribute("reduction", "none") in REDUCTIONS else scatter_or_reduce(emit, op)
 
 
-def scatter_or_reduce(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def scatter_or_reduce(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Decompose all reductions."""
     assert isinstance(op, onnx.ScatterNDOp)
     how = op.call().attribute("reduction", "none")
     depth = shape_of(op.indices)[-1] if has_rank(op.indices) else None
     if not isinstance(depth, int) or not has_rank(op.data):
         return None
-    e, math = Operators(emit), ShapeMath(emit)
+    e, math = ValueBuilder(emit), ShapeMath(emit)
     data, updates = e(op.data), e(op.updates)
     sizes = [e(math.sizes(op.data, [axis])) for axis in range(data.rank)]
-    place = _numbered(e(op.indices), sizes[:depth])
+    place = _flat_indices(e(op.indices), sizes[:depth])
     count, width = _product(sizes[:depth], e), _product(sizes[depth:], e)
     rows, written = (
         value.apply(onnx.ReshapeOp, e(math.concat([size.value, width.value])), allowzero=1)
@@ -67,18 +67,18 @@ def scatter_or_reduce(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     )
     hits = _line(count).apply(onnx.UnsqueezeOp, e.ints([1])).equals(place)
     if how in REDUCTIONS:
-        found = _reduced(how, rows, hits, written)
+        found = _reduce_hits(how, rows, hits, written)
         return [found.apply(onnx.ReshapeOp, e.shape(data), allowzero=1).value]
     sums = hits.cast(data.dtype).apply(onnx.MatMulOp, written)
     if how == "add":
         found = rows + sums
     else:
-        some = hits.cast(data.dtype).summed([1], keepdims=1) > 0
+        some = hits.cast(data.dtype).sum_axes([1], keepdims=1) > 0
         found = some.where(sums, rows)
     return [found.apply(onnx.ReshapeOp, e.shape(data), allowzero=1).value]
 
 
-def _reduced(how: str, rows: Expr, hits: Expr, written: Expr) -> Expr:
+def _reduce_hits(how: str, rows: Value, hits: Value, written: Value) -> Value:
     """Reduce each row with the rows of `written` that hit it."""
     e, ends = rows.e, rows.e.ints([2])
     reduction, neutral = REDUCTIONS[how]
@@ -90,13 +90,13 @@ def _reduced(how: str, rows: Expr, hits: Expr, written: Expr) -> Expr:
     return every.apply(reduction, e.ints([1]), keepdims=0)
 
 
-def _numpy(x: Expr) -> Any:
+def _numpy(x: Value) -> Any:
     dtype = of_mlir(x.dtype)
     assert dtype is not None
     return dtype.numpy
 
 
-def _numbered(indices: Expr, sizes: Sequence[Expr]) -> Expr:
+def _flat_indices(indices: Value, sizes: Sequence[Value]) -> Value:
     """Return flat indices from index tuples, as a vector."""
     e, total = indices.e, indices.e.ints([0])
     for axis, size in enumerate(sizes):
@@ -106,11 +106,11 @@ def _numbered(indices: Expr, sizes: Sequence[Expr]) -> Expr:
     return total.apply(onnx.ReshapeOp, e.ints([-1]))
 
 
-def _product(sizes: Sequence[Expr], e: Operators) -> Expr:
+def _product(sizes: Sequence[Value], e: ValueBuilder) -> Value:
     return e(ShapeMath(e.emit).product([size.value for size in sizes]))
 
 
-def _line(count: Expr) -> Expr:
+def _line(count: Value) -> Value:
     e = count.e
     zero, one = (e(e.emit.constant(np.array(value, np.int64))) for value in (0, 1))
     return zero.apply(onnx.RangeOp, count.apply(onnx.SqueezeOp, e.ints([0])), one)

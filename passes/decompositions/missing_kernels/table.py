@@ -20,7 +20,7 @@ from dialects.onnx.call import axes_of
 from dialects.onnx.dims import ints
 from dialects.support.dtypes import FLOATS, name_of
 from dialects.support.shapes import Dim, element_type_of, shape_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.shape_math import ShapeMath
 from passes.decompositions.missing_kernels import normalizations, pointwise
 from passes.decompositions.missing_kernels.affine_grid import AFFINE_GRID, affine_grid
@@ -28,7 +28,7 @@ from passes.decompositions.missing_kernels.inverse_dft import INVERSE_DFT, inver
 from passes.decompositions.missing_kernels.lrn import LRN, lrn
 from passes.decompositions.missing_kernels.pointwise import scalar
 from passes.decompositions.missing_kernels.recurrent import RECURRENT, recurrent
-from passes.decompositions.missing_kernels.scatter_nd_by_matrix import OF_PLACES, SCATTER, scatter_nd
+from passes.decompositions.missing_kernels.scatter_nd_by_matrix import INDEX_OPS, SCATTER, scatter_nd
 
 
 @dataclass(frozen=True)
@@ -38,23 +38,23 @@ class Expansion:
 
     data: str
     needs: Sequence[type[OnnxOp]]
-    write: Callable[[Emitter, OnnxOp], Sequence[SSAValue] | None]
+    write: Callable[[Builder, OnnxOp], Sequence[SSAValue] | None]
     further: Mapping[type[OnnxOp], str] = field(default_factory=dict[type[OnnxOp], str])
 
-    def needed(self, dtype: str) -> Iterator[tuple[type[OnnxOp], str]]:
+    def required_kernels(self, dtype: str) -> Iterator[tuple[type[OnnxOp], str]]:
         """Yield each op with the dtype of its tensors, for data of one dtype."""
         yield from ((op, dtype) for op in self.needs)
         yield from self.further.items()
 
 
-def _equal(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+def _equal(emit: Builder, op: OnnxOp) -> Sequence[SSAValue]:
     """a = b as a >= b and b >= a, both false for NaN."""
     a, b = op.operands
     above, below = emit(onnx.GreaterOrEqualOp(a, b)), emit(onnx.GreaterOrEqualOp(b, a))
     return [emit(onnx.AndOp(above, below))]
 
 
-def _constant_of_shape(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+def _constant_of_shape(emit: Builder, op: OnnxOp) -> Sequence[SSAValue]:
     value = op.onnx_attributes().get("value", np.zeros(1, np.float32))
     assert isinstance(value, np.ndarray)
     return [emit(onnx.ExpandOp(emit.constant(value.reshape(())), op.operands[0]))]
@@ -69,7 +69,7 @@ class AxisPad:
     entry: int
 
 
-def _pad(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def _pad(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Crop by negative pads, then concatenate constants, axis by axis."""
     assert isinstance(op, onnx.PadOp)
     call = op.call()
@@ -85,13 +85,17 @@ def _pad(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     fill = op.constant_value or scalar(emit, 0, value)
     for begin, end in sides:
         value = _cut(emit, value, op.pads, begin, end)
-        parts = [_filled(emit, value, op.pads, begin, fill), value, _filled(emit, value, op.pads, end, fill)]
+        parts = [
+            _emit_padding(emit, value, op.pads, begin, fill),
+            value,
+            _emit_padding(emit, value, op.pads, end, fill),
+        ]
         kept = [part for part in parts if part is not None]
         value = emit(onnx.ConcatOp(kept, axis=begin.axis)) if len(kept) > 1 else value
     return [value]
 
 
-def _cut(emit: Emitter, value: SSAValue, pads: SSAValue, begin: AxisPad, end: AxisPad) -> SSAValue:
+def _cut(emit: Builder, value: SSAValue, pads: SSAValue, begin: AxisPad, end: AxisPad) -> SSAValue:
     """Crop an axis by negative pads; no Slice if none can be negative."""
     if not any(_may_be_negative(pad.known) for pad in (begin, end)):
         return value
@@ -106,7 +110,9 @@ def _may_be_negative(known: Dim) -> bool:
     return not isinstance(known, int) or known < 0
 
 
-def _filled(emit: Emitter, value: SSAValue, pads: SSAValue, pad: AxisPad, fill: SSAValue) -> SSAValue | None:
+def _emit_padding(
+    emit: Builder, value: SSAValue, pads: SSAValue, pad: AxisPad, fill: SSAValue
+) -> SSAValue | None:
     """Return the padding at one end of an axis; None if it is empty."""
     if isinstance(pad.known, int) and pad.known <= 0:
         return None
@@ -116,7 +122,7 @@ def _filled(emit: Emitter, value: SSAValue, pads: SSAValue, pad: AxisPad, fill: 
     return emit(onnx.ExpandOp(fill, math.concat(sizes)))
 
 
-def _max_pool(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def _max_pool(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Return the maximum over the taps, each a strided Slice of the padded data."""
     assert isinstance(op, onnx.MaxPoolOp)
     call = op.call()
@@ -130,7 +136,7 @@ def _max_pool(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [emit(onnx.MaxOp(seen)) if len(seen) > 1 else seen[0], op.Indices]  # unused
 
 
-def _taps(emit: Emitter, op: onnx.MaxPoolOp, data: SSAValue, fill: SSAValue) -> list[SSAValue]:
+def _taps(emit: Builder, op: onnx.MaxPoolOp, data: SSAValue, fill: SSAValue) -> list[SSAValue]:
     """Return the values at each tap of the window, for data of the spatial sizes of X."""
     call, math = op.call(), ShapeMath(emit)
     kernel = call.attribute("kernel_shape")
@@ -150,13 +156,13 @@ def _taps(emit: Emitter, op: onnx.MaxPoolOp, data: SSAValue, fill: SSAValue) -> 
     return seen
 
 
-def _first_largest(emit: Emitter, op: onnx.MaxPoolOp, seen: Sequence[SSAValue]) -> list[SSAValue]:
+def _first_largest(emit: Builder, op: onnx.MaxPoolOp, seen: Sequence[SSAValue]) -> list[SSAValue]:
     """Return the maximum and the flat index of the first, counted from the channel's start."""
     math, rank = ShapeMath(emit), 2 + len(op.call().attribute("kernel_shape"))
     sizes = [math.sizes(op.X, [axis]) for axis in range(rank)]
     ones = [math.vector([1])] * (rank - 2)
-    within = _numbered(emit, [*ones[:1] * 2, *sizes[2:]])
-    begins = _numbered(emit, [*sizes[:2], *ones], math.product(sizes[2:]))
+    within = _iota(emit, [*ones[:1] * 2, *sizes[2:]])
+    begins = _iota(emit, [*sizes[:2], *ones], math.product(sizes[2:]))
     largest, *others = seen
     place, *places = _taps(emit, op, within, emit.constant(np.array(0, np.int64)))
     for value, where in zip(others, places, strict=True):
@@ -166,7 +172,7 @@ def _first_largest(emit: Emitter, op: onnx.MaxPoolOp, seen: Sequence[SSAValue]) 
     return [largest, emit(onnx.AddOp(place, begins))]
 
 
-def _numbered(emit: Emitter, sizes: Sequence[SSAValue], step: SSAValue | None = None) -> SSAValue:
+def _iota(emit: Builder, sizes: Sequence[SSAValue], step: SSAValue | None = None) -> SSAValue:
     """Return a tensor of these sizes with elements 0, step, 2 step, ..."""
     math = ShapeMath(emit)
     first, one = (emit.constant(np.array(number, np.int64)) for number in (0, 1))
@@ -179,10 +185,10 @@ MOST_FACTORS = 64
 """Limit on the factors of an expanded product: each is an op."""
 
 
-def _reduce_prod(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def _reduce_prod(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Multiply the entries of small static axes; None for other sizes."""
     assert isinstance(op, onnx.ReduceProdOp)
-    reduced = _reduced(op) or {}
+    reduced = _reduced_axes(op) or {}
     sizes = ints([*reduced.values()])
     if sizes is None or not 0 < sum(sizes) <= MOST_FACTORS or 0 in sizes:
         return None
@@ -190,10 +196,10 @@ def _reduce_prod(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     for axis, size in zip(reduced, sizes, strict=True):
         entries = [emit(onnx.GatherOp(value, emit.ints([at]), axis=axis)) for at in range(size)]
         value = reduce(lambda a, b: emit(onnx.MulOp(a, b)), entries)
-    return [_without_kept(emit, op, value, reduced)]
+    return [_drop_reduced_axes(emit, op, value, reduced)]
 
 
-def _without_kept(emit: Emitter, op: OnnxOp, value: SSAValue, reduced: Iterable[int]) -> SSAValue:
+def _drop_reduced_axes(emit: Builder, op: OnnxOp, value: SSAValue, reduced: Iterable[int]) -> SSAValue:
     """Drop the reduced axes unless the op keeps them, by Gather: more targets have it than Squeeze."""
     if op.call().attribute("keepdims", 1):
         return value
@@ -206,10 +212,10 @@ def _without_kept(emit: Emitter, op: OnnxOp, value: SSAValue, reduced: Iterable[
 Extreme = onnx.ReduceMaxOp | onnx.ReduceMinOp
 
 
-def _reduce_extreme(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def _reduce_extreme(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Reduce axis by axis; None for run-time axes, or for integers of dynamic sizes."""
     assert isinstance(op, Extreme)
-    reduced = _reduced(op)
+    reduced = _reduced_axes(op)
     if reduced is None:
         return None
     is_float = name_of(element_type_of(op.data)) in FLOATS
@@ -221,10 +227,10 @@ def _reduce_extreme(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
             value = _by_place(emit, op, value, axis)
         else:
             return None
-    return [_without_kept(emit, op, value, reduced)]
+    return [_drop_reduced_axes(emit, op, value, reduced)]
 
 
-def _by_halves(emit: Emitter, op: Extreme, value: SSAValue, axis: int) -> SSAValue:
+def _by_halves(emit: Builder, op: Extreme, value: SSAValue, axis: int) -> SSAValue:
     """Reduce an axis of static size by halving; the halves overlap if it is odd."""
     larger = onnx.MaxOp if isinstance(op, onnx.ReduceMaxOp) else onnx.MinOp
     size = shape_of(value)[axis]
@@ -237,7 +243,7 @@ def _by_halves(emit: Emitter, op: Extreme, value: SSAValue, axis: int) -> SSAVal
     return value
 
 
-def _by_place(emit: Emitter, op: Extreme, value: SSAValue, axis: int) -> SSAValue:
+def _by_place(emit: Builder, op: Extreme, value: SSAValue, axis: int) -> SSAValue:
     """Gather at the arg-extreme, with an additional neutral entry for an empty axis."""
     is_largest = isinstance(op, onnx.ReduceMaxOp)
     math, rank = ShapeMath(emit), len(shape_of(value))
@@ -249,7 +255,7 @@ def _by_place(emit: Emitter, op: Extreme, value: SSAValue, axis: int) -> SSAValu
     return emit(onnx.GatherElementsOp(longer, place, axis=axis))
 
 
-def _reduced(op: onnx.ReduceMaxOp | onnx.ReduceMinOp | onnx.ReduceProdOp) -> dict[int, Dim] | None:
+def _reduced_axes(op: onnx.ReduceMaxOp | onnx.ReduceMinOp | onnx.ReduceProdOp) -> dict[int, Dim] | None:
     """Return the reduced axes with their sizes; None for run-time axes."""
     call = op.call()
     data, given = call.operand(0), call.optional(1)
@@ -261,7 +267,7 @@ def _reduced(op: onnx.ReduceMaxOp | onnx.ReduceMinOp | onnx.ReduceProdOp) -> dic
     return {axis: shape_of(op.data)[axis] for axis in axes}
 
 
-def _cast(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def _cast(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Cast 4-bit integers by a DequantizeLinear of scale 1."""
     assert isinstance(op, onnx.CastOp)
     if name_of(element_type_of(op.input)) not in ("s4", "u4"):
@@ -271,7 +277,7 @@ def _cast(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [wide if wanted == element_type_of(wide) else emit(onnx.CastOp(wide, to=wanted))]
 
 
-def _flatten(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+def _flatten(emit: Builder, op: OnnxOp) -> Sequence[SSAValue]:
     assert isinstance(op, onnx.FlattenOp)
     call = op.call()
     rank, sizes = call.operand(0).rank, ShapeMath(emit)
@@ -313,7 +319,7 @@ EXPANSIONS: Mapping[type[OnnxOp], Expansion] = {
     onnx.ReduceProdOp: Expansion("T", (onnx.GatherOp, onnx.MulOp), _reduce_prod),
     onnx.RMSNormalizationOp: Expansion("T", normalizations.STATISTICS, normalizations.rms_normalization),
     onnx.RoundOp: Expansion("T", pointwise.ROUND, pointwise.round_),
-    onnx.ScatterNDOp: Expansion("T", SCATTER, scatter_nd, OF_PLACES),
+    onnx.ScatterNDOp: Expansion("T", SCATTER, scatter_nd, INDEX_OPS),
     onnx.SoftplusOp: Expansion("T", pointwise.SOFTPLUS, pointwise.softplus),
     onnx.SoftsignOp: Expansion("T", (onnx.AbsOp, onnx.AddOp, onnx.DivOp), pointwise.softsign),
     onnx.SwishOp: Expansion("T", (onnx.MulOp, onnx.SigmoidOp), pointwise.swish),

@@ -13,7 +13,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.dims import ints
 from dialects.support.dtypes import FLOATS, of_mlir
 from dialects.support.shapes import element_type_of, has_rank, shape_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.shape_math import ShapeMath
 
 U64 = IntegerType(64, Signedness.UNSIGNED)
@@ -21,7 +21,7 @@ U64 = IntegerType(64, Signedness.UNSIGNED)
 
 HALF = 32
 
-MERGES: Mapping[type[OnnxOp], Callable[[Emitter, SSAValue, SSAValue], SSAValue]] = {
+MERGES: Mapping[type[OnnxOp], Callable[[Builder, SSAValue, SSAValue], SSAValue]] = {
     onnx.BitwiseAndOp: lambda emit, a, b: emit(onnx.MulOp(a, b)),
     onnx.BitwiseOrOp: lambda emit, a, b: emit(onnx.MaxOp([a, b])),
     onnx.BitwiseXorOp: lambda emit, a, b: emit(
@@ -31,7 +31,7 @@ MERGES: Mapping[type[OnnxOp], Callable[[Emitter, SSAValue, SSAValue], SSAValue]]
 """Each op on bits as integers 0 and 1."""
 
 
-def bitwise(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def bitwise(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Before opset 18 there are only shifts: compute each bit along an additional axis."""
     dtype = of_mlir(element_type_of(op.operands[0]))
     if dtype is None or not np.issubdtype(dtype.numpy, np.integer):
@@ -47,14 +47,14 @@ def bitwise(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [total if dtype.mlir == i64 else emit(onnx.CastOp(total, to=dtype.mlir))]
 
 
-def _number(emit: Emitter, bits: SSAValue, start: int, stop: int) -> SSAValue:
+def _number(emit: Builder, bits: SSAValue, start: int, stop: int) -> SSAValue:
     """Return the number of a range of bits, at most half of them, as onnxruntime rounds larger sums."""
     part = emit(onnx.SliceOp(bits, emit.ints([start]), emit.ints([stop]), emit.ints([-1])))
     powers = emit.constant(np.left_shift(1, np.arange(stop - start)))
     return emit(onnx.ReduceSumOp(emit(onnx.MulOp(part, powers)), emit.ints([-1]), keepdims=0))
 
 
-def _bits(emit: Emitter, value: SSAValue, steps: np.ndarray) -> SSAValue:
+def _bits(emit: Builder, value: SSAValue, steps: np.ndarray) -> SSAValue:
     """Return the bits of integers along a last axis, lowest first."""
     wide = emit(onnx.UnsqueezeOp(emit(onnx.CastOp(value, to=U64)), emit.ints([-1])))
     shifted = emit(onnx.BitShiftOp(wide, emit.constant(steps.astype(np.uint64)), direction="RIGHT"))
@@ -62,7 +62,7 @@ def _bits(emit: Emitter, value: SSAValue, steps: np.ndarray) -> SSAValue:
     return emit(onnx.CastOp(odd, to=i64))
 
 
-def col2im(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def col2im(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Before opset 18: a ConvTranspose with one channel for each element of a block."""
     assert isinstance(op, onnx.Col2ImOp)
     call, dtype = op.call(), of_mlir(element_type_of(op.input))

@@ -17,9 +17,9 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.call import Call
 from dialects.onnx.infer.spatial import ends_of_whole_windows
 from dialects.support.shapes import has_rank
-from passes.builder.rewriting import Emitter, replace
+from passes.builder.rewriting import Builder, replace
 
-LEFT_OUT = 22
+SKIPPED_FROM_OPSET = 22
 """First opset whose formula skips such windows."""
 
 POOLS = (onnx.AveragePoolOp, onnx.MaxPoolOp)
@@ -38,13 +38,13 @@ class WithoutCeilMode(RewritePattern):
         if ends is None:
             return
         begin, given = _pads(call, len(ends))
-        data, emit = op.operands[0], Emitter()
+        data, emit = op.operands[0], Builder()
         behind = [max(0, end) for end in ends]
         attributes: dict[str, Any] = {**call.attributes, "pads": [*begin, *behind], "ceil_mode": 0}
         if call.attribute("count_include_pad", 0) and any(map(int.__gt__, behind, given)):
             less = [min(pair) for pair in zip(behind, given, strict=True)]
             attributes |= {"pads": [*begin, *less], "ceil_mode": 1}
-            data = _without_the_rest(data, ends, emit)
+            data = _crop_rest(data, ends, emit)
         values = emit.all(type(op)(data, **attributes))
         replace(op, rewriter, emit, values)
 
@@ -55,7 +55,7 @@ def _pads(call: Call, count: int) -> tuple[Sequence[int], Sequence[int]]:
     return pads[:count], pads[count:]
 
 
-def _without_the_rest(data: SSAValue, ends: Sequence[int], emit: Emitter) -> SSAValue:
+def _crop_rest(data: SSAValue, ends: Sequence[int], emit: Builder) -> SSAValue:
     """Crop the last elements that are in no window, from which `ceil_mode` would make one."""
     axes = {axis: end for axis, end in enumerate(ends, 2) if end < 0}
     if not axes:

@@ -11,10 +11,10 @@ from xdsl.ir import SSAValue
 from dialects.onnx import ops as onnx
 from dialects.onnx.attributes import python_values
 from dialects.onnx.base import OnnxOp
-from dialects.onnx.opset_range import telling_attributes
+from dialects.onnx.opset_range import nondefault_attributes
 from dialects.support.dtypes import FLOATS, of_mlir
 from dialects.support.shapes import element_type_of, has_rank, shape_of, static
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.shape_math import ShapeMath
 from passes.decompositions.missing_kernels.explicit_pads import explicit_pads
 from passes.decompositions.portable import pools
@@ -23,9 +23,9 @@ from passes.decompositions.portable.pools import counts_beyond_the_pads
 Attributes = dict[str, Any]
 
 
-def average_pool(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def average_pool(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     assert isinstance(op, onnx.AveragePoolOp)
-    given: Attributes | None = {**python_values(telling_attributes(op))}
+    given: Attributes | None = {**python_values(nondefault_attributes(op))}
     if "dilations" not in given:
         return [emit(onnx.AveragePoolOp(op.X, **given))]
     if counts_beyond_the_pads(op):
@@ -43,9 +43,9 @@ def average_pool(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [emit(onnx.DivOp(sums, counts))]
 
 
-def lp_pool(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def lp_pool(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     assert isinstance(op, onnx.LpPoolOp)
-    given: Attributes | None = {**python_values(telling_attributes(op))}
+    given: Attributes | None = {**python_values(nondefault_attributes(op))}
     if "dilations" not in given and "ceil_mode" not in given:
         return [emit(onnx.LpPoolOp(op.X, **given))]
     given = _with_whole_windows(op, given)
@@ -91,7 +91,7 @@ def _with_whole_windows(op: OnnxOp, given: Attributes) -> Attributes | None:
     return {**plain, "pads": [*begins, *(max(0, end) for end in ends)]}
 
 
-def _window_sums(emit: Emitter, data: SSAValue, given: Attributes) -> SSAValue | None:
+def _window_sums(emit: Builder, data: SSAValue, given: Attributes) -> SSAValue | None:
     """Return the sum over each window, by a convolution of each channel as an image."""
     dtype = of_mlir(element_type_of(data))
     if dtype is None or dtype.name not in FLOATS or not has_rank(data):

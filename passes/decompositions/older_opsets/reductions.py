@@ -14,13 +14,13 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.values import constant_of
 from dialects.support.dtypes import FLOATS, of_mlir
 from dialects.support.shapes import element_type_of, shape_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.shape_math import ShapeMath
 
 Reduction = onnx.ReduceMaxOp | onnx.ReduceMeanOp | onnx.ReduceMinOp | onnx.ReduceProdOp
 
 
-def reduction(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def reduction(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Before opset 18 axes are an attribute, and empty axes mean all."""
     assert isinstance(op, Reduction)
     keeps = op.call().attribute("keepdims", 1)
@@ -34,7 +34,7 @@ def reduction(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     return None if axes is not None else _by_membership(emit, op, op.axes)
 
 
-def _by_membership(emit: Emitter, op: Reduction, axes: SSAValue) -> Sequence[SSAValue] | None:
+def _by_membership(emit: Builder, op: Reduction, axes: SSAValue) -> Sequence[SSAValue] | None:
     """Reduce every axis in turn, append the result along that axis, and slice out either the result or the
     data by whether the axis is listed in `axes`. The data has a known rank."""
     call, rank = op.call(), len(shape_of(op.data))
@@ -42,7 +42,7 @@ def _by_membership(emit: Emitter, op: Reduction, axes: SSAValue) -> Sequence[SSA
         return [emit(onnx.IdentityOp(op.data))]
     noop = call.attribute("noop_with_empty_axes", 0)
     math, value = ShapeMath(emit), op.data
-    listed = _listed(math, axes, rank, noop)
+    listed = _axis_flags(math, axes, rank, noop)
     for axis in range(rank):
         is_listed, size = math.take(listed, [axis]), math.sizes(op.data, [axis])
         start = math.mul(size, is_listed)
@@ -60,7 +60,7 @@ def _by_membership(emit: Emitter, op: Reduction, axes: SSAValue) -> Sequence[SSA
     return [emit(onnx.SqueezeOp(emit(onnx.UnsqueezeOp(value, beyond)), math.concat([columns, beyond])))]
 
 
-def _listed(math: ShapeMath, axes: SSAValue, rank: int, noop: int) -> SSAValue:
+def _axis_flags(math: ShapeMath, axes: SSAValue, rank: int, noop: int) -> SSAValue:
     """Return 1 for each axis that is in `axes`, else 0; 1 for all if `axes` is empty without `noop`."""
     emit = math.emit
     every = emit.ints(range(rank))
@@ -73,7 +73,7 @@ def _listed(math: ShapeMath, axes: SSAValue, rank: int, noop: int) -> SSAValue:
     return math.add(listed, emit(onnx.CastOp(is_empty, to=i64)))
 
 
-def bitwise_not(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def bitwise_not(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Before opset 18: -1 - x for signed integers, max - x for unsigned ones."""
     dtype = of_mlir(element_type_of(op.operands[0]))
     if dtype is None or dtype.name not in ("s8", "u8", "s16", "u16", "s32", "u32", "s64"):
@@ -85,7 +85,7 @@ def bitwise_not(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [found if dtype.mlir == wide else emit(onnx.CastOp(found, to=dtype.mlir))]
 
 
-def _mean(emit: Emitter, op: onnx.ReduceMeanOp, axes: SSAValue) -> Sequence[SSAValue] | None:
+def _mean(emit: Builder, op: onnx.ReduceMeanOp, axes: SSAValue) -> Sequence[SSAValue] | None:
     """Lower to ReduceSum, whose axes are an operand since opset 13."""
     dtype = of_mlir(element_type_of(op.data))
     if dtype is None or dtype.name not in FLOATS:
@@ -98,7 +98,7 @@ def _mean(emit: Emitter, op: onnx.ReduceMeanOp, axes: SSAValue) -> Sequence[SSAV
     return [emit(onnx.DivOp(total, emit(onnx.CastOp(count, to=dtype.mlir))))]
 
 
-def extreme(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def extreme(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Before opset 20 ReduceMax and ReduceMin have no booleans."""
     assert isinstance(op, onnx.ReduceMaxOp | onnx.ReduceMinOp)
     dtype = of_mlir(element_type_of(op.data))
@@ -110,7 +110,7 @@ def extreme(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [emit(onnx.CastOp(found, to=dtype.mlir))]
 
 
-def arithmetic(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def arithmetic(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Before opset 14 there is no 8- and 16-bit arithmetic; a Cast from 32 bits wraps."""
     dtype = of_mlir(element_type_of(op.operands[0]))
     if dtype is None or dtype.name not in ("s8", "u8", "s16", "u16"):
@@ -119,7 +119,7 @@ def arithmetic(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [emit(onnx.CastOp(emit(type(op)(*wide)), to=dtype.mlir))]
 
 
-def relu(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def relu(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Before opset 14 Relu has no integers."""
     dtype = of_mlir(element_type_of(op.operands[0]))
     if dtype is None or dtype.name not in ("s8", "s16", "s32", "s64"):

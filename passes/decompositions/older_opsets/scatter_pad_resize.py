@@ -15,12 +15,12 @@ from dialects.onnx.dims import ints
 from dialects.onnx.values import constant_of
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, has_rank, shape_of, static_shape
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.shape_math import ShapeMath
 from passes.decompositions.missing_kernels import resize_by_matrix
 from passes.decompositions.missing_kernels.scatter_nd_by_matrix import scatter_or_reduce
 
-Merge = Callable[[Emitter, SSAValue, SSAValue], SSAValue]
+Merge = Callable[[Builder, SSAValue, SSAValue], SSAValue]
 
 MERGES: dict[str, Merge] = {
     "add": lambda emit, old, new: emit(onnx.AddOp(old, new)),
@@ -33,7 +33,7 @@ MOST_ROUNDS = 16
 """Limit on updates of one element: each takes a Gather and a scatter."""
 
 
-def scatter_nd(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def scatter_nd(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Before opset 16 there is no `add` and `mul`, before 18 no `max` and `min`. With constant indices,
     colliding updates are applied in turn; run-time indices use a matrix."""
     assert isinstance(op, onnx.ScatterNDOp)
@@ -60,7 +60,7 @@ def scatter_nd(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [found]
 
 
-def scatter_elements(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def scatter_elements(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Lower to ScatterND, element by element; needs a static number of indices."""
     assert isinstance(op, onnx.ScatterElementsOp)
     call, shape = op.call(), static_shape(op.indices) if has_rank(op.indices) else None
@@ -95,7 +95,7 @@ def _rounds(places: np.ndarray) -> list[list[int]] | None:
     return rounds
 
 
-def gathered(emit: Emitter, op: onnx.ReshapeOp, rank: int) -> Sequence[SSAValue]:
+def reshape_by_gather(emit: Builder, op: onnx.ReshapeOp, rank: int) -> Sequence[SSAValue]:
     """Reshape to run-time sizes that may be 0, which older Reshapes misread, by a Gather of flat indices."""
     math = ShapeMath(emit)
     zero, one = (emit.constant(np.array(value, np.int64)) for value in (0, 1))
@@ -113,7 +113,7 @@ def gathered(emit: Emitter, op: onnx.ReshapeOp, rank: int) -> Sequence[SSAValue]
     return [emit(onnx.GatherOp(emit(onnx.ReshapeOp(op.data, emit.ints([-1]))), numbers, axis=0))]
 
 
-def wrapped(emit: Emitter, op: onnx.PadOp) -> Sequence[SSAValue] | None:
+def pad_wrap(emit: Builder, op: onnx.PadOp) -> Sequence[SSAValue] | None:
     """Before opset 19 Pad has no `wrap`: crop by negative pads, then Gather along each axis."""
     call = op.call()
     pads, given = ints(call.operand(1).dims), call.optional(3)
@@ -140,7 +140,7 @@ def wrapped(emit: Emitter, op: onnx.PadOp) -> Sequence[SSAValue] | None:
     return [found]
 
 
-def resize(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def resize(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Before opset 18 Resize covers all axes and has no aspect-ratio policy."""
     assert isinstance(op, onnx.ResizeOp)
     given: dict[str, Any] = {**op.onnx_attributes()}
@@ -188,7 +188,7 @@ def _policy_scales(op: onnx.ResizeOp, axes: Sequence[int], policy: object) -> np
     return factors if tuple(int(x) for x in np.array(data, np.float32) * factors) == tuple(result) else None
 
 
-def _whole_roi(emit: Emitter, roi: SSAValue, order: Sequence[int], count: int) -> SSAValue:
+def _whole_roi(emit: Builder, roi: SSAValue, order: Sequence[int], count: int) -> SSAValue:
     """Extend a region of some axes to all; `order` has an index in the region, or `count` plus the axis."""
     rank, dtype = len(order), of_mlir(element_type_of(roi))
     assert dtype is not None

@@ -14,15 +14,15 @@ from dialects.onnx.dims import ints
 from dialects.onnx.values import dims_of
 from dialects.support.dtypes import FLOATS, of_mlir
 from dialects.support.shapes import UnknownRank, element_type_of, has_rank, shape_of, static
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.shape_math import ShapeMath
 from passes.decompositions.older_opsets import bitwise_col2im, pools, reductions, scatter_pad_resize
 
-OlderForm = Callable[[Emitter, OnnxOp], Sequence[SSAValue] | None]
+OlderForm = Callable[[Builder, OnnxOp], Sequence[SSAValue] | None]
 """Returns the results of an op by ops of an older opset, or None."""
 
 
-def _shape(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
+def _shape(emit: Builder, op: OnnxOp) -> Sequence[SSAValue]:
     """Before opset 15 Shape returns all sizes."""
     assert isinstance(op, onnx.ShapeOp)
     call = op.call()
@@ -31,7 +31,7 @@ def _shape(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue]:
     return [emit(onnx.SliceOp(sizes, emit.ints([start]), emit.ints([end]), emit.ints([0])))]
 
 
-def _split(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def _split(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Before opset 18 the number of parts is not an attribute: all but the last are as large as possible."""
     assert isinstance(op, onnx.SplitOp)
     count = len(op.outputs)
@@ -49,12 +49,12 @@ def _size(math: ShapeMath, value: SSAValue, axis: int) -> SSAValue:
     return math.take(math.emit(onnx.ShapeOp(value)), [axis])
 
 
-def _pad(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def _pad(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Before opset 18 Pad covers all axes."""
     assert isinstance(op, onnx.PadOp)
     call = op.call()
     if call.attribute("mode", "constant") == "wrap":
-        return scatter_pad_resize.wrapped(emit, op)
+        return scatter_pad_resize.pad_wrap(emit, op)
     given = call.optional(3)
     listed = None if given is None else ints(given.dims)
     if listed is None or not has_rank(op.data):
@@ -69,7 +69,7 @@ def _pad(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [emit(onnx.PadOp(op.data, pads, op.constant_value, mode=mode))]
 
 
-def _reshape(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def _reshape(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Before opset 14 a 0 always means the size of that axis: require this, or return an empty constant, or
     use a Gather."""
     assert isinstance(op, onnx.ReshapeOp)
@@ -84,11 +84,11 @@ def _reshape(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     for axis, dim in enumerate(wanted):
         is_own = axis < len(data) and dim is not None and dim == data[axis]
         if not is_own and (not isinstance(dim, int) or dim == 0):
-            return scatter_pad_resize.gathered(emit, op, len(wanted))
+            return scatter_pad_resize.reshape_by_gather(emit, op, len(wanted))
     return [emit(onnx.ReshapeOp(op.data, op.shape))]
 
 
-def _mod(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def _mod(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Before opset 28 a float remainder has the sign of the dividend: correct it by one divisor."""
     assert isinstance(op, onnx.ModOp)
     dtype = of_mlir(element_type_of(op.A))
@@ -100,7 +100,7 @@ def _mod(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [emit(onnx.WhereOp(is_other, emit(onnx.AddOp(rest, op.B)), rest))]
 
 
-def _space_to_depth(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def _space_to_depth(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Before opset 28 blocks are the outer part of the depth."""
     assert isinstance(op, onnx.SpaceToDepthOp)
     if not has_rank(op.input) or op.call().attribute("mode", "DCR") != "CRD":
@@ -114,7 +114,7 @@ def _space_to_depth(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [emit(onnx.ReshapeOp(moved, math.concat([batch, deep, rows, columns])))]
 
 
-def _trilu(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def _trilu(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Trilu is new in opset 14."""
     assert isinstance(op, onnx.TriluOp)
     dtype = of_mlir(element_type_of(op.input))
@@ -163,7 +163,7 @@ OLDER_FORMS: Mapping[type[OnnxOp], OlderForm] = {
 }
 
 
-def write_older_form(emit: Emitter, op: OnnxOp) -> bool:
+def write_older_form(emit: Builder, op: OnnxOp) -> bool:
     """Emit the older form of an op; return whether it has one."""
     write = OLDER_FORMS.get(type(op))
     try:

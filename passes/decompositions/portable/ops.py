@@ -16,7 +16,7 @@ from dialects.onnx.dims import ints
 from dialects.onnx.values import constant_of
 from dialects.support.dtypes import FLOATS, name_of, of_mlir
 from dialects.support.shapes import element_type_of, has_rank, shape_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.shape_math import ShapeMath
 
 
@@ -28,7 +28,7 @@ def reads_mask(op: OnnxOp) -> bool:
     return op.mask.first_use is not None and is_plain
 
 
-def without_dropout(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def without_dropout(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     assert isinstance(op, onnx.DropoutOp)
     kept = emit(onnx.ExpandOp(emit.constant(np.array(True)), emit(onnx.ShapeOp(op.data))))
     return [op.data, kept]
@@ -39,7 +39,7 @@ def lacks_thresholds(op: OnnxOp) -> bool:
     return op.iou_threshold is None
 
 
-def with_thresholds(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def with_thresholds(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Write the default `iou_threshold` 0 as the next number: OpenVINO drops boxes at equality."""
     assert isinstance(op, onnx.NonMaxSuppressionOp)
     most = op.max_output_boxes_per_class
@@ -54,7 +54,7 @@ def is_along_another_axis(op: OnnxOp) -> bool:
     return _axis(op) != 1 or _is_onesided(op)
 
 
-def can_turn(op: OnnxOp) -> bool:
+def can_use_axis_1(op: OnnxOp) -> bool:
     """Return whether such a DFT can be written along axis 1: known axis, no one-sided inverse."""
     assert isinstance(op, onnx.DFTOp)
     known = has_rank(op.input) and len(shape_of(op.input)) > 2 and _axis(op) is not None
@@ -63,7 +63,7 @@ def can_turn(op: OnnxOp) -> bool:
     )
 
 
-def dft_along_axis_1(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def dft_along_axis_1(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Transpose the axis to 1, and crop a two-sided result to its first half if needed."""
     assert isinstance(op, onnx.DFTOp)
     axis, rank = _axis(op), len(shape_of(op.input))
@@ -95,7 +95,7 @@ def _axis(op: OnnxOp) -> int | None:
     return axis_of(int(given.reshape(-1)[0]), len(shape_of(op.input)))
 
 
-def is_over_nothing(op: OnnxOp) -> bool:
+def reduces_empty_axis(op: OnnxOp) -> bool:
     """Return whether a float ReduceMax or ReduceMin is over an axis known to be empty."""
     assert isinstance(op, onnx.ReduceMaxOp | onnx.ReduceMinOp)
     call = op.call()
@@ -109,7 +109,7 @@ def is_over_nothing(op: OnnxOp) -> bool:
     return any(shape[axis] == 0 for axis in (axes_of(listed, len(shape)) or range(len(shape))))
 
 
-def extreme_of_nothing(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def empty_extreme(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Return -inf for ReduceMax, inf for ReduceMin, in the shape of the result."""
     assert isinstance(op, onnx.ReduceMaxOp | onnx.ReduceMinOp)
     dtype = of_mlir(element_type_of(op.data))
@@ -125,7 +125,7 @@ def is_scaled(op: OnnxOp) -> bool:
     return op.call().attribute("alpha", 1.0) != 1
 
 
-def celu(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def celu(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """max(0, x) + min(0, alpha (exp(x / alpha) - 1)), computed in f32."""
     given = op.operands[0]
     wide = given if element_type_of(given) == f32 else emit(onnx.CastOp(given, to=f32))
@@ -150,11 +150,11 @@ def has_windows(op: OnnxOp) -> bool:
     return windows != (-1, -1) or bool(masks_past)
 
 
-def is_of_columns(op: OnnxOp) -> bool:
+def is_crd(op: OnnxOp) -> bool:
     return op.call().attribute("mode", "DCR") == "CRD"
 
 
-def samples_otherwise(op: OnnxOp) -> bool:
+def has_adaptive_samples(op: OnnxOp) -> bool:
     """Return whether a RoiAlign takes maxima, or adaptive samples."""
     given = op.call().attribute
     return given("mode", "avg") == "max" or given("sampling_ratio", 0) == 0

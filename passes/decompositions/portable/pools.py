@@ -15,7 +15,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.infer.spatial import Window, window
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, shape_of, static
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 
 
 def counts_beyond_the_pads(op: OnnxOp) -> bool:
@@ -29,7 +29,7 @@ def is_average_of_known(op: OnnxOp) -> bool:
     return counts_beyond_the_pads(op) and _spatial(op) is not None
 
 
-def average_pool(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def average_pool(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Zero-pad up to the last window, average whole windows, and correct the divisor by a constant."""
     sizes = _spatial(op)
     dtype = of_mlir(element_type_of(op.operands[0]))
@@ -76,7 +76,7 @@ def is_max_of_known(op: OnnxOp) -> bool:
     )
 
 
-def max_pool(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def max_pool(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Count the indices in row-major order, and convert them: h W + w to h + w H."""
     assert isinstance(op, onnx.MaxPoolOp)
     attributes: dict[str, Any] = {**op.call().attributes, "storage_order": 0}
@@ -95,11 +95,11 @@ def max_pool(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [pooled, emit(onnx.AddOp(begins, turned))]
 
 
-def _rest(emit: Emitter, value: SSAValue, divisor: int) -> SSAValue:
+def _rest(emit: Builder, value: SSAValue, divisor: int) -> SSAValue:
     return emit(onnx.ModOp(value, _number(emit, divisor)))
 
 
-def _number(emit: Emitter, value: int) -> SSAValue:
+def _number(emit: Builder, value: int) -> SSAValue:
     return emit.constant(np.array(value, np.int64))
 
 

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.recurrence import directions_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 
 RECURRENT = (onnx.GRUOp, onnx.LSTMOp, onnx.RNNOp)
 LENGTHS, PEEPHOLES = 4, 7
@@ -43,10 +43,10 @@ def is_reversed(op: OnnxOp) -> bool:
     return attributes.get("direction", "forward") == "reverse" and not has_lengths
 
 
-def forward(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def forward(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Reverse the steps of the data, run forward, and reverse those of the result."""
     axis = 1 if op.onnx_attributes().get("layout", 0) else 0
-    operands = [_flipped(emit, op.operands[0], axis), *op.operands[1:]]
+    operands = [_reverse_axis(emit, op.operands[0], axis), *op.operands[1:]]
     made = type(op).create(
         operands=operands,
         result_types=[result.type for result in op.results],
@@ -56,10 +56,10 @@ def forward(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     made.properties["direction"] = StringAttr("forward")
     whole, *last = emit.all(made)
     if op.results[0].first_use is not None:
-        whole = _flipped(emit, whole, axis)
+        whole = _reverse_axis(emit, whole, axis)
     return [whole, *last]
 
 
-def _flipped(emit: Emitter, value: SSAValue, axis: int) -> SSAValue:
+def _reverse_axis(emit: Builder, value: SSAValue, axis: int) -> SSAValue:
     back = emit.ints([-1])
     return emit(onnx.SliceOp(value, back, emit.ints([FIRST]), emit.ints([axis]), back))

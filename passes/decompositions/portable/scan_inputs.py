@@ -12,7 +12,7 @@ from xdsl.ir import Block, BlockArgument, SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 
 COMMUTATIVE = (onnx.AddOp, onnx.MulOp)
 
@@ -23,7 +23,7 @@ def is_scanned_first(op: OnnxOp) -> bool:
     return _is_scanned(first) and not _is_scanned(second)
 
 
-def with_scanned_last(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def with_scanned_last(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     first, second = op.operands
     if isinstance(op, onnx.SubOp):
         return [emit(onnx.AddOp(emit(onnx.NegOp(second)), first))]

@@ -12,16 +12,16 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import name_of
 from dialects.support.shapes import element_type_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 
 ARITHMETIC = (onnx.AddOp, onnx.MulOp, onnx.SubOp)
 
 
-def is_of_bytes(op: OnnxOp) -> bool:
+def is_8_bit(op: OnnxOp) -> bool:
     return name_of(element_type_of(op.results[0])) in ("s8", "u8")
 
 
-def in_32_bits(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
+def in_32_bits(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     """Compute in s32, and keep the last eight bits, from -128 on for s8."""
     dtype = element_type_of(op.results[0])
     wide = [emit(onnx.CastOp(value, to=i32)) for value in op.operands]
@@ -35,5 +35,5 @@ def in_32_bits(emit: Emitter, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [emit(onnx.CastOp(found, to=dtype))]
 
 
-def _number(emit: Emitter, value: int) -> SSAValue:
+def _number(emit: Builder, value: int) -> SSAValue:
     return emit.constant(np.array(value, np.int32))

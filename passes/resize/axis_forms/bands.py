@@ -23,15 +23,15 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.sampling import AxisSampling, parts
 from dialects.onnx import ops as onnx
-from dialects.support.memo import FEW, MOST
+from dialects.support.memo import MEMO_SIZE, SMALL_MEMO_SIZE
 from dialects.support.shapes import shape_of
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.tensors import contract, multiply_left, product, reshape, size_of
 from passes.cost.graph import SMALL
 from passes.cost.work import Sizes, Work
-from passes.resize.axis_forms.base import MATRIX_MIXES, AxisForm, as_dtype_of
+from passes.resize.axis_forms.base import MATRIX_SPREADS_NONFINITE, AxisForm, as_dtype_of
 
 MOST_BLOCKS, LARGEST_BLOCK, MOST_AT_ALL = 64, 256, 1024
 """Limits on the blocks. More than MOST_BLOCKS are used only to keep a block's matrix below LARGEST_BLOCK
@@ -60,14 +60,14 @@ class Bands(AxisForm):
         return None
 
     def compile_time_cost(self, sampling: AxisSampling) -> CompileTimeCost:
-        known = budget.evaluated(sampling)
-        if budget.is_too_much(known):
+        known = budget.sampling_cost(sampling)
+        if budget.exceeds_limits(known):
             return known
         count = self.block_count(sampling)
         return known + CompileTimeCost(_elements(sampling, count), 5 * count)
 
     def spreads_nonfinite(self, sampling: AxisSampling) -> str | None:
-        return MATRIX_MIXES
+        return MATRIX_SPREADS_NONFINITE
 
     def works(self, work: Work, data: Sizes, axis: int, sampling: AxisSampling) -> None:
         outer, behind = data[:axis], data[axis + 1 :]
@@ -86,7 +86,7 @@ class Bands(AxisForm):
             products |= {(block.rows, columns)} if rows * columns <= SMALL else set()
         work.run("Concat", (*outer, sampling.x, *behind), *parts, axis=axis)
 
-    def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
+    def write(self, emit: Builder, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         results: list[SSAValue] = []
         for block in blocks(sampling, self.block_count(sampling)):
             band = _band(emit, value, axis, block.rows)
@@ -118,27 +118,27 @@ class GatheredBands(AxisForm):
         return None
 
     def compile_time_cost(self, sampling: AxisSampling) -> CompileTimeCost:
-        known = budget.evaluated(sampling)
-        if self.refuses(sampling) or budget.is_too_much(known):
+        known = budget.sampling_cost(sampling)
+        if self.refuses(sampling) or budget.exceeds_limits(known):
             return known
         size = self._size(sampling)
-        _, width = _alike(sampling, size)
+        _, width = _band_starts(sampling, size)
         return known + CompileTimeCost(-(-sampling.x // size) * width * (size + 1), 10)
 
     def spreads_nonfinite(self, sampling: AxisSampling) -> str | None:
-        return MATRIX_MIXES
+        return MATRIX_SPREADS_NONFINITE
 
     def works(self, work: Work, data: Sizes, axis: int, sampling: AxisSampling) -> None:
         size = self._size(sampling)
-        count, (_, width) = -(-sampling.x // size), _alike(sampling, size)
+        count, (_, width) = -(-sampling.x // size), _band_starts(sampling, size)
         outer, behind = data[:axis], data[axis + 1 :]
         bands = work.gather((*outer, sampling.y, math.prod(behind)), axis, [count, width])
         work.multiply(work.constant((count, size, width)), bands)
         if count * size != sampling.x:
             work.cut((*outer, count * size, *behind), (*outer, sampling.x, *behind))
 
-    def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
-        places, matrices = _bands_alike(sampling, self._size(sampling))
+    def write(self, emit: Builder, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
+        places, matrices = _uniform_bands(sampling, self._size(sampling))
         sizes = [size_of(emit, value, a) for a in range(len(shape_of(value)))]
         outer, behind = sizes[:axis], sizes[axis + 1 :]
         rows = reshape(emit, value, [*outer, sampling.y, product(emit, behind)])
@@ -155,7 +155,7 @@ class GatheredBands(AxisForm):
         return min(exact or near, key=lambda size: (-sampling.x % size, abs(size - self.WANTED)))
 
 
-@lru_cache(FEW)
+@lru_cache(SMALL_MEMO_SIZE)
 def blocks(sampling: AxisSampling, count: int) -> list[Block]:
     """Cut the result's positions into equal parts, each with the positions of diff_dst that contribute."""
     return _between(sampling, [sampling.x * i // count for i in range(count + 1)])
@@ -170,7 +170,7 @@ def _between(sampling: AxisSampling, edges: Sequence[int]) -> list[Block]:
     return [Block(range(*xs), range(y0, y1) if y0 < y1 else range(1)) for xs, y0, y1 in spans]
 
 
-def _alike(sampling: AxisSampling, size: int) -> tuple[np.ndarray, int]:
+def _band_starts(sampling: AxisSampling, size: int) -> tuple[np.ndarray, int]:
     """Return the start of the band of each block of `size` positions, of which the last may be shorter, and
     the width of the widest band."""
     starts = np.arange(0, sampling.x, size)
@@ -180,13 +180,13 @@ def _alike(sampling: AxisSampling, size: int) -> tuple[np.ndarray, int]:
     return np.where(first < end, np.minimum(first, sampling.y - width), 0), width
 
 
-def _bands_alike(sampling: AxisSampling, size: int) -> tuple[np.ndarray, np.ndarray]:
+def _uniform_bands(sampling: AxisSampling, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the band (count, W) and the matrix (count, size, W) of each block of equal size.
 
     All bands are as wide as the widest; additional positions, and those after the end of the axis, have
     weight 0.
     """
-    firsts, width = _alike(sampling, size)
+    firsts, width = _band_starts(sampling, size)
     matrices = np.zeros((len(firsts), size, width))
     for rows in parts(range(sampling.y)):
         lower, upper, fraction = sampling.taps(rows)
@@ -198,11 +198,11 @@ def _bands_alike(sampling: AxisSampling, size: int) -> tuple[np.ndarray, np.ndar
     return firsts[:, None] + np.arange(width), matrices
 
 
-@lru_cache(MOST)
+@lru_cache(MEMO_SIZE)
 def _elements(sampling: AxisSampling, count: int) -> int:
     return sum(len(block.rows) * len(block.columns) for block in blocks(sampling, count))
 
 
-def _band(emit: Emitter, value: SSAValue, axis: int, rows: range) -> SSAValue:
+def _band(emit: Builder, value: SSAValue, axis: int, rows: range) -> SSAValue:
     starts, ends, axes = emit.ints([rows.start]), emit.ints([rows.stop]), emit.ints([axis])
     return emit(onnx.SliceOp(value, starts, ends, axes))

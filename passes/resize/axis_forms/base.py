@@ -17,10 +17,10 @@ from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, static_shape
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.cost.work import Sizes, Work
 
-MATRIX_MIXES = "a product with the sampling matrix multiplies positions that are not read by 0"
+MATRIX_SPREADS_NONFINITE = "a product with the sampling matrix multiplies positions that are not read by 0"
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class AxisForm(ABC):
         del work, data, axis, sampling
 
     @abstractmethod
-    def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
+    def write(self, emit: Builder, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         """Lower the axis from Y positions to X. Only for a sampling that is not refused."""
 
 

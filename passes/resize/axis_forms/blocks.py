@@ -18,9 +18,9 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
-from dialects.support.memo import FEW
+from dialects.support.memo import SMALL_MEMO_SIZE
 from dialects.support.shapes import shape_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.tensors import contract, product, reshape, size_of
 from passes.cost.work import Sizes, Work
 from passes.resize.axis_forms.base import as_dtype_of
@@ -61,7 +61,7 @@ class Blocks(PeriodicForm):
         if period.before or period.after:
             work.split((*outer, period.count, sum(widths), *flat), axis + 1, widths)
 
-    def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
+    def write(self, emit: Builder, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         period = period_of(sampling)
         rank = len(shape_of(value))
         outer = [size_of(emit, value, a) for a in range(axis)]
@@ -70,10 +70,10 @@ class Blocks(PeriodicForm):
         blocks = reshape(emit, value, [*outer, period.count, period.p, *flat])
         matrix = emit.constant(as_dtype_of(value, period.matrix))
         given = contract(emit, blocks, axis + 1, matrix)
-        return reshape(emit, _added(emit, given, axis, period), [*outer, sampling.x, *inner])
+        return reshape(emit, _add_neighbours(emit, given, axis, period), [*outer, sampling.x, *inner])
 
 
-@lru_cache(FEW)
+@lru_cache(SMALL_MEMO_SIZE)
 def period_of(sampling: AxisSampling) -> Period:
     p, q, count = _sizes(sampling)
     three = three_periods(sampling, p, q)
@@ -89,7 +89,7 @@ def _sizes(sampling: AxisSampling) -> tuple[int, int, int]:
     return period_sizes(sampling, 2 * WIDTH, lambda q: (abs(q + 2 - WIDTH), q))
 
 
-def _added(emit: Emitter, given: SSAValue, axis: int, period: Period) -> SSAValue:
+def _add_neighbours(emit: Builder, given: SSAValue, axis: int, period: Period) -> SSAValue:
     """Add neighbours' columns of (.., count, before + q + after, ..) to the ends: (.., count, q, ..)."""
     if not period.before and not period.after:
         return given
@@ -99,9 +99,9 @@ def _added(emit: Emitter, given: SSAValue, axis: int, period: Period) -> SSAValu
     parts = list(split.results)
     left = parts.pop(0) if period.before else None
     right = parts.pop() if period.after else None
-    first = _shifted(emit, left, right, axis, (range(1), range(period.count - 1)))
+    first = _end_terms(emit, left, right, axis, (range(1), range(period.count - 1)))
     end = period.count - 1
-    last = _shifted(emit, left, right, axis, (range(1, period.count), range(end, period.count)))
+    last = _end_terms(emit, left, right, axis, (range(1, period.count), range(end, period.count)))
     parts[0] = emit(onnx.AddOp(parts[0], first))
     parts[-1] = emit(onnx.AddOp(parts[-1], last))
     return emit(onnx.ConcatOp(parts, axis=axis + 1)) if len(parts) > 1 else parts[0]
@@ -112,8 +112,8 @@ def _ends(q: int) -> list[int]:
     return [1] * q if q <= 2 else [1, q - 2, 1]
 
 
-def _shifted(
-    emit: Emitter, left: SSAValue | None, right: SSAValue | None, axis: int, takes: tuple[range, range]
+def _end_terms(
+    emit: Builder, left: SSAValue | None, right: SSAValue | None, axis: int, takes: tuple[range, range]
 ) -> SSAValue:
     """Return the contributions to one end of every block, (.., count, 1, ..), from the outer columns.
 
@@ -133,6 +133,6 @@ def _shifted(
     return emit(onnx.PadOp(parts[0], emit.ints(zeros)))
 
 
-def _part(emit: Emitter, value: SSAValue, axis: int, take: range) -> SSAValue:
+def _part(emit: Builder, value: SSAValue, axis: int, take: range) -> SSAValue:
     bounds = ([take.start], [take.stop], [axis])
     return emit(onnx.SliceOp(value, *map(emit.ints, bounds)))

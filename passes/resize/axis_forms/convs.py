@@ -21,9 +21,9 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
-from dialects.support.memo import FEW
+from dialects.support.memo import SMALL_MEMO_SIZE
 from dialects.support.shapes import shape_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.tensors import contract, product, reshape, size_of
 from passes.conv.work import reorders
 from passes.cost.work import Sizes, Work
@@ -92,18 +92,18 @@ class Convs(PeriodicForm):
             work.split(whole, axis, _ends(sampling.x))
             work.run("Concat", whole, *parts, axis=axis)
 
-    def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
+    def write(self, emit: Builder, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         window = window_of(sampling)
         rank = len(shape_of(value))
         outer = [size_of(emit, value, a) for a in range(axis)]
         inner = [size_of(emit, value, a) for a in range(axis + 1, rank)]
         plane = [sampling.y, product(emit, inner)] if inner else [1, sampling.y]
-        blocks = _convolved(emit, reshape(emit, value, [product(emit, outer), 1, *plane]), window)
+        blocks = _convolve_blocks(emit, reshape(emit, value, [product(emit, outer), 1, *plane]), window)
         result = reshape(emit, blocks, [*outer, sampling.x, *inner])
         return _with_ends(emit, result, value, axis, window)
 
 
-@lru_cache(FEW)
+@lru_cache(SMALL_MEMO_SIZE)
 def window_of(sampling: AxisSampling) -> Window:
     p, q, _ = _sizes(sampling)
     three = three_periods(sampling, p, q)
@@ -115,10 +115,10 @@ def window_of(sampling: AxisSampling) -> Window:
     begin = three.part(range(p), range(1))[:, 0] - columns[p : 2 * p, 0]
     last = three.part(range(2 * p, 3 * p), range(3 * q - 1, 3 * q))[:, 0]
     end = last - columns[p : 2 * p, -1]
-    return Window(p, q, low - p, columns[low : high + 1].T, _trimmed(begin), _trimmed(end[::-1])[::-1])
+    return Window(p, q, low - p, columns[low : high + 1].T, _trim_zeros(begin), _trim_zeros(end[::-1])[::-1])
 
 
-def _trimmed(weights: np.ndarray) -> np.ndarray:
+def _trim_zeros(weights: np.ndarray) -> np.ndarray:
     """Drop zeros at the end of a column."""
     used = np.flatnonzero(weights)
     return weights[: int(used[-1]) + 1 if len(used) else 0, None]
@@ -129,7 +129,7 @@ def _sizes(sampling: AxisSampling) -> tuple[int, int, int]:
     return period_sizes(sampling, CHANNELS, lambda q: (max(0, q - CHANNELS), -q))
 
 
-def _convolved(emit: Emitter, images: SSAValue, window: Window) -> SSAValue:
+def _convolve_blocks(emit: Builder, images: SSAValue, window: Window) -> SSAValue:
     """Convolve images (N, 1, Y, I) to (N, blocks, q, I); images (N, 1, 1, Y) to (N, 1, blocks, q)."""
     along = 1 if shape_of(images)[2] == 1 else 0
     kernel, stride, begin, end = [1, 1], [1, 1], [0, 0], [0, 0]
@@ -140,7 +140,7 @@ def _convolved(emit: Emitter, images: SSAValue, window: Window) -> SSAValue:
     return emit(onnx.TransposeOp(value, perm=[0, 2, 3, 1] if along else [0, 2, 1, 3]))
 
 
-def _with_ends(emit: Emitter, value: SSAValue, diff_dst: SSAValue, axis: int, window: Window) -> SSAValue:
+def _with_ends(emit: Builder, value: SSAValue, diff_dst: SSAValue, axis: int, window: Window) -> SSAValue:
     """Add the contributions of the first and last positions of diff_dst to those of the result."""
     if not (window.begin.size or window.end.size):
         return value
@@ -154,7 +154,7 @@ def _with_ends(emit: Emitter, value: SSAValue, diff_dst: SSAValue, axis: int, wi
     ends = ((0, window.begin, 0), (-1, window.end, y - len(window.end)))
     for index, weights, start in ends:
         if weights.size:
-            added = _weighed(emit, diff_dst, axis, range(start, start + len(weights)), weights)
+            added = _contract_rows(emit, diff_dst, axis, range(start, start + len(weights)), weights)
             parts[index] = emit(onnx.AddOp(parts[index], added))
     return emit(onnx.ConcatOp(parts, axis=axis))
 
@@ -164,7 +164,7 @@ def _ends(x: int) -> list[int]:
     return [1, x - 2, 1] if x > 2 else [1, 1]
 
 
-def _weighed(emit: Emitter, value: SSAValue, axis: int, rows: range, weights: np.ndarray) -> SSAValue:
+def _contract_rows(emit: Builder, value: SSAValue, axis: int, rows: range, weights: np.ndarray) -> SSAValue:
     bounds = ([rows.start], [rows.stop], [axis])
     taken = emit(onnx.SliceOp(value, *map(emit.ints, bounds)))
     return contract(emit, taken, axis, emit.constant(as_dtype_of(value, weights)))

@@ -13,23 +13,23 @@ from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.tensors import contract
 from passes.cost.work import Sizes, Work
-from passes.resize.axis_forms.base import MATRIX_MIXES, AxisForm, as_dtype_of
+from passes.resize.axis_forms.base import MATRIX_SPREADS_NONFINITE, AxisForm, as_dtype_of
 
 
 class Dense(AxisForm):
     needs: ClassVar = (onnx.MatMulOp,)
 
     def compile_time_cost(self, sampling: AxisSampling) -> CompileTimeCost:
-        return budget.evaluated(sampling) + CompileTimeCost(sampling.y * sampling.x, 1)
+        return budget.sampling_cost(sampling) + CompileTimeCost(sampling.y * sampling.x, 1)
 
     def spreads_nonfinite(self, sampling: AxisSampling) -> str | None:
-        return MATRIX_MIXES
+        return MATRIX_SPREADS_NONFINITE
 
     def works(self, work: Work, data: Sizes, axis: int, sampling: AxisSampling) -> None:
         work.contract(data, axis, sampling.x)
 
-    def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
+    def write(self, emit: Builder, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         return contract(emit, value, axis, emit.constant(as_dtype_of(value, sampling.matrix())))

@@ -14,12 +14,12 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.sampling import AxisSampling, parts
 from dialects.onnx import ops as onnx
-from dialects.support.memo import MOST
+from dialects.support.memo import MEMO_SIZE
 from dialects.support.shapes import shape_of
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
-from passes.builder.tensors import added
+from passes.builder.rewriting import Builder
+from passes.builder.tensors import sum_values
 from passes.cost.work import Sizes, Work
 from passes.resize.axis_forms.bands import Bands
 from passes.resize.axis_forms.base import AxisForm, as_dtype_of
@@ -33,7 +33,7 @@ class Gathers(AxisForm):
 
     def refuses(self, sampling: AxisSampling) -> str | None:
         taps = most_taps(sampling)
-        if taps > MOST_TAPS and budget.is_modest(
+        if taps > MOST_TAPS and budget.is_within_budget(
             Bands().compile_time_cost(sampling), sampling.x + sampling.y
         ):
             return f"a position reads {taps} positions, more than {MOST_TAPS}"
@@ -41,8 +41,8 @@ class Gathers(AxisForm):
 
     def compile_time_cost(self, sampling: AxisSampling) -> CompileTimeCost:
         """Count an index and a weight for each tap of each position of the result."""
-        known = budget.evaluated(sampling)
-        if budget.is_too_much(known):
+        known = budget.sampling_cost(sampling)
+        if budget.exceeds_limits(known):
             return known
         taps = most_taps(sampling)
         return known + CompileTimeCost(2 * taps * sampling.x, 3 * taps)
@@ -60,26 +60,28 @@ class Gathers(AxisForm):
         for _ in range(taps - 1):
             work.run("Add", result, result, result)
 
-    def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
-        return gathered(emit, value, axis, *tables(sampling))
+    def write(self, emit: Builder, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
+        return gather_taps(emit, value, axis, *tables(sampling))
 
 
-def gathered(
-    emit: Emitter, value: SSAValue, axis: int, positions: np.ndarray, weights: np.ndarray
+def gather_taps(
+    emit: Builder, value: SSAValue, axis: int, positions: np.ndarray, weights: np.ndarray
 ) -> SSAValue:
     """Sum weighted reads for X positions of an axis; both tables are (taps, X), or (taps, X..) to replace the
     axis by several."""
     y = shape_of(value)[axis]
     assert isinstance(y, int)
     if _is_common(weights, y):
-        value, positions = _weighted_before(emit, value, axis, positions, weights)
+        value, positions = _premultiply(emit, value, axis, positions, weights)
         weights = np.ones_like(weights)
     broadcast = [*weights.shape[1:], *[1] * (len(shape_of(value)) - 1 - axis)]
     taps = zip(positions, weights, strict=True)
-    return added(emit, (_tap(emit, value, axis, rows, factors.reshape(broadcast)) for rows, factors in taps))
+    return sum_values(
+        emit, (_tap(emit, value, axis, rows, factors.reshape(broadcast)) for rows, factors in taps)
+    )
 
 
-def _tap(emit: Emitter, value: SSAValue, axis: int, rows: np.ndarray, factors: np.ndarray) -> SSAValue:
+def _tap(emit: Builder, value: SSAValue, axis: int, rows: np.ndarray, factors: np.ndarray) -> SSAValue:
     part = emit(onnx.GatherOp(value, emit.constant(rows), axis=axis))
     if np.all(factors == 1):
         return part
@@ -94,8 +96,8 @@ def _is_common(weights: np.ndarray, y: int) -> bool:
     )
 
 
-def _weighted_before(
-    emit: Emitter, value: SSAValue, axis: int, positions: np.ndarray, weights: np.ndarray
+def _premultiply(
+    emit: Builder, value: SSAValue, axis: int, positions: np.ndarray, weights: np.ndarray
 ) -> tuple[SSAValue, np.ndarray]:
     """Multiply the value by its only weight, before the Gathers copy it, and append a row of zeros for
     positions of weight 0."""
@@ -111,7 +113,7 @@ def _weighted_before(
     return emit(onnx.PadOp(value, emit.ints(pads))), np.where(weights == 0, y, positions)
 
 
-@lru_cache(MOST)
+@lru_cache(MEMO_SIZE)
 def most_taps(sampling: AxisSampling) -> int:
     """Return the largest number of positions of diff_dst that one of diff_src reads."""
     readers = map(sampling.readers, parts(range(sampling.x)))

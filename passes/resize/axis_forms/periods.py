@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from dialects.grad.sampling import AxisSampling
 from passes.builder.budget import CompileTimeCost
-from passes.resize.axis_forms.base import MATRIX_MIXES, AxisForm
+from passes.resize.axis_forms.base import MATRIX_SPREADS_NONFINITE, AxisForm
 
 
 class PeriodicForm(AxisForm, ABC):
@@ -37,7 +37,7 @@ class PeriodicForm(AxisForm, ABC):
         return CompileTimeCost(3 * p * (q + 2), self.NODES)
 
     def spreads_nonfinite(self, sampling: AxisSampling) -> str | None:
-        return MATRIX_MIXES
+        return MATRIX_SPREADS_NONFINITE
 
 
 def no_period(sampling: AxisSampling) -> str | None:

@@ -16,12 +16,12 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.sampling import AxisSampling, parts
 from dialects.onnx import ops as onnx
-from dialects.support.memo import MOST
+from dialects.support.memo import MEMO_SIZE
 from dialects.support.shapes import shape_of
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
-from passes.builder.tensors import Size, added, reshape, size_of
+from passes.builder.rewriting import Builder
+from passes.builder.tensors import Size, reshape, size_of, sum_values
 from passes.cost.work import Sizes, Work
 from passes.resize.axis_forms.base import AxisForm
 
@@ -42,7 +42,7 @@ class Sums(AxisForm):
 
     def compile_time_cost(self, sampling: AxisSampling) -> CompileTimeCost:
         """Count no constants; checking that all positions are summed alike reads the taps of each."""
-        return budget.evaluated(sampling) + CompileTimeCost(nodes=2 * MOST_GATHERS + 2)
+        return budget.sampling_cost(sampling) + CompileTimeCost(nodes=2 * MOST_GATHERS + 2)
 
     def works(self, work: Work, data: Sizes, axis: int, sampling: AxisSampling) -> None:
         outer, behind = data[:axis], data[axis + 1 :]
@@ -60,17 +60,17 @@ class Sums(AxisForm):
         else:
             work.run("ReduceSum", result, pieces, axes=[axis + 1])
 
-    def write(self, emit: Emitter, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
+    def write(self, emit: Builder, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         sizes = [size_of(emit, value, a) for a in range(len(shape_of(value)))]
         ratio = sampling.y // sampling.x
         outer, behind = [*sizes[:axis], sampling.x], sizes[axis + 1 :]
         known = [size for size in behind if isinstance(size, int)]
         if len(known) == len(behind) and _is_gathered(ratio, known):
-            return _positions_added(emit, reshape(emit, value, [*outer, ratio, *behind]), axis + 1, ratio)
+            return _sum_positions(emit, reshape(emit, value, [*outer, ratio, *behind]), axis + 1, ratio)
         if behind and len(known) == len(behind) and math.prod(known) == 1:
             # with an inner axis of size 1 ReduceSum takes a hundred times as long
-            return reshape(emit, _reduced(emit, value, [*outer, ratio], axis + 1), [*outer, *behind])
-        return _reduced(emit, value, [*outer, ratio, *behind], axis + 1)
+            return reshape(emit, _sum_axis(emit, value, [*outer, ratio], axis + 1), [*outer, *behind])
+        return _sum_axis(emit, value, [*outer, ratio, *behind], axis + 1)
 
 
 def _is_gathered(ratio: int, behind: Sequence[int]) -> bool:
@@ -78,17 +78,17 @@ def _is_gathered(ratio: int, behind: Sequence[int]) -> bool:
     return ratio <= most and math.prod(behind) <= SHORT_RUN
 
 
-def _reduced(emit: Emitter, value: SSAValue, sizes: Sequence[Size], axis: int) -> SSAValue:
+def _sum_axis(emit: Builder, value: SSAValue, sizes: Sequence[Size], axis: int) -> SSAValue:
     return emit(onnx.ReduceSumOp(reshape(emit, value, sizes), emit.ints([axis]), keepdims=0))
 
 
-def _positions_added(emit: Emitter, value: SSAValue, axis: int, count: int) -> SSAValue:
+def _sum_positions(emit: Builder, value: SSAValue, axis: int, count: int) -> SSAValue:
     """Sum the `count` positions of an axis, and drop it."""
     places = (np.array(i, np.int64) for i in range(count))
-    return added(emit, (emit(onnx.GatherOp(value, emit.constant(place), axis=axis)) for place in places))
+    return sum_values(emit, (emit(onnx.GatherOp(value, emit.constant(place), axis=axis)) for place in places))
 
 
-@functools.lru_cache(MOST)
+@functools.lru_cache(MEMO_SIZE)
 def _not_sums(sampling: AxisSampling) -> str | None:
     ratio, by_ratio = sampling.y // sampling.x, True
     for rows in parts(range(sampling.y)):

@@ -22,13 +22,13 @@ from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.tensors import multiply_right, reshape
 from passes.conv.convolution import GradConv
-from passes.conv.phases import AxisPhases, Phase, interleave_channels_last, op_phases, phases_built
+from passes.conv.phases import AxisPhases, Phase, interleave_channels_last, op_phases, phases_cost
 from passes.conv.weights import TapRows
-from passes.conv.windows import forward_taps, gathered, padded, phase_taps, tap_numbers
-from passes.conv.work import Windows, data_sizes, interleaved_last
+from passes.conv.windows import forward_taps, gather_taps, pad_spatial, phase_taps, tap_numbers
+from passes.conv.work import Windows, count_interleave_last, data_sizes
 from passes.cost.work import Sizes, Work
 from passes.strategies.base import Strategy, no_kernel
 from passes.strategies.conv.conv_to_phase_convs import too_many_phases
@@ -36,7 +36,7 @@ from passes.targets.target import Target
 
 NEEDED = (onnx.MatMulOp, onnx.ConcatOp, onnx.PadOp, onnx.GatherOp)
 
-MOST_PLACES = 2**19
+MOST_WINDOW_ROWS = 2**19
 """Limit on the rows of windows: beyond, the indices alone are a constant of 4 MB, and other strategies are
 faster."""
 
@@ -55,8 +55,8 @@ class ConvNxcToMatMul(Strategy):
         first, second, *kernel = op.weights_shape
         taps = math.prod(kernel)
         if isinstance(op, ConvTransposeBackwardDataOp):
-            return CompileTimeCost(taps * second + _places(op), 20, taps)
-        return CompileTimeCost(taps * first + _places(op), 20, taps) + phases_built(
+            return CompileTimeCost(taps * second + _window_rows(op), 20, taps)
+        return CompileTimeCost(taps * first + _window_rows(op), 20, taps) + phases_cost(
             op, CompileTimeCost(nodes=8)
         )
 
@@ -71,8 +71,8 @@ class ConvNxcToMatMul(Strategy):
             return None
         if not shapes.is_static((*op.spatial(op.diff_dst), *op.spatial(op.diff_src))):
             return "windows need static spatial sizes"
-        if _places(op) > MOST_PLACES:
-            return f"windows of {_places(op):,} rows, more than {MOST_PLACES:,}"
+        if _window_rows(op) > MOST_WINDOW_ROWS:
+            return f"windows of {_window_rows(op):,} rows, more than {MOST_WINDOW_ROWS:,}"
         return too_many_phases(op, target) if isinstance(op, ConvBackwardDataOp) else None
 
     def spreads_nonfinite(self, op: GradConv, target: Target) -> str | None:
@@ -93,22 +93,22 @@ class ConvNxcToMatMul(Strategy):
             windows = Windows(work, padded, 1).gathered(taps, result[1:-1], op.strides)
             work.multiply(windows, work.weights((windows[-1], result[-1])))
 
-    def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:
+    def emit(self, op: GradConv, target: Target, emit: Builder) -> SSAValue:
         if isinstance(op, ConvTransposeBackwardDataOp):
             return _forward(op, emit)
         if is_product(op):
             return multiply_right(emit, op.diff_dst, reshape(emit, op.weights, list(op.weights_shape[:2])))
         axes = op_phases(op)
         begin, end = zip(*(axis.widest for axis in axes), strict=True)
-        data = padded(emit, op.diff_dst, 1, begin, end)
+        data = pad_spatial(emit, op.diff_dst, 1, begin, end)
         weights = TapRows.of_backward(emit, op.weights)
 
         def part(chosen: tuple[Phase, ...]) -> SSAValue:
             taps = [phase_taps(phase, b) for phase, b in zip(chosen, begin, strict=True)]
-            windows = gathered(emit, data, 1, taps, [axis.positions for axis in axes], [1] * len(axes))
+            windows = gather_taps(emit, data, 1, taps, [axis.positions for axis in axes], [1] * len(axes))
             return multiply_right(emit, windows, weights.matrix(emit, tap_numbers(taps)))
 
-        return interleave_channels_last(emit, axes, part) if strided(op) else part(_only(axes))
+        return interleave_channels_last(emit, axes, part) if has_stride(op) else part(_only(axes))
 
 
 def _backward_works(op: ConvBackwardDataOp, work: Work, data: Sizes, channels: int) -> None:
@@ -120,18 +120,18 @@ def _backward_works(op: ConvBackwardDataOp, work: Work, data: Sizes, channels: i
         taps = [phase_taps(phase, b) for phase, b in zip(chosen, begin, strict=True)]
         windows = found.gathered(taps, counts, [1] * len(axes))
         work.multiply(windows, work.weights((windows[-1], channels)))
-    if strided(op):
-        interleaved_last(work, axes, data[0], channels)
+    if has_stride(op):
+        count_interleave_last(work, axes, data[0], channels)
 
 
-def _places(op: GradConv) -> int:
+def _window_rows(op: GradConv) -> int:
     """Return the number of rows of all windows: one for each tap of each position of its phase."""
     strides = op.strides if isinstance(op, ConvBackwardDataOp) else [1] * op.spatial_rank
     sizes = zip(op.spatial(op.diff_src), strides, strict=True)
     return math.prod(op.weights_shape[2:]) * math.prod(-(-x // s) for x, s in sizes if isinstance(x, int))
 
 
-def strided(op: ConvBackwardDataOp) -> bool:
+def has_stride(op: ConvBackwardDataOp) -> bool:
     return any(s > 1 for s in op.strides)
 
 
@@ -148,13 +148,13 @@ def is_product(op: GradConv) -> bool:
     return not any(residue) and all(s == 1 for s in op.strides)
 
 
-def _forward(op: ConvTransposeBackwardDataOp, emit: Emitter) -> SSAValue:
+def _forward(op: ConvTransposeBackwardDataOp, emit: Builder) -> SSAValue:
     weights = TapRows.of_forward(emit, op.weights)
     if is_product(op):
         return multiply_right(emit, op.diff_dst, weights.value)
     begin, end = zip(*(axis.pads for axis in op.axes), strict=True)
-    data = padded(emit, op.diff_dst, 1, begin, end)
+    data = pad_spatial(emit, op.diff_dst, 1, begin, end)
     taps = [forward_taps(axis) for axis in op.axes]
     counts = [x for x in op.spatial(op.diff_src) if isinstance(x, int)]
-    windows = gathered(emit, data, 1, taps, counts, op.strides)
+    windows = gather_taps(emit, data, 1, taps, counts, op.strides)
     return multiply_right(emit, windows, weights.matrix(emit, tap_numbers(taps)))

@@ -27,13 +27,13 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
-from passes.builder.tensors import added, multiply_right
-from passes.conv.convolution import GradConv, no_sums, rows_apart
-from passes.conv.phases import AxisPhases, Phase, interleave_channels_last, op_phases, phases_built
+from passes.builder.rewriting import Builder
+from passes.builder.tensors import multiply_right, sum_values
+from passes.conv.convolution import GradConv, no_sums, strided_rows
+from passes.conv.phases import AxisPhases, Phase, interleave_channels_last, op_phases, phases_cost
 from passes.conv.weights import TapRows
-from passes.conv.windows import forward_taps, gathered, padded, phase_taps, tap_numbers
-from passes.conv.work import Windows, data_sizes, interleaved_last
+from passes.conv.windows import forward_taps, gather_taps, pad_spatial, phase_taps, tap_numbers
+from passes.conv.work import Windows, count_interleave_last, data_sizes
 from passes.cost.work import Sizes, Work
 from passes.strategies.base import Strategy, no_kernel
 from passes.strategies.conv.conv_to_phase_convs import too_many_phases
@@ -64,8 +64,8 @@ class ConvNxcToRowSums(Strategy):
         first, second, *kernel = op.weights_shape
         taps, nodes = math.prod(kernel), 20 + 6 * kernel[0]
         if isinstance(op, ConvTransposeBackwardDataOp):
-            return CompileTimeCost(taps * second + _places(op), nodes, taps)
-        return CompileTimeCost(taps * first + _places(op), nodes, taps) + phases_built(
+            return CompileTimeCost(taps * second + _window_rows(op), nodes, taps)
+        return CompileTimeCost(taps * first + _window_rows(op), nodes, taps) + phases_cost(
             op, CompileTimeCost(nodes=nodes)
         )
 
@@ -94,7 +94,7 @@ class ConvNxcToRowSums(Strategy):
         else:
             _forward_works(op, work, data, result)
 
-    def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:
+    def emit(self, op: GradConv, target: Target, emit: Builder) -> SSAValue:
         return _forward(op, emit) if isinstance(op, ConvTransposeBackwardDataOp) else _backward(op, emit)
 
 
@@ -110,7 +110,7 @@ def _backward_works(op: ConvBackwardDataOp, work: Work, data: Sizes, channels: i
             shifts = [row.offset for row in _phase_taps(rows, phase)]
             _sum_works(work, windows, channels, shifts, rows.positions)
     if any(len(axis.phases) > 1 for axis in (rows, *inner)):
-        interleaved_last(work, [rows, *inner], data[0], channels)
+        count_interleave_last(work, [rows, *inner], data[0], channels)
 
 
 def _forward_works(op: ConvTransposeBackwardDataOp, work: Work, data: Sizes, result: Sizes) -> None:
@@ -139,7 +139,7 @@ def _sum_works(
             work.run("Add", shifted, shifted, shifted)
 
 
-def _places(op: GradConv) -> int:
+def _window_rows(op: GradConv) -> int:
     """Return the number of rows of the windows of one row of diff_dst."""
     strides = op.strides if isinstance(op, ConvBackwardDataOp) else [1] * op.spatial_rank
     sizes = list(zip(op.spatial(op.diff_src), strides, strict=True))[1:]
@@ -181,22 +181,22 @@ def _reads_any(offset: int, rows: int, results: int) -> bool:
     return max(0, -offset) < min(results, rows - offset)
 
 
-def _backward(op: ConvBackwardDataOp, emit: Emitter) -> SSAValue:
+def _backward(op: ConvBackwardDataOp, emit: Builder) -> SSAValue:
     rows, *inner = op_phases(op)
     begin, end = zip(*(axis.widest for axis in inner), strict=True) if inner else ((), ())
-    data = padded(emit, op.diff_dst, 2, begin, end)
+    data = pad_spatial(emit, op.diff_dst, 2, begin, end)
     weights = TapRows.of_backward(emit, op.weights)
 
     @cache
     def windows(chosen: tuple[Phase, ...]) -> SSAValue:
         taps = [phase_taps(phase, b) for phase, b in zip(chosen, begin, strict=True)]
-        return gathered(emit, data, 2, taps, [axis.positions for axis in inner], [1] * len(inner))
+        return gather_taps(emit, data, 2, taps, [axis.positions for axis in inner], [1] * len(inner))
 
     def part(chosen: tuple[Phase, ...]) -> SSAValue:
         first, *others = chosen
         taps = tap_numbers([phase_taps(phase, 0) for phase in others])
         parts = (
-            _shifted(
+            _shift_rows(
                 emit,
                 multiply_right(emit, windows(tuple(others)), weights.matrix(emit, [[row.tap], *taps])),
                 row.offset,
@@ -204,7 +204,7 @@ def _backward(op: ConvBackwardDataOp, emit: Emitter) -> SSAValue:
             )
             for row in _phase_taps(rows, first)
         )
-        return added(emit, parts)
+        return sum_values(emit, parts)
 
     axes = [rows, *inner]
     if any(len(axis.phases) > 1 for axis in axes):
@@ -212,9 +212,9 @@ def _backward(op: ConvBackwardDataOp, emit: Emitter) -> SSAValue:
     return part(tuple(phase for axis in axes for phase in axis.phases if phase))
 
 
-def _forward(op: ConvTransposeBackwardDataOp, emit: Emitter) -> SSAValue:
+def _forward(op: ConvTransposeBackwardDataOp, emit: Builder) -> SSAValue:
     begin, end = zip((0, 0), *(axis.pads for axis in op.axes[1:]), strict=True)
-    data = padded(emit, op.diff_dst, 1, begin, end)
+    data = pad_spatial(emit, op.diff_dst, 1, begin, end)
     weights = TapRows.of_forward(emit, op.weights)
     taps = [forward_taps(axis) for axis in op.axes[1:]]
     results, *counts = (x for x in op.spatial(op.diff_src) if isinstance(x, int))
@@ -224,11 +224,11 @@ def _forward(op: ConvTransposeBackwardDataOp, emit: Emitter) -> SSAValue:
     def windows(first: int) -> SSAValue:
         y = shape_of(data)[1]
         assert isinstance(y, int)
-        rows = rows_apart(emit, data, first, stride, _count(y, first, stride))
-        return gathered(emit, rows, 2, taps, counts, steps)
+        rows = strided_rows(emit, data, first, stride, _count(y, first, stride))
+        return gather_taps(emit, rows, 2, taps, counts, steps)
 
     parts = (
-        _shifted(
+        _shift_rows(
             emit,
             multiply_right(emit, windows(row.first), weights.matrix(emit, [[row.tap], *tap_numbers(taps)])),
             row.offset,
@@ -236,11 +236,11 @@ def _forward(op: ConvTransposeBackwardDataOp, emit: Emitter) -> SSAValue:
         )
         for row in _forward_taps(op)
     )
-    return added(emit, parts)
+    return sum_values(emit, parts)
 
 
-def _shifted(emit: Emitter, value: SSAValue, offset: int, results: int) -> SSAValue:
+def _shift_rows(emit: Builder, value: SSAValue, offset: int, results: int) -> SSAValue:
     """Take `results` rows of axis 1 from `offset` on, zeros outside."""
     rows = shape_of(value)[1]
     assert isinstance(rows, int)
-    return padded(emit, value, 1, [-offset], [results + offset - rows])
+    return pad_spatial(emit, value, 1, [-offset], [results + offset - rows])

@@ -19,8 +19,8 @@ from xdsl.ir import SSAValue
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
-from passes.conv.convolution import CONV_MIXES, GradConv, as_convolution, convolve, no_convolution
+from passes.builder.rewriting import Builder
+from passes.conv.convolution import CONV_SPREADS_NONFINITE, GradConv, as_convolution, convolve, no_convolution
 from passes.conv.work import whole_convolution
 from passes.cost.work import Work
 from passes.strategies.base import Strategy, no_kernel
@@ -41,10 +41,10 @@ class ConvToConv(Strategy):
         return no_kernel(target, op.diff_dst, onnx.ConvOp) or no_convolution(op)
 
     def spreads_nonfinite(self, op: GradConv, target: Target) -> str | None:
-        return CONV_MIXES
+        return CONV_SPREADS_NONFINITE
 
     def works(self, op: GradConv, target: Target, work: Work) -> None:
         whole_convolution(op, work)
 
-    def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:
+    def emit(self, op: GradConv, target: Target, emit: Builder) -> SSAValue:
         return convolve(emit, op.diff_dst, *as_convolution(emit, op))

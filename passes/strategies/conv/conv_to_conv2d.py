@@ -14,9 +14,9 @@ from xdsl.ir import SSAValue
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.conv.convolution import (
-    CONV_MIXES,
+    CONV_SPREADS_NONFINITE,
     GradConv,
     as_convolution,
     convolve_planes,
@@ -58,12 +58,12 @@ class ConvToConv2D(Strategy):
         return None
 
     def spreads_nonfinite(self, op: GradConv, target: Target) -> str | None:
-        return CONV_MIXES
+        return CONV_SPREADS_NONFINITE
 
     def works(self, op: GradConv, target: Target, work: Work) -> None:
         if op.spatial_rank == 1:
             whole_convolution(op, work, as_row=True)
 
-    def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:
+    def emit(self, op: GradConv, target: Target, emit: Builder) -> SSAValue:
         write = convolve_planes if op.layout == "NCX" else convolve_planes_last
         return write(emit, op.diff_dst, *as_convolution(emit, op))

@@ -16,8 +16,8 @@ from dialects.grad.conv import ConvBackwardDataOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.dims import TO_THE_END
 from dialects.support.shapes import Dim, shape_of
-from passes.builder.rewriting import Emitter
-from passes.conv.convolution import CUDNN_MIXES
+from passes.builder.rewriting import Builder
+from passes.conv.convolution import CUDNN_SPREADS_NONFINITE
 from passes.conv.work import images
 from passes.cost.work import Work
 from passes.strategies.base import Strategy, no_kernel
@@ -34,7 +34,7 @@ class ConvToConvTranspose(Strategy):
         return no_kernel(target, op.diff_dst, onnx.ConvTransposeOp)
 
     def spreads_nonfinite(self, op: ConvBackwardDataOp, target: Target) -> str | None:
-        return CUDNN_MIXES if target.provider == "cuda" else None
+        return CUDNN_SPREADS_NONFINITE if target.provider == "cuda" else None
 
     def works(self, op: ConvBackwardDataOp, target: Target, work: Work) -> None:
         if target.symmetric_pads and op.pads_begin != op.pads_end:
@@ -45,7 +45,7 @@ class ConvToConvTranspose(Strategy):
         weights = work.weights(op.weights_shape)
         work.run("ConvTranspose", result, data, weights, group=op.groups, **lists)
 
-    def emit(self, op: ConvBackwardDataOp, target: Target, emit: Emitter) -> SSAValue:
+    def emit(self, op: ConvBackwardDataOp, target: Target, emit: Builder) -> SSAValue:
         begin = [axis.pad_begin for axis in op.axes]
         end = [axis.pad_end for axis in op.axes]
         if begin == end or not target.symmetric_pads:
@@ -56,7 +56,7 @@ class ConvToConvTranspose(Strategy):
         return _without(emit, _scatter(emit, op, least, least), extra, shape_of(op.diff_src)[2:])
 
 
-def _scatter(emit: Emitter, op: ConvBackwardDataOp, begin: Sequence[int], end: Sequence[int]) -> SSAValue:
+def _scatter(emit: Builder, op: ConvBackwardDataOp, begin: Sequence[int], end: Sequence[int]) -> SSAValue:
     return emit(
         onnx.ConvTransposeOp(
             op.diff_dst,
@@ -71,7 +71,7 @@ def _scatter(emit: Emitter, op: ConvBackwardDataOp, begin: Sequence[int], end: S
 
 
 def _without(
-    emit: Emitter, value: SSAValue, extra: Sequence[tuple[int, int]], sizes: Sequence[Dim]
+    emit: Builder, value: SSAValue, extra: Sequence[tuple[int, int]], sizes: Sequence[Dim]
 ) -> SSAValue:
     """Drop `extra` positions at begin and end of the spatial axes, leaving `sizes`."""
     ends = [

@@ -22,7 +22,7 @@ from dialects.support.attributes import INT
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, tensor_type
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.conv.convolution import GradConv
 from passes.cost.work import Work
 from passes.onnxruntime.optimizer_model import BLOCK
@@ -42,12 +42,14 @@ class ConvToJoinedGroups(Strategy):
 
     def compile_time_cost(self, op: GradConv) -> CompileTimeCost:
         """Count the mask of the weights, and the lowering of the merged op."""
-        count = _joined(op)
+        count = _merge_count(op)
         if count is None:
             return CompileTimeCost()
         channels, per_group, *_ = op.weights_shape
-        with _wide(op, count) as wide:
-            return CompileTimeCost(channels * per_group * count, 4) + _way(wide).compile_time_cost(wide)
+        with _merge_groups(op, count) as wide:
+            return CompileTimeCost(channels * per_group * count, 4) + _inner_strategy(wide).compile_time_cost(
+                wide
+            )
 
     def refuses(self, op: GradConv, target: Target) -> str | None:
         channels, per_group, *_ = op.weights_shape
@@ -57,33 +59,33 @@ class ConvToJoinedGroups(Strategy):
             return "for one or two spatial axes: onnxruntime has no blocked kernels for three"
         if per_group == 1 and channels == op.groups:
             return "depthwise: onnxruntime has blocked kernels for it"
-        count = _joined(op)
+        count = _merge_count(op)
         if count is None:
             return f"no number of merged groups has a multiple of {BLOCK} channels on both sides"
         if count == 1:
             return f"the channels of each group fill blocks of {BLOCK}"
         if reason := no_kernel(target, op.diff_dst, onnx.ConcatOp, onnx.MulOp):
             return reason
-        with _wide(op, count) as wide:
-            return _way(wide).refusal(wide, target)
+        with _merge_groups(op, count) as wide:
+            return _inner_strategy(wide).refusal(wide, target)
 
     def spreads_nonfinite(self, op: GradConv, target: Target) -> str | None:
         return "channels of other groups are multiplied by 0"
 
     def works(self, op: GradConv, target: Target, work: Work) -> None:
-        count = _joined(op)
+        count = _merge_count(op)
         assert count is not None
-        with _wide(op, count) as wide:
-            _way(wide).works(wide, target, work)
+        with _merge_groups(op, count) as wide:
+            _inner_strategy(wide).works(wide, target, work)
 
-    def emit(self, op: GradConv, target: Target, emit: Emitter) -> Sequence[SSAValue]:
-        count = _joined(op)
+    def emit(self, op: GradConv, target: Target, emit: Builder) -> Sequence[SSAValue]:
+        count = _merge_count(op)
         assert count is not None
-        with _wide(op, count, _spread(emit, op, count)) as wide:
-            return _way(wide).write(wide, target, emit)
+        with _merge_groups(op, count, _block_diagonal(emit, op, count)) as wide:
+            return _inner_strategy(wide).write(wide, target, emit)
 
 
-def _joined(op: GradConv) -> int | None:
+def _merge_count(op: GradConv) -> int | None:
     """Return the fewest groups whose merged channels fill blocks; None if they do not divide `groups`."""
     channels, per_group, *_ = op.weights_shape
     groups = op.groups
@@ -92,14 +94,14 @@ def _joined(op: GradConv) -> int | None:
     return count if groups % count == 0 else None
 
 
-def _way(op: GradConv) -> Strategy:
+def _inner_strategy(op: GradConv) -> Strategy:
     if any(s > 1 for s in op.strides) and isinstance(op, ConvBackwardDataOp):
         return ConvToPhaseConvs()
     return ConvToConv2D() if op.spatial_rank == 1 else ConvToConv()
 
 
 @contextmanager
-def _wide(op: GradConv, count: int, weights: SSAValue | None = None) -> Generator[GradConv]:
+def _merge_groups(op: GradConv, count: int, weights: SSAValue | None = None) -> Generator[GradConv]:
     """Yield the op with `count` times fewer groups, in no block, while the context lasts.
 
     It reads `weights`, or by default a block argument of their type.
@@ -121,7 +123,7 @@ def _wide(op: GradConv, count: int, weights: SSAValue | None = None) -> Generato
         other.drop_all_references()
 
 
-def _spread(emit: Emitter, op: GradConv, count: int) -> SSAValue:
+def _block_diagonal(emit: Builder, op: GradConv, count: int) -> SSAValue:
     """Return weights (A, m B / g, K...) of m = `count` merged groups, with zeros between different groups."""
     first, second, *kernel = op.weights_shape
     of_group = np.arange(first) // (first // op.groups) % count

@@ -26,12 +26,12 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.tensors import Size, multiply_left, product, reshape, size_of, take_static_window
-from passes.conv.phases import Phase, interleave_channels_first, op_phases, phases_built
+from passes.conv.phases import Phase, interleave_channels_first, op_phases, phases_cost
 from passes.conv.weights import SwappedWeights
-from passes.conv.windows import Taps, forward_taps, padded, phase_taps, tap_numbers
-from passes.conv.work import images, interleaved_first
+from passes.conv.windows import Taps, forward_taps, pad_spatial, phase_taps, tap_numbers
+from passes.conv.work import count_interleave_first, images
 from passes.cost.work import Sizes, Work
 from passes.strategies.base import Strategy, no_kernel
 from passes.strategies.conv.conv_to_phase_convs import too_many_phases
@@ -58,7 +58,7 @@ class ConvToMatMul(Strategy):
         if isinstance(op, ConvTransposeBackwardDataOp):
             return _columns_built(op, [1] * len(kernel), spread)
         part = _columns_built(op, strides, spread)
-        return phases_built(op, part) + CompileTimeCost(math.prod(map(min, strides, kernel)) * part.constants)
+        return phases_cost(op, part) + CompileTimeCost(math.prod(map(min, strides, kernel)) * part.constants)
 
     def refuses(self, op: ConvOp, target: Target) -> str | None:
         needed = (onnx.MatMulOp, onnx.SliceOp, onnx.ConcatOp, onnx.PadOp, onnx.GatherOp)
@@ -94,7 +94,7 @@ class ConvToMatMul(Strategy):
             depth = math.prod(columns[1:3]) // groups
             _product_works(work, groups, (first // groups, depth), data[0], math.prod(result[2:]))
 
-    def emit(self, op: ConvOp, target: Target, emit: Emitter) -> SSAValue:
+    def emit(self, op: ConvOp, target: Target, emit: Builder) -> SSAValue:
         if is_pointwise(op):
             return _pointwise(op, emit)
         return _backward(op, emit) if isinstance(op, ConvBackwardDataOp) else _forward(op, emit)
@@ -114,7 +114,7 @@ def _backward_works(op: ConvBackwardDataOp, work: Work, data: Sizes) -> None:
         split = (data[0], groups, first // groups, *data[2:])
         columns = _columns_works(work, split, firsts, counts, [1] * len(axes), seen)
         _product_works(work, groups, (second, columns[2]), data[0], math.prod(counts))
-    interleaved_first(work, axes, data[0], groups * second)
+    count_interleave_first(work, axes, data[0], groups * second)
 
 
 def _columns_works(
@@ -143,7 +143,7 @@ def _columns_works(
 
 
 def _product_works(work: Work, groups: int, matrix: Sizes, batch: int, length: int) -> None:
-    """Count `_grouped_product` with a matrix of these sizes per group."""
+    """Count `_multiply_groups` with a matrix of these sizes per group."""
     rows, depth = matrix
     if groups > 1:
         work.multiply(work.weights((groups, rows, depth)), (batch, groups, depth, length))
@@ -169,7 +169,7 @@ def is_pointwise(op: ConvOp) -> bool:
     return all(axis.window.stride == 1 and axis.pads == (0, 0) for axis in op.axes)
 
 
-def _pointwise(op: ConvOp, emit: Emitter) -> SSAValue:
+def _pointwise(op: ConvOp, emit: Builder) -> SSAValue:
     groups = op.groups
     first, second, *kernel = op.weights_shape
     batch, *spatial = (size_of(emit, op.diff_dst, a) for a in (0, *range(2, 2 + len(kernel))))
@@ -178,19 +178,19 @@ def _pointwise(op: ConvOp, emit: Emitter) -> SSAValue:
     if isinstance(op, ConvBackwardDataOp):
         matrix = emit(onnx.TransposeOp(matrix, perm=[0, 2, 1]))
         rows, width = width, rows
-    value = _grouped_product(op.diff_dst, matrix, groups, rows, batch, product(emit, spatial), emit)
+    value = _multiply_groups(op.diff_dst, matrix, groups, rows, batch, product(emit, spatial), emit)
     value = reshape(emit, value, [batch, width, *spatial])
-    return _strided(op, value, batch, spatial, emit) if isinstance(op, ConvBackwardDataOp) else value
+    return _insert_strides(op, value, batch, spatial, emit) if isinstance(op, ConvBackwardDataOp) else value
 
 
-def _grouped_product(
+def _multiply_groups(
     data: SSAValue,
     matrix: SSAValue,
     groups: int,
     rows: int,
     batch: Size,
     length: Size,
-    emit: Emitter,
+    emit: Builder,
 ) -> SSAValue:
     """Multiply matrix (g, M, rows / g) by data (N, rows, length) to (N, g, M, length), or (N, M, length)."""
     if groups > 1:
@@ -201,8 +201,8 @@ def _grouped_product(
     return multiply_left(emit, reshape(emit, matrix, flat), columns)
 
 
-def _strided(
-    op: ConvBackwardDataOp, value: SSAValue, batch: Size, spatial: Sequence[Size], emit: Emitter
+def _insert_strides(
+    op: ConvBackwardDataOp, value: SSAValue, batch: Size, spatial: Sequence[Size], emit: Builder
 ) -> SSAValue:
     """Move position y to y s - pb: insert s - 1 zeros after each, then take the window [pb, pb + X)."""
     strides = op.strides
@@ -218,7 +218,7 @@ def _strided(
     return _cut(op, value, emit)
 
 
-def _cut(op: ConvBackwardDataOp, value: SSAValue, emit: Emitter) -> SSAValue:
+def _cut(op: ConvBackwardDataOp, value: SSAValue, emit: Builder) -> SSAValue:
     """Take the window [pb, pb + X) of each axis; X + pb <= s Y, since r < s and Ke = 1.
 
     X is never cut short by pads larger than the positions that a gradient reaches: for Ke = 1 the forward op
@@ -238,13 +238,13 @@ def _cut(op: ConvBackwardDataOp, value: SSAValue, emit: Emitter) -> SSAValue:
     return emit(onnx.SliceOp(value, emit.ints(begin), emit.ints(stops), axes))
 
 
-def _backward(op: ConvBackwardDataOp, emit: Emitter) -> SSAValue:
+def _backward(op: ConvBackwardDataOp, emit: Builder) -> SSAValue:
     """Multiply by columns with taps outside and O / g channels inside, as in swapped weights."""
     groups = op.groups
     axes = op_phases(op)
     begin, end = zip(*(axis.widest for axis in axes), strict=True)
     channels = op.weights_shape[0]
-    data = _split(emit, padded(emit, op.diff_dst, 2, begin, end), groups, channels)
+    data = _split(emit, pad_spatial(emit, op.diff_dst, 2, begin, end), groups, channels)
     weights = SwappedWeights.of(emit, op.weights, groups)
     counts = [axis.positions for axis in axes]
 
@@ -257,44 +257,44 @@ def _backward(op: ConvBackwardDataOp, emit: Emitter) -> SSAValue:
     return interleave_channels_first(emit, axes, part)
 
 
-def _forward(op: ConvTransposeBackwardDataOp, emit: Emitter) -> SSAValue:
+def _forward(op: ConvTransposeBackwardDataOp, emit: Builder) -> SSAValue:
     """Multiply by columns with channels outside and taps inside, as in the weights."""
     begin, end = zip(*(axis.pads for axis in op.axes), strict=True)
     first, second, *kernel = op.weights_shape
     channels = op.groups * second
-    data = _split(emit, padded(emit, op.diff_dst, 2, begin, end), channels, channels)
+    data = _split(emit, pad_spatial(emit, op.diff_dst, 2, begin, end), channels, channels)
     counts = [x for x in op.spatial(op.diff_src) if isinstance(x, int)]
     taps = [forward_taps(axis) for axis in op.axes]
     columns = _columns(emit, data, taps, counts, op.strides)
     return _product(op, emit, reshape(emit, op.weights, [first, second * math.prod(kernel)]), columns, counts)
 
 
-def _split(emit: Emitter, data: SSAValue, parts: int, channels: int) -> SSAValue:
+def _split(emit: Builder, data: SSAValue, parts: int, channels: int) -> SSAValue:
     """Reshape (N, O, Y..) to (N, parts, O / parts, Y..)."""
     spatial = [size for size in shape_of(data)[2:] if isinstance(size, int)]
     return reshape(emit, data, [size_of(emit, data, 0), parts, channels // parts, *spatial])
 
 
 def _columns(
-    emit: Emitter, data: SSAValue, taps: Sequence[Taps], counts: Sequence[int], steps: Sequence[int]
+    emit: Builder, data: SSAValue, taps: Sequence[Taps], counts: Sequence[int], steps: Sequence[int]
 ) -> SSAValue:
     """Return the reads (N, L, T R, Q..) of (N, L, R, Y..), the last axis first, whose runs are short."""
     for i in reversed(range(len(taps))):
         firsts = [first for _, first in taps[i]]
-        join = _sliced if len(firsts) <= MOST_SLICES else _gathered
+        join = _slice_taps if len(firsts) <= MOST_SLICES else _gather_taps
         data = join(emit, data, 3 + i, firsts, counts[i], steps[i])
     return data
 
 
-def _sliced(
-    emit: Emitter, data: SSAValue, axis: int, firsts: Sequence[int], count: int, step: int
+def _slice_taps(
+    emit: Builder, data: SSAValue, axis: int, firsts: Sequence[int], count: int, step: int
 ) -> SSAValue:
     pieces = [_every(emit, data, axis, first, count, step) for first in firsts]
     return emit(onnx.ConcatOp(pieces, axis=2)) if len(pieces) > 1 else pieces[0]
 
 
-def _gathered(
-    emit: Emitter, data: SSAValue, axis: int, firsts: Sequence[int], count: int, step: int
+def _gather_taps(
+    emit: Builder, data: SSAValue, axis: int, firsts: Sequence[int], count: int, step: int
 ) -> SSAValue:
     places = np.array(firsts)[:, None] + step * np.arange(count)
     value = emit(onnx.GatherOp(data, emit.constant(places), axis=axis))
@@ -304,7 +304,7 @@ def _gathered(
     return reshape(emit, value, [size_of(emit, value, 0), size_of(emit, value, 1), parts * inside, *sizes])
 
 
-def _every(emit: Emitter, data: SSAValue, axis: int, first: int, count: int, step: int) -> SSAValue:
+def _every(emit: Builder, data: SSAValue, axis: int, first: int, count: int, step: int) -> SSAValue:
     """Take `count` positions of an axis, `step` apart."""
     stop = first + (count - 1) * step + 1
     if (first, stop) == (0, shape_of(data)[axis]) and step == 1:
@@ -313,12 +313,12 @@ def _every(emit: Emitter, data: SSAValue, axis: int, first: int, count: int, ste
 
 
 def _product(
-    op: ConvOp, emit: Emitter, matrix: SSAValue, columns: SSAValue, counts: Sequence[int]
+    op: ConvOp, emit: Builder, matrix: SSAValue, columns: SSAValue, counts: Sequence[int]
 ) -> SSAValue:
     """Multiply weights (C, T O / g) by columns of T O / g per group to (N, C, Q..)."""
     groups = op.groups
     channels, depth = (size for size in shape_of(matrix) if isinstance(size, int))
     batch = size_of(emit, op.diff_dst, 0)
     matrix = reshape(emit, matrix, [groups, channels // groups, depth])
-    value = _grouped_product(columns, matrix, groups, groups * depth, batch, math.prod(counts), emit)
+    value = _multiply_groups(columns, matrix, groups, groups * depth, batch, math.prod(counts), emit)
     return reshape(emit, value, [batch, channels, *counts])

@@ -20,10 +20,10 @@ from dialects.grad.geometry import axis_letters
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.conv.blocks import reads_blocks
 from passes.conv.convolution import (
-    CONV_MIXES,
+    CONV_SPREADS_NONFINITE,
     Convolution,
     convolve,
     convolve_planes,
@@ -35,14 +35,14 @@ from passes.conv.phases import (
     interleave_channels_first,
     interleave_channels_last,
     op_phases,
-    phases_built,
+    phases_cost,
 )
-from passes.conv.rows import convolve_rows, no_rows, rows_built
+from passes.conv.rows import convolve_rows, no_rows, rows_cost
 from passes.conv.weights import SwappedWeights
 from passes.conv.work import (
+    count_interleave_first,
+    count_interleave_last,
     images,
-    interleaved_first,
-    interleaved_last,
     one_convolution,
     reorders,
 )
@@ -63,7 +63,7 @@ class ConvToPhaseConvs(Strategy):
     layouts: ClassVar = ("NCX", "NXC")
 
     def compile_time_cost(self, op: ConvBackwardDataOp) -> CompileTimeCost:
-        return phases_built(op, rows_built(op) if _is_grouped_volume(op) else CompileTimeCost(nodes=6))
+        return phases_cost(op, rows_cost(op) if _is_grouped_volume(op) else CompileTimeCost(nodes=6))
 
     def refuses(self, op: ConvBackwardDataOp, target: Target) -> str | None:
         needed = (onnx.ConvOp, onnx.ConcatOp, onnx.PadOp, onnx.SliceOp, onnx.TransposeOp, onnx.GatherOp)
@@ -80,7 +80,7 @@ class ConvToPhaseConvs(Strategy):
         return None
 
     def spreads_nonfinite(self, op: ConvBackwardDataOp, target: Target) -> str | None:
-        return CONV_MIXES
+        return CONV_SPREADS_NONFINITE
 
     def works(self, op: ConvBackwardDataOp, target: Target, work: Work) -> None:
         if op.spatial_rank == 3:
@@ -96,12 +96,12 @@ class ConvToPhaseConvs(Strategy):
             one_convolution(convs, (batch, channels, *spatial), result, weights, conv, as_row=True)
         work.steps += convs.steps
         if op.layout == "NXC":
-            interleaved_last(work, axes, batch, groups * second)
+            count_interleave_last(work, axes, batch, groups * second)
             return
         reorders(work, convs.steps)
-        interleaved_first(work, axes, batch, groups * second)
+        count_interleave_first(work, axes, batch, groups * second)
 
-    def emit(self, op: ConvBackwardDataOp, target: Target, emit: Emitter) -> SSAValue:
+    def emit(self, op: ConvBackwardDataOp, target: Target, emit: Builder) -> SSAValue:
         layout, groups = op.layout, op.groups
         axes = op_phases(op)
         weights = SwappedWeights.of(emit, op.weights, groups)
@@ -122,7 +122,7 @@ def _is_grouped_volume(op: ConvBackwardDataOp) -> bool:
 
 def _writer(
     op: ConvBackwardDataOp, target: Target
-) -> Callable[[Emitter, SSAValue, SSAValue, Convolution], SSAValue]:
+) -> Callable[[Builder, SSAValue, SSAValue, Convolution], SSAValue]:
     """Return the function that lowers the convolution of a phase."""
     channels_first = op.layout == "NCX"
     if not _is_grouped_volume(op):

@@ -15,10 +15,10 @@ from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.grad.geometry import axis_letters
 from dialects.onnx import ops as onnx
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.conv.blocks import reads_blocks
-from passes.conv.convolution import CONV_MIXES, GradConv, as_convolution, no_convolution
-from passes.conv.rows import convolve_rows, no_rows, rows_built
+from passes.conv.convolution import CONV_SPREADS_NONFINITE, GradConv, as_convolution, no_convolution
+from passes.conv.rows import convolve_rows, no_rows, rows_cost
 from passes.strategies.base import Strategy, no_kernel
 from passes.targets.target import Target
 
@@ -32,7 +32,7 @@ class ConvToRows(Strategy):
 
     def compile_time_cost(self, op: GradConv) -> CompileTimeCost:
         return CompileTimeCost(sum(op.weights_shape[2:]), 8) + (
-            rows_built(op) if op.spatial_rank == 3 else CompileTimeCost()
+            rows_cost(op) if op.spatial_rank == 3 else CompileTimeCost()
         )
 
     def refuses(self, op: GradConv, target: Target) -> str | None:
@@ -47,8 +47,8 @@ class ConvToRows(Strategy):
         return no_rows(op) or no_kernel(target, op.diff_dst, *needed)
 
     def spreads_nonfinite(self, op: GradConv, target: Target) -> str | None:
-        return CONV_MIXES
+        return CONV_SPREADS_NONFINITE
 
-    def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:
+    def emit(self, op: GradConv, target: Target, emit: Builder) -> SSAValue:
         axis = 2 if op.layout == "NCX" else 1
         return convolve_rows(emit, op.diff_dst, *as_convolution(emit, op), axis, reads_blocks(op, target))

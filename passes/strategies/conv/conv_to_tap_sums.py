@@ -27,8 +27,8 @@ from dialects.onnx import ops as onnx
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import element_type_of, shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
-from passes.builder.tensors import added, multiply_left, product, reshape, size_of
+from passes.builder.rewriting import Builder
+from passes.builder.tensors import multiply_left, product, reshape, size_of, sum_values
 from passes.conv.convolution import GradConv
 from passes.strategies.base import Strategy, no_kernel
 from passes.targets.target import Target
@@ -51,12 +51,14 @@ class ConvToTapSums(Strategy):
     def refuses(self, op: GradConv, target: Target) -> str | None:
         return no_kernel(target, op.diff_dst, *NEEDED)
 
-    def emit(self, op: GradConv, target: Target, emit: Emitter) -> SSAValue:
+    def emit(self, op: GradConv, target: Target, emit: Builder) -> SSAValue:
         if isinstance(op, ConvBackwardDataOp):
-            total = added(emit, (_scattered(op, tap, terms, emit) for tap, terms in _terms(op, emit)))
-            total = _sliced(emit, total, op.pads_begin, [-pad for pad in op.pads_end])
+            total = sum_values(
+                emit, (_scatter_terms(op, tap, terms, emit) for tap, terms in _terms(op, emit))
+            )
+            total = _slice_spatial(emit, total, op.pads_begin, [-pad for pad in op.pads_end])
         else:
-            total = added(emit, (_read(op, tap, terms, emit) for tap, terms in _terms(op, emit)))
+            total = sum_values(emit, (_read(op, tap, terms, emit) for tap, terms in _terms(op, emit)))
         return emit(onnx.CastOp(total, to=element_type_of(op.diff_dst))) if _is_half(op) else total
 
 
@@ -64,7 +66,7 @@ def _is_half(op: GradConv) -> bool:
     return name_of(element_type_of(op.diff_dst)) in HALVES
 
 
-def _terms(op: GradConv, emit: Emitter) -> list[tuple[tuple[int, ...], SSAValue]]:
+def _terms(op: GradConv, emit: Builder) -> list[tuple[tuple[int, ...], SSAValue]]:
     """Return each tap with its terms (N, C, Y...)."""
     groups, weights, diff_dst = op.groups, op.weights, op.diff_dst
     if _is_half(op):
@@ -87,7 +89,7 @@ def _terms(op: GradConv, emit: Emitter) -> list[tuple[tuple[int, ...], SSAValue]
     ]
 
 
-def _split(emit: Emitter, value: SSAValue, widths: Sequence[int]) -> Sequence[SSAValue]:
+def _split(emit: Builder, value: SSAValue, widths: Sequence[int]) -> Sequence[SSAValue]:
     """Split axis 2."""
     if len(widths) == 1:
         return [value]
@@ -96,7 +98,7 @@ def _split(emit: Emitter, value: SSAValue, widths: Sequence[int]) -> Sequence[SS
     return op.results
 
 
-def _scattered(op: ConvBackwardDataOp, tap: Sequence[int], terms: SSAValue, emit: Emitter) -> SSAValue:
+def _scatter_terms(op: ConvBackwardDataOp, tap: Sequence[int], terms: SSAValue, emit: Builder) -> SSAValue:
     """Put Y positions s apart, from k d on, into the full extent."""
     behind: list[int] = []
     begin = [k * axis.window.dilation for k, axis in zip(tap, op.axes, strict=True)]
@@ -104,12 +106,12 @@ def _scattered(op: ConvBackwardDataOp, tap: Sequence[int], terms: SSAValue, emit
         # a stride inserts s - 1 zeros after the last position, too
         rest = (axis.window.kernel - 1 - k) * axis.window.dilation + residue
         behind.append(rest - (axis.window.stride - 1))
-    apart = _apart(emit, terms, op.strides)
-    padded = _padded(emit, apart, begin, [max(0, b) for b in behind])
-    return _sliced(emit, padded, [0] * len(behind), [min(0, b) for b in behind])
+    apart = _dilate(emit, terms, op.strides)
+    padded = _pad_spatial(emit, apart, begin, [max(0, b) for b in behind])
+    return _slice_spatial(emit, padded, [0] * len(behind), [min(0, b) for b in behind])
 
 
-def _apart(emit: Emitter, value: SSAValue, strides: Sequence[int]) -> SSAValue:
+def _dilate(emit: Builder, value: SSAValue, strides: Sequence[int]) -> SSAValue:
     """Insert s - 1 zeros after every position."""
     n = len(strides)
     if all(s == 1 for s in strides):
@@ -122,21 +124,21 @@ def _apart(emit: Emitter, value: SSAValue, strides: Sequence[int]) -> SSAValue:
     return reshape(emit, padded, [*sizes[:2], *wide])
 
 
-def _read(op: ConvTransposeBackwardDataOp, tap: Sequence[int], terms: SSAValue, emit: Emitter) -> SSAValue:
+def _read(op: ConvTransposeBackwardDataOp, tap: Sequence[int], terms: SSAValue, emit: Builder) -> SSAValue:
     """Take positions x s - pb + k d, zeros outside."""
-    padded = _padded(emit, terms, op.pads_begin, op.pads_end)
+    padded = _pad_spatial(emit, terms, op.pads_begin, op.pads_end)
     begin = [k * axis.window.dilation for k, axis in zip(tap, op.axes, strict=True)]
     end = [b - axis.window.extent + 1 for b, axis in zip(begin, op.axes, strict=True)]
-    return _sliced(emit, padded, begin, end, op.strides)
+    return _slice_spatial(emit, padded, begin, end, op.strides)
 
 
-def _padded(emit: Emitter, value: SSAValue, begin: Sequence[int], end: Sequence[int]) -> SSAValue:
+def _pad_spatial(emit: Builder, value: SSAValue, begin: Sequence[int], end: Sequence[int]) -> SSAValue:
     """Zero-pad the spatial axes."""
     return emit(onnx.PadOp(value, emit.ints([0, 0, *begin, 0, 0, *end])))
 
 
-def _sliced(
-    emit: Emitter, value: SSAValue, begin: Sequence[int], end: Sequence[int], steps: Sequence[int] = ()
+def _slice_spatial(
+    emit: Builder, value: SSAValue, begin: Sequence[int], end: Sequence[int], steps: Sequence[int] = ()
 ) -> SSAValue:
     """Slice the spatial axes from `begin` to `end`, a nonpositive offset from the end, with steps."""
     far = np.iinfo(np.int64).max

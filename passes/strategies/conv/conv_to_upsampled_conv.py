@@ -22,10 +22,10 @@ from dialects.support import shapes
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.tensors import repeat
 from passes.conv.convolution import Convolution, convolve
-from passes.conv.weights import flipped
+from passes.conv.weights import flip_kernel
 from passes.conv.work import images, one_convolution
 from passes.cost.work import Work
 from passes.strategies.base import Strategy, no_kernel, no_resize
@@ -53,7 +53,7 @@ class ConvToUpsampledConv(Strategy):
             return reason
         if not shapes.is_static((*op.spatial(op.diff_dst), *op.spatial(op.diff_src))):
             return "spatial sizes must be static"
-        if all(m in (1, k) for m, k in zip(_upsampled_sizes(op), op.weights_shape[2:], strict=True)):
+        if all(m in (1, k) for m, k in zip(_mask_sizes(op), op.weights_shape[2:], strict=True)):
             return "the mask has the kernel's sizes, and OpenVINO would fold it into the weights"
         for letter, begin, end in zip(axis_letters(op.spatial_rank), *_pads(op), strict=True):
             if min(begin, end) < 0:
@@ -75,12 +75,12 @@ class ConvToUpsampledConv(Strategy):
         conv = Convolution((1,) * len(kernel), tuple(op.dilations), *_pads(op), groups)
         one_convolution(work, zeros, result, (groups * second, first // groups, *kernel), conv)
 
-    def emit(self, op: ConvBackwardDataOp, target: Target, emit: Emitter) -> SSAValue:
+    def emit(self, op: ConvBackwardDataOp, target: Target, emit: Builder) -> SSAValue:
         groups = op.groups
-        weights = flipped(emit, op.weights, groups)
+        weights = flip_kernel(emit, op.weights, groups)
         unit = (1,) * op.spatial_rank
         conv = Convolution(unit, tuple(op.dilations), *_pads(op), groups)
-        return convolve(emit, _upsampled(op, emit), weights, conv)
+        return convolve(emit, _upsample(op, emit), weights, conv)
 
 
 def _pads(op: ConvBackwardDataOp) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -94,15 +94,15 @@ def _pads(op: ConvBackwardDataOp) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(axis.window.extent - 1 - axis.pad_begin for axis in op.axes), tuple(after)
 
 
-def _upsampled_sizes(op: ConvBackwardDataOp) -> list[int]:
+def _mask_sizes(op: ConvBackwardDataOp) -> list[int]:
     return [s * y for s, y in zip(op.strides, op.spatial(op.diff_dst), strict=True) if isinstance(y, int)]
 
 
-def _upsampled(op: ConvBackwardDataOp, emit: Emitter) -> SSAValue:
+def _upsample(op: ConvBackwardDataOp, emit: Builder) -> SSAValue:
     strides = op.strides
     repeated = repeat(emit, op.diff_dst, [1, 1, *strides])
     dtype = of_mlir(element_type_of(op.diff_dst))
     assert dtype is not None
-    mask = np.zeros(_upsampled_sizes(op), dtype.numpy)
+    mask = np.zeros(_mask_sizes(op), dtype.numpy)
     mask[tuple(slice(None, None, s) for s in strides)] = 1
     return emit(onnx.MulOp(repeated, emit.constant(mask)))

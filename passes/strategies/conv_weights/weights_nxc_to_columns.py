@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.conv_weights import ConvBackwardWeightsOp
 from dialects.onnx import ops as onnx
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.conv.weight_columns import by_channels_last_columns
 from passes.conv.weight_gradients import Taps
 from passes.strategies.base import Strategy, no_kernel
@@ -44,5 +44,5 @@ class WeightsNxcToColumns(Strategy):
     def spreads_nonfinite(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
         return "zeros around src are multiplied by diff_dst" if Taps.of(op.axes).has_pads else None
 
-    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Emitter) -> SSAValue:
+    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Builder) -> SSAValue:
         return by_channels_last_columns(op, emit)

@@ -18,7 +18,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.tensors import reshape, size_of, take_static_window
 from passes.conv.weight_gradients import Taps, channels_first
 from passes.strategies.base import Strategy, no_kernel
@@ -46,7 +46,7 @@ class WeightsToConv(Strategy):
     def spreads_nonfinite(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
         return "zeros around src are multiplied by diff_dst" if Taps.of(op.axes).has_pads else None
 
-    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Emitter) -> SSAValue:
+    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Builder) -> SSAValue:
         src, diff_dst = channels_first(op, emit)
         n, groups = op.spatial_rank, op.groups
         batch = shapes.static(shape_of(op.diff_dst)[:1])

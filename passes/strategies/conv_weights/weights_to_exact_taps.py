@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.conv_weights import ConvBackwardWeightsOp
 from dialects.onnx import ops as onnx
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.conv.weight_gradients import Taps, by_taps, channels_first
 from passes.strategies.base import Strategy, no_kernel
 from passes.strategies.conv_weights.weights_to_taps import NEEDED, WeightsToTaps
@@ -35,5 +35,5 @@ class WeightsToExactTaps(Strategy):
             return "without pads weights-to-taps is as exact"
         return no_kernel(target, op.src, *NEEDED, onnx.WhereOp)
 
-    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Emitter) -> SSAValue:
+    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Builder) -> SSAValue:
         return by_taps(emit, *channels_first(op, emit), Taps.of(op.axes), op.groups, exact=True)

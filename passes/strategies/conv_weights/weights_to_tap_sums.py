@@ -17,9 +17,9 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.tensors import reshape, size_of
-from passes.conv.weight_columns import joined
+from passes.conv.weight_columns import concat_values
 from passes.conv.weight_gradients import Taps, channels_first, tap_reads
 from passes.strategies.base import Strategy, no_kernel
 from passes.targets.target import Target
@@ -45,7 +45,7 @@ class WeightsToTapSums(Strategy):
     def spreads_nonfinite(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
         return "zeros around src are multiplied by diff_dst" if Taps.of(op.axes).has_pads else None
 
-    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Emitter) -> SSAValue:
+    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Builder) -> SSAValue:
         src, diff_dst = channels_first(op, emit)
         shape = shapes.static_shape(op.diff_weights)
         assert shape is not None
@@ -62,4 +62,4 @@ class WeightsToTapSums(Strategy):
             for reduced in axes:
                 total = emit(onnx.ReduceSumOp(total, reduced, keepdims=0))
             sums.append(reshape(emit, total, [shape[0], 1]))
-        return reshape(emit, joined(emit, sums, 1), list(shape))
+        return reshape(emit, concat_values(emit, sums, 1), list(shape))

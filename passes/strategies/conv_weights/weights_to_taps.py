@@ -16,7 +16,7 @@ from dialects.grad.conv_weights import ConvBackwardWeightsOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.conv.weight_gradients import Taps, by_taps, channels_first
 from passes.strategies.base import Strategy, no_kernel
 from passes.targets.target import Target
@@ -42,5 +42,5 @@ class WeightsToTaps(Strategy):
     def spreads_nonfinite(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
         return "zeros around src are multiplied by diff_dst" if Taps.of(op.axes).has_pads else None
 
-    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Emitter) -> SSAValue:
+    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Builder) -> SSAValue:
         return by_taps(emit, *channels_first(op, emit), Taps.of(op.axes), op.groups)

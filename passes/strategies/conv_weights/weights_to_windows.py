@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.conv_weights import ConvBackwardWeightsOp
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.conv.weight_columns import by_columns
 from passes.conv.weight_gradients import Taps
 from passes.strategies.base import Strategy, no_kernel
@@ -40,5 +40,5 @@ class WeightsToWindows(Strategy):
     def spreads_nonfinite(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
         return "zeros around src are multiplied by diff_dst" if Taps.of(op.axes).has_pads else None
 
-    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Emitter) -> SSAValue:
+    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Builder) -> SSAValue:
         return by_columns(op, emit, op.spatial_rank)

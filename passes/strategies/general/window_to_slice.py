@@ -14,7 +14,7 @@ from dialects.grad.conv import TakeWindowOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import shape_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.shape_math import ShapeMath
 from passes.strategies.base import Strategy, no_kernel
 from passes.targets.target import Target
@@ -29,7 +29,7 @@ class WindowToSlice(Strategy):
     def refuses(self, op: TakeWindowOp, target: Target) -> str | None:
         return no_kernel(target, op.data, onnx.PadOp, onnx.SliceOp)
 
-    def emit(self, op: TakeWindowOp, target: Target, emit: Emitter) -> SSAValue:
+    def emit(self, op: TakeWindowOp, target: Target, emit: Builder) -> SSAValue:
         math = ShapeMath(emit)
         axes, rank = op.axes, len(shape_of(op.data))
         if target.name == "cpu" and _starts_with_data(op):

@@ -19,7 +19,7 @@ from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.strategies.base import Strategy
 from passes.targets.target import Target
 
@@ -33,28 +33,28 @@ class AvgPoolByConv(Strategy):
     def compile_time_cost(self, op: AvgPoolBackwardOp) -> CompileTimeCost:
         channels = op.channels if isinstance(op.channels, int) else 0
         weights = CompileTimeCost(channels * math.prod(op.kernel), 10)
-        if channels == 0 or budget.is_too_much(weights):
+        if channels == 0 or budget.exceeds_limits(weights):
             return weights
-        with _convolution(op, Emitter()) as convolution:
+        with _convolution(op, Builder()) as convolution:
             return weights + self.form.compile_time_cost(convolution)
 
     def refuses(self, op: AvgPoolBackwardOp, target: Target) -> str | None:
         if not isinstance(op.channels, int) or op.channels == 0:
             return "each channel has its own weights, so the number of channels must be static and not 0"
-        with _convolution(op, Emitter()) as convolution:
+        with _convolution(op, Builder()) as convolution:
             return self.form.refuses(convolution, target)
 
     def spreads_nonfinite(self, op: AvgPoolBackwardOp, target: Target) -> str | None:
-        with _convolution(op, Emitter()) as convolution:
+        with _convolution(op, Builder()) as convolution:
             return self.form.spreads_nonfinite(convolution, target)
 
-    def emit(self, op: AvgPoolBackwardOp, target: Target, emit: Emitter) -> SSAValue | Sequence[SSAValue]:
+    def emit(self, op: AvgPoolBackwardOp, target: Target, emit: Builder) -> SSAValue | Sequence[SSAValue]:
         with _convolution(op, emit) as convolution:
             return self.form.emit(convolution, target, emit)
 
 
 @contextmanager
-def _convolution(op: AvgPoolBackwardOp, emit: Emitter) -> Generator[ConvBackwardDataOp]:
+def _convolution(op: AvgPoolBackwardOp, emit: Builder) -> Generator[ConvBackwardDataOp]:
     dtype, channels = of_mlir(element_type_of(op.diff_dst)), op.channels
     assert dtype is not None
     assert isinstance(channels, int)

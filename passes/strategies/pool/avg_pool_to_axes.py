@@ -12,10 +12,10 @@ from xdsl.ir import SSAValue
 from dialects.grad.avg_pool import AvgPoolBackwardOp
 from dialects.onnx import ops as onnx
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
-from passes.builder.values import Operators
-from passes.pool.axes import Line
-from passes.pool.means import in_place, shares
+from passes.builder.rewriting import Builder
+from passes.builder.values import ValueBuilder
+from passes.pool.axes import AxisWindows
+from passes.pool.means import crop_to_src, shares
 from passes.strategies.base import Strategy, no_kernel
 from passes.targets.target import Target
 
@@ -33,9 +33,9 @@ class AvgPoolToAxes(Strategy):
     def refuses(self, op: AvgPoolBackwardOp, target: Target) -> str | None:
         return no_kernel(target, op.diff_dst, onnx.MulOp, onnx.AddOp, onnx.PadOp, onnx.ConcatOp)
 
-    def emit(self, op: AvgPoolBackwardOp, target: Target, emit: Emitter) -> SSAValue:
-        value = shares(op, Operators(emit))
-        lines = [Line(window, axis) for window, axis in zip(op.windows, op.spatial_axes, strict=True)]
+    def emit(self, op: AvgPoolBackwardOp, target: Target, emit: Builder) -> SSAValue:
+        value = shares(op, ValueBuilder(emit))
+        lines = [AxisWindows(window, axis) for window, axis in zip(op.windows, op.spatial_axes, strict=True)]
         for line in lines:
             value = line.gathered([value] * line.window.kernel)
-        return in_place(value, op, tuple(line.beyond for line in lines)).value
+        return crop_to_src(value, op, tuple(line.beyond for line in lines)).value

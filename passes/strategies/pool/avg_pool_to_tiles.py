@@ -11,10 +11,10 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.tensors import repeat
-from passes.builder.values import Operators
-from passes.pool.means import in_place, shares
+from passes.builder.values import ValueBuilder
+from passes.pool.means import crop_to_src, shares
 from passes.strategies.base import Strategy, no_kernel
 from passes.targets.target import Target
 
@@ -38,10 +38,10 @@ class AvgPoolToTiles(Strategy):
             return "the windows overlap or leave gaps"
         return no_kernel(target, op.diff_dst, onnx.ResizeOp, onnx.MulOp, onnx.PadOp)
 
-    def emit(self, op: AvgPoolBackwardOp, target: Target, emit: Emitter) -> SSAValue:
-        e, times = Operators(emit), [1] * len(shape_of(op.diff_dst))
+    def emit(self, op: AvgPoolBackwardOp, target: Target, emit: Builder) -> SSAValue:
+        e, times = ValueBuilder(emit), [1] * len(shape_of(op.diff_dst))
         for axis, kernel in zip(op.spatial_axes, op.kernel, strict=True):
             times[axis] = kernel
         value = shares(op, e)
         repeated = e(repeat(emit, value.value, times)) if max(times) > 1 else value
-        return in_place(repeated, op, (0,) * op.spatial_rank).value
+        return crop_to_src(repeated, op, (0,) * op.spatial_rank).value

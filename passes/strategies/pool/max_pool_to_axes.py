@@ -14,9 +14,9 @@ from dialects.grad.max_pool import MaxPoolBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
-from passes.builder.values import Operators
-from passes.pool.axes import Line, backward, without_nan
+from passes.builder.rewriting import Builder
+from passes.builder.values import ValueBuilder
+from passes.pool.axes import AxisWindows, backward, without_nan
 from passes.strategies.base import Strategy, no_kernel
 from passes.targets.target import Target
 
@@ -37,9 +37,9 @@ class MaxPoolToAxes(Strategy):
         needed = (*NEEDED, onnx.WhereOp) if target.strict_ieee else NEEDED
         return no_kernel(target, op.src, *needed)
 
-    def emit(self, op: MaxPoolBackwardOp, target: Target, emit: Emitter) -> SSAValue:
-        e = Operators(emit, target.strict_ieee)
+    def emit(self, op: MaxPoolBackwardOp, target: Target, emit: Builder) -> SSAValue:
+        e = ValueBuilder(emit, target.strict_ieee)
         axes = layouts.spatial_axes(op.layout, op.spatial_rank)
-        lines = [Line(window, axis) for window, axis in zip(op.windows, axes, strict=True)]
+        lines = [AxisWindows(window, axis) for window, axis in zip(op.windows, axes, strict=True)]
         data = without_nan(e, e(op.src)) if e.strict_ieee else e(op.src)
         return backward(e, data, e(op.diff_dst), lines, op.pads_begin).value

@@ -13,9 +13,9 @@ from xdsl.ir import SSAValue
 from dialects.grad.max_pool import MaxPoolBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
-from passes.builder.rewriting import Emitter
-from passes.builder.values import Operators
-from passes.pool.argmax_indices import Neighbourhood, places_of, scattered
+from passes.builder.rewriting import Builder
+from passes.builder.values import ValueBuilder
+from passes.pool.argmax_indices import WindowPads, flat_argmax, scatter_add
 from passes.pool.axes import without_nan
 from passes.strategies.base import Strategy, no_kernel
 from passes.targets.target import Target
@@ -33,17 +33,17 @@ class MaxPoolToScatter(Strategy):
             return f"opset {target.opset}: ScatterElements adds from opset 16 on"
         return no_kernel(target, op.src, onnx.MaxPoolOp, onnx.ScatterElementsOp, onnx.PadOp)
 
-    def emit(self, op: MaxPoolBackwardOp, target: Target, emit: Emitter) -> SSAValue:
-        e = Operators(emit, target.strict_ieee)
+    def emit(self, op: MaxPoolBackwardOp, target: Target, emit: Builder) -> SSAValue:
+        e = ValueBuilder(emit, target.strict_ieee)
         is_turned = op.layout != "NCX"
-        there, back = (layouts.permutation(*pair, op.spatial_rank) for pair in _ways(op.layout))
+        there, back = (layouts.permutation(*pair, op.spatial_rank) for pair in _layout_pairs(op.layout))
         src, diff_dst = (e(emit(onnx.TransposeOp(v, perm=there)) if is_turned else v) for v in op.operands)
         data = without_nan(e, src) if e.strict_ieee else src
-        around = Neighbourhood.of(data, diff_dst, op.windows, op.pads_begin)
-        places = places_of(data, around, op.windows)
-        found = around.take_off(scattered(diff_dst, places, around.put_on(data), e)).value
+        around = WindowPads.of(data, diff_dst, op.windows, op.pads_begin)
+        places = flat_argmax(data, around, op.windows)
+        found = around.remove_padding(scatter_add(diff_dst, places, around.add_padding(data), e)).value
         return emit(onnx.TransposeOp(found, perm=back)) if is_turned else found
 
 
-def _ways(layout: str) -> tuple[tuple[str, str], tuple[str, str]]:
+def _layout_pairs(layout: str) -> tuple[tuple[str, str], tuple[str, str]]:
     return (layout, "NCX"), ("NCX", layout)

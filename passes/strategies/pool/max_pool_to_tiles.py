@@ -18,9 +18,9 @@ from dialects.grad.max_pool import MaxPoolBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.support import layouts, shapes
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.tensors import repeat, take_static_window
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 from passes.resize.axis_forms.base import as_dtype_of
 from passes.strategies.base import Strategy, no_kernel, no_resize
 from passes.targets.target import Target
@@ -55,9 +55,9 @@ class MaxPoolToTiles(Strategy):
     def spreads_nonfinite(self, op: MaxPoolBackwardOp, target: Target) -> str | None:
         return "diff_dst is multiplied by 0 where src is not the largest"
 
-    def emit(self, op: MaxPoolBackwardOp, target: Target, emit: Emitter) -> SSAValue:
-        e, n = Operators(emit), op.spatial_rank
-        src, diff_dst = (_turned(e(value), op.layout, "NCX") for value in op.operands)
+    def emit(self, op: MaxPoolBackwardOp, target: Target, emit: Builder) -> SSAValue:
+        e, n = ValueBuilder(emit), op.spatial_rank
+        src, diff_dst = (_to_layout(e(value), op.layout, "NCX") for value in op.operands)
         known = shapes.static((*src.shape[2:], *diff_dst.shape[2:]))
         assert known is not None
         xs, ys = known[:n], known[n:]
@@ -66,24 +66,24 @@ class MaxPoolToTiles(Strategy):
         numbers = math.prod(op.kernel) - np.arange(math.prod(op.kernel)).reshape(op.kernel)
         order = e(emit.constant(as_dtype_of(op.src, np.tile(numbers, ys)[None, None])))
         chosen = self._largest(data, op).cast(data.dtype) * order
-        found = self._largest(chosen, op).cast(data.dtype) * _repeated(diff_dst, op)
+        found = self._largest(chosen, op).cast(data.dtype) * _repeat_windows(diff_dst, op)
         behind = [x - c for x, c in zip(xs, covered, strict=True)]
         if any(behind):
             found = found.apply(onnx.PadOp, e.ints([0] * (n + 4) + behind))
-        return _turned(found, "NCX", op.layout).value
+        return _to_layout(found, "NCX", op.layout).value
 
-    def _largest(self, data: Expr, op: MaxPoolBackwardOp) -> Expr:
+    def _largest(self, data: Value, op: MaxPoolBackwardOp) -> Value:
         """Return a mask of the positions that equal the maximum of their window."""
         maxima = data.apply(onnx.MaxPoolOp, kernel_shape=op.kernel, strides=op.strides)
-        return data.equals(_repeated(maxima, op))
+        return data.equals(_repeat_windows(maxima, op))
 
 
-def _repeated(values: Expr, op: MaxPoolBackwardOp) -> Expr:
+def _repeat_windows(values: Value, op: MaxPoolBackwardOp) -> Value:
     """Repeat the value of each window at all its positions."""
     return values.e(repeat(values.e.emit, values.value, [1, 1, *op.kernel]))
 
 
-def _turned(value: Expr, source: str, target: str) -> Expr:
+def _to_layout(value: Value, source: str, target: str) -> Value:
     if source == target:
         return value
     return value.apply(onnx.TransposeOp, perm=layouts.permutation(source, target, value.rank - 2))

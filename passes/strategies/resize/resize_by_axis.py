@@ -17,7 +17,7 @@ from dialects.grad.sampling import AxisSampling
 from dialects.support.shapes import static_shape
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.cost import exceeds, price_ops
 from passes.cost.graph import tensor
 from passes.cost.work import Sizes, Work, static_sizes
@@ -33,7 +33,7 @@ from passes.resize.axis_forms import (
     axes_to_write,
     axes_with_sizes,
 )
-from passes.resize.axis_forms.base import MATRIX_MIXES
+from passes.resize.axis_forms.base import MATRIX_SPREADS_NONFINITE
 from passes.strategies.base import Strategy, no_kernel
 from passes.targets.target import Target
 
@@ -74,7 +74,7 @@ class ResizeByAxis(Strategy):
             any(not form.spreads_nonfinite(sampling) for form in forms)
             for forms, sampling in zip(every, op.samplings, strict=True)
         )
-        return None if exact else MATRIX_MIXES
+        return None if exact else MATRIX_SPREADS_NONFINITE
 
     def least_price(self, op: Operation, target: Target) -> float:
         assert isinstance(op, ResizeBackwardOp)
@@ -88,7 +88,7 @@ class ResizeByAxis(Strategy):
             for sizes, axis, sampling in axes_with_sizes(op)
         )
 
-    def emit(self, op: ResizeBackwardOp, target: Target, emit: Emitter) -> SSAValue:
+    def emit(self, op: ResizeBackwardOp, target: Target, emit: Builder) -> SSAValue:
         value: SSAValue = op.diff_dst
         for axis, sampling in axes_to_write(op):
             best = _cheapest(value, axis, sampling, _exact(sampling, value, target), target)
@@ -106,13 +106,13 @@ def no_form(op: ResizeBackwardOp, target: Target) -> str | None:
     return None
 
 
-def _known(target: Target) -> tuple[AxisForm, ...]:
+def _all_forms(target: Target) -> tuple[AxisForm, ...]:
     return STRICT_FORMS if target.strict_ieee else FORMS
 
 
 def _forms(sampling: AxisSampling, value: SSAValue, target: Target) -> list[AxisForm]:
     """Return the forms for an axis of the value on the target, mixing or not."""
-    return [form for form in _known(target) if not _refusal(form, sampling, value, target)]
+    return [form for form in _all_forms(target) if not _refusal(form, sampling, value, target)]
 
 
 def _exact(sampling: AxisSampling, value: SSAValue, target: Target) -> list[AxisForm]:
@@ -126,7 +126,7 @@ def _refusal(form: AxisForm, sampling: AxisSampling, value: SSAValue, target: Ta
 
 
 def _unfit(form: AxisForm, sampling: AxisSampling) -> str | None:
-    if not budget.is_modest(form.compile_time_cost(sampling), sampling.x + sampling.y):
+    if not budget.is_within_budget(form.compile_time_cost(sampling), sampling.x + sampling.y):
         return f"{type(form).__name__} would build too much"
     return form.refuses(sampling)
 
@@ -140,13 +140,13 @@ def _most(sampling: AxisSampling) -> CompileTimeCost:
 class Trial:
     """An axis lowered in one form, not yet in the graph, and its price."""
 
-    emit: Emitter
+    emit: Builder
     value: SSAValue
     price: float
 
     @classmethod
     def of(cls, form: AxisForm, value: SSAValue, axis: int, sampling: AxisSampling, target: Target) -> Trial:
-        emit = Emitter()
+        emit = Builder()
         written = form.write(emit, value, axis, sampling)
         return cls(emit, written, price_ops(emit.ops, target, [written]))
 

@@ -10,7 +10,7 @@ from dialects.grad.resize import ResizeBackwardOp
 from dialects.grad.sampling import AxisSampling
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.cost.work import Work
 from passes.resize.axis_forms import AxisForm, Dense, axes_to_write, axes_with_sizes
 from passes.strategies.base import Strategy, no_kernel
@@ -31,7 +31,7 @@ class ResizeByForm(Strategy):
     def _form(self, sampling: AxisSampling) -> AxisForm:
         """Return the form, or Dense if it does not fit; an axis too long to check gets the form."""
         form = self.form
-        if budget.is_too_much(form.compile_time_cost(sampling)):
+        if budget.exceeds_limits(form.compile_time_cost(sampling)):
             return form
         return Dense() if form.refuses(sampling) else form
 
@@ -49,7 +49,7 @@ class ResizeByForm(Strategy):
         for sizes, axis, sampling in axes_with_sizes(op):
             self._form(sampling).works(work, sizes, axis, sampling)
 
-    def emit(self, op: ResizeBackwardOp, target: Target, emit: Emitter) -> SSAValue:
+    def emit(self, op: ResizeBackwardOp, target: Target, emit: Builder) -> SSAValue:
         value: SSAValue = op.diff_dst
         for axis, sampling in axes_to_write(op):
             value = self._form(sampling).write(emit, value, axis, sampling)

@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.resize import ResizeBackwardDynamicOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import element_type_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.shape_math import ShapeMath
 from passes.resize.axis_forms import Tables
 from passes.resize.axis_forms.tables import weighted_sums
@@ -32,7 +32,7 @@ class ResizeDynamicToGatheredSum(Strategy):
     def refuses(self, op: ResizeBackwardDynamicOp, target: Target) -> str | None:
         return no_kernel(target, op.diff_dst, *Tables.needs, onnx.GatherElementsOp) or too_wide(op, target)
 
-    def emit(self, op: ResizeBackwardDynamicOp, target: Target, emit: Emitter) -> SSAValue:
+    def emit(self, op: ResizeBackwardDynamicOp, target: Target, emit: Builder) -> SSAValue:
         math = ShapeMath(emit, narrow=target.narrow_integers is not None)
         value: SSAValue = op.diff_dst
         for axis, sampling in runtime_samplings(math, op):

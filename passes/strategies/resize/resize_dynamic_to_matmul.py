@@ -10,10 +10,10 @@ from dialects.grad.resize import ResizeBackwardDynamicOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import dims_of
 from dialects.support.shapes import Dim, element_type_of
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.shape_math import ShapeMath
 from passes.builder.tensors import contract
-from passes.resize.axis_forms.base import MATRIX_MIXES
+from passes.resize.axis_forms.base import MATRIX_SPREADS_NONFINITE
 from passes.resize.sampling_matrix import NARROW_STEP, emit_matrix, runtime_samplings
 from passes.strategies.base import Strategy, no_kernel
 from passes.targets.target import Target
@@ -32,9 +32,9 @@ class ResizeDynamicToMatMul(Strategy):
         return no_kernel(target, op.diff_dst, onnx.MatMulOp) or too_wide(op, target)
 
     def spreads_nonfinite(self, op: ResizeBackwardDynamicOp, target: Target) -> str | None:
-        return MATRIX_MIXES
+        return MATRIX_SPREADS_NONFINITE
 
-    def emit(self, op: ResizeBackwardDynamicOp, target: Target, emit: Emitter) -> SSAValue:
+    def emit(self, op: ResizeBackwardDynamicOp, target: Target, emit: Builder) -> SSAValue:
         math = ShapeMath(emit, narrow=target.narrow_integers is not None)
         value: SSAValue = op.diff_dst
         for axis, sampling in runtime_samplings(math, op):
@@ -51,11 +51,11 @@ def too_wide(op: ResizeBackwardDynamicOp, target: Target) -> str | None:
     for n, q in zip(numerators, denominators, strict=False):
         if max(part for part in (n, q, 0) if isinstance(part, int)) > NARROW_STEP:
             return (
-                f"{target.narrow_integers}, and a step of {_shown(n)} / {_shown(q)} needs more: give sizes "
+                f"{target.narrow_integers}, and a step of {_text(n)} / {_text(q)} needs more: give sizes "
                 f"in place of scales, or scales that are ratios of numbers up to {NARROW_STEP}"
             )
     return None
 
 
-def _shown(part: Dim) -> str:
+def _text(part: Dim) -> str:
     return str(part) if isinstance(part, int) else "?"

@@ -29,9 +29,14 @@ from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import Dim, shape_of, static_shape
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.tensors import Size, product, reshape, size_of
-from passes.conv.convolution import CUDNN_MIXES, Convolution, convolve_planes, convolve_planes_last
+from passes.conv.convolution import (
+    CUDNN_SPREADS_NONFINITE,
+    Convolution,
+    convolve_planes,
+    convolve_planes_last,
+)
 from passes.conv.work import one_convolution, reorders
 from passes.cost.work import Work
 from passes.resize.axis_forms.base import as_dtype_of
@@ -96,7 +101,7 @@ class ResizeToConv(Strategy):
 
     def spreads_nonfinite(self, op: ResizeBackwardOp, target: Target) -> str | None:
         if target.provider == "cuda":
-            return CUDNN_MIXES
+            return CUDNN_SPREADS_NONFINITE
         if all(axis_kernel(sampling).weights.all() for sampling in op.samplings):
             return None
         return "the kernel has weights of 0"
@@ -125,7 +130,7 @@ class ResizeToConv(Strategy):
             reorders(work, known.steps)
             fold_works(work, (batch, channels, *found), 2, folds)
 
-    def emit(self, op: ResizeBackwardOp, target: Target, emit: Emitter) -> SSAValue:
+    def emit(self, op: ResizeBackwardOp, target: Target, emit: Builder) -> SSAValue:
         layout = _layout(op)
         assert layout is not None
         kernels = _kernels(op, _first(layout))
@@ -178,7 +183,7 @@ def axis_kernel(sampling: AxisSampling) -> AxisKernel:
     return AxisKernel(ratio, sampling.x, first, column[low : high + 1], last >= ratio, first <= -1)
 
 
-def _volumes(emit: Emitter, value: SSAValue, layout: str, kernels: Sequence[AxisKernel | None]) -> SSAValue:
+def _volumes(emit: Builder, value: SSAValue, layout: str, kernels: Sequence[AxisKernel | None]) -> SSAValue:
     """Convolve (N, C, D, H, W) or (N, D, H, W, C): slices as images, then D as the rows of images."""
     depth, *plane = kernels
     first = _first(layout)
@@ -195,7 +200,7 @@ def _volumes(emit: Emitter, value: SSAValue, layout: str, kernels: Sequence[Axis
 
 
 def _along_depth(
-    emit: Emitter, value: SSAValue, layout: str, sizes: Sequence[Size], depth: AxisKernel
+    emit: Builder, value: SSAValue, layout: str, sizes: Sequence[Size], depth: AxisKernel
 ) -> SSAValue:
     """Convolve a volume of `sizes`, in any shape, along D: channels last, with most channels."""
     if layout == "NCX":
@@ -205,7 +210,7 @@ def _along_depth(
     return _images(emit, reshape(emit, value, images), "NXC", [depth, None])
 
 
-def _images(emit: Emitter, value: SSAValue, layout: str, kernels: Sequence[AxisKernel | None]) -> SSAValue:
+def _images(emit: Builder, value: SSAValue, layout: str, kernels: Sequence[AxisKernel | None]) -> SSAValue:
     """Convolve one or two spatial axes from Y to X positions; a kernel of None leaves an axis."""
     channels = shape_of(value)[1 if layout == "NCX" else -1]
     assert isinstance(channels, int)

@@ -15,11 +15,11 @@ from xdsl.ir import SSAValue
 from dialects.grad.resize import ResizeBackwardOp
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.tensors import reshape, size_of
 from passes.cost.work import Work
 from passes.resize.axis_forms import Gathers
-from passes.resize.axis_forms.gathers import gathered, most_taps, tables
+from passes.resize.axis_forms.gathers import gather_taps, most_taps, tables
 from passes.strategies.resize.resize_by_form import ResizeByForm
 from passes.targets.target import Target
 
@@ -40,7 +40,7 @@ class ResizeToGather(ResizeByForm):
         if not _reads_one(op):
             super().works(op, target, work)
 
-    def emit(self, op: ResizeBackwardOp, target: Target, emit: Emitter) -> SSAValue:
+    def emit(self, op: ResizeBackwardOp, target: Target, emit: Builder) -> SSAValue:
         return _at_once(op, emit) if _reads_one(op) else super().emit(op, target, emit)
 
 
@@ -51,7 +51,7 @@ def _reads_one(op: ResizeBackwardOp) -> bool:
     return follow and all(s.x >= s.y and most_taps(s) == 1 for s in op.samplings)
 
 
-def _at_once(op: ResizeBackwardOp, emit: Emitter) -> SSAValue:
+def _at_once(op: ResizeBackwardOp, emit: Builder) -> SSAValue:
     value, axes = op.diff_dst, sorted(op.axes)
     sizes = [size_of(emit, value, axis) for axis in range(len(shape_of(value)))]
     outer, behind = sizes[: axes[0]], sizes[axes[-1] + 1 :]
@@ -63,4 +63,4 @@ def _at_once(op: ResizeBackwardOp, emit: Emitter) -> SSAValue:
         place = np.add.outer(place * sampling.y, positions[0])
         weight = np.multiply.outer(weight, weights[0])
     rows = reshape(emit, value, [*outer, math.prod(s.y for s in samplings), *behind])
-    return gathered(emit, rows, len(outer), place[None], weight[None])
+    return gather_taps(emit, rows, len(outer), place[None], weight[None])

@@ -19,12 +19,12 @@ from xdsl.ir import SSAValue
 from dialects.grad.resize import ResizeBackwardOp
 from dialects.grad.sampling import AxisSampling, parts
 from dialects.onnx import ops as onnx
-from dialects.support.memo import FEW
+from dialects.support.memo import SMALL_MEMO_SIZE
 from dialects.support.shapes import shape_of
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
-from passes.builder.tensors import added, reshape, size_of
+from passes.builder.rewriting import Builder
+from passes.builder.tensors import reshape, size_of, sum_values
 from passes.strategies.base import Strategy, no_kernel
 from passes.targets.target import Target
 
@@ -42,7 +42,7 @@ class ResizeToOrderedSums(Strategy):
         """Count an index per position of diff_dst and of diff_src."""
         positions = math.prod(s.y for s in op.samplings) + math.prod(s.x for s in op.samplings)
         return sum(
-            map(budget.evaluated, op.samplings), CompileTimeCost(positions, MOST_READ * (MOST_READ + 1))
+            map(budget.sampling_cost, op.samplings), CompileTimeCost(positions, MOST_READ * (MOST_READ + 1))
         )
 
     def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
@@ -66,7 +66,7 @@ class ResizeToOrderedSums(Strategy):
             return f"every position reads {counts.max()}"
         return None
 
-    def emit(self, op: ResizeBackwardOp, target: Target, emit: Emitter) -> SSAValue:
+    def emit(self, op: ResizeBackwardOp, target: Target, emit: Builder) -> SSAValue:
         value, first = op.diff_dst, min(op.axes)
         given = dict(zip(op.axes, op.samplings, strict=True))
         samplings = [given[axis] for axis in sorted(given)]
@@ -77,7 +77,7 @@ class ResizeToOrderedSums(Strategy):
         places, done = np.zeros([s.x for s in samplings], np.int64), 0
         for at, read in _classes(samplings):
             sums.append(
-                added(emit, (emit(onnx.GatherOp(rows, emit.constant(tap), axis=first)) for tap in read))
+                sum_values(emit, (emit(onnx.GatherOp(rows, emit.constant(tap), axis=first)) for tap in read))
             )
             places[at] = np.arange(done, done + len(read[0]))
             done += len(read[0])
@@ -100,7 +100,7 @@ def _classes(samplings: list[AxisSampling]) -> Iterator[tuple[np.ndarray, np.nda
         yield at, rows[starts[at] + np.arange(n)[:, None]]
 
 
-@lru_cache(FEW)
+@lru_cache(SMALL_MEMO_SIZE)
 def _counts(sampling: AxisSampling) -> np.ndarray:
     """Return how many positions of diff_dst each position of diff_src reads."""
     readers = map(sampling.readers, parts(range(sampling.x)))

@@ -18,7 +18,7 @@ from dialects.grad.resize import ResizeBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of, static_shape
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Emitter
+from passes.builder.rewriting import Builder
 from passes.builder.tensors import Size, product, reshape, size_of
 from passes.cost.work import Work
 from passes.resize.axis_forms import Sums
@@ -52,11 +52,11 @@ class ResizeToPool(Strategy):
         assert result is not None
         work.run("Mul", result, result, work.constant(()))
 
-    def emit(self, op: ResizeBackwardOp, target: Target, emit: Emitter) -> SSAValue:
+    def emit(self, op: ResizeBackwardOp, target: Target, emit: Builder) -> SSAValue:
         ratios = {a: s.y // s.x for a, s in zip(op.axes, op.samplings, strict=True)}
         value: SSAValue = op.diff_dst
         for axes in _groups(sorted(ratios), len(shape_of(value))):
-            value = _pooled(emit, value, {axis: ratios[axis] for axis in axes})
+            value = _pool_axes(emit, value, {axis: ratios[axis] for axis in axes})
         size = np.array(math.prod(ratios.values()))
         return emit(onnx.MulOp(value, emit.constant(as_dtype_of(value, size))))
 
@@ -73,7 +73,7 @@ def _groups(axes: Sequence[int], rank: int) -> list[list[int]]:
     return groups
 
 
-def _pooled(emit: Emitter, value: SSAValue, ratios: dict[int, int]) -> SSAValue:
+def _pool_axes(emit: Builder, value: SSAValue, ratios: dict[int, int]) -> SSAValue:
     sizes: list[Size] = [size_of(emit, value, axis) for axis in range(len(shape_of(value)))]
     first, last = min(ratios), max(ratios)
     kernel = [ratios.get(axis, 1) for axis in range(first, last + 1)]
@@ -88,7 +88,7 @@ def _pooled(emit: Emitter, value: SSAValue, ratios: dict[int, int]) -> SSAValue:
     return reshape(emit, pooled, sizes)
 
 
-def _behind(emit: Emitter, sizes: Sequence[Size], room: int) -> list[Size]:
+def _behind(emit: Builder, sizes: Sequence[Size], room: int) -> list[Size]:
     """Merge the inner axes into at most `room`, leaving the innermost, so that rows are not too long."""
     if len(sizes) <= room:
         return list(sizes)

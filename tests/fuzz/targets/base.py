@@ -24,7 +24,7 @@ from fuzz.oracle import Finding, Verdict, judge
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import compile_module, load
 from gradc.compiler.options import Options
-from gradc.graph.run_time_sizes import RunTimeSizes
+from gradc.graph.run_time_sizes import DynamicSizes
 from gradc.inspection.inspection import as_json, as_text, inspect
 from gradc.verification.samples import random_inputs
 from gradc.verification.verify import OutputError, reference, verify_outputs
@@ -156,7 +156,7 @@ def _positive(array: np.ndarray) -> np.ndarray:
 
 
 def _is_static(module: ModuleOp) -> bool:
-    return not RunTimeSizes(module).are_open
+    return not DynamicSizes(module).are_dynamic
 
 
 def _as_declared(module: ModuleOp, results: Arrays) -> bool:

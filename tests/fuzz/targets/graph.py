@@ -25,7 +25,7 @@ from fuzz.oracle import Finding, check_placed
 from fuzz.targets.base import Target, checked, is_small
 from gradc.compiler.driver import compile_module, load
 from gradc.compiler.options import Options
-from gradc.graph.printing import whole
+from gradc.graph.printing import module_text
 from gradc.runtime.session import newest_opset
 
 TARGETS = ("cpu", "cpu", "portable", "cuda")
@@ -105,7 +105,7 @@ def _in_mlir(problem: Problem) -> dict[str, Any]:
     runs = [dict(zip(names, problem.feeds(run), strict=True)) for run in range(problem.runs)]
     return {
         "form": "mlir",
-        "source": whole(problem.module()).split("\n"),
+        "source": module_text(problem.module()).split("\n"),
         "constants": {},
         "runs": [_described(run) for run in runs],
     }

@@ -15,7 +15,7 @@ from fuzz.oracle import check_placed
 from fuzz.targets.base import Target, run_source
 from gradc.compiler.driver import lower
 from gradc.compiler.options import Options
-from gradc.graph.printing import whole
+from gradc.graph.printing import module_text
 
 DTYPES = ("f32", "f16", "bf16", "f64")
 
@@ -27,7 +27,7 @@ class MlirTarget(Target):
     def seeds(self) -> list[bytes]:
         """Source ops, canonical ops and onnx ops."""
         problems = [seeded([32, i], most_ops=3, kinds=(*KINDS, *CANONICAL)) for i in range(20)]
-        texts = [whole(problem.module()) for problem in problems]
+        texts = [module_text(problem.module()) for problem in problems]
         return [text.encode() for text in (*texts, *map(_lowered, texts[:3]))]
 
     def made(self, random: Random, pool: Sequence[bytes]) -> bytes:
@@ -49,4 +49,4 @@ def _lowered(text: str) -> str:
 
     module = import_mlir(text, "seed.mlir")
     lower(module, Options(threads=1))
-    return whole(module)
+    return module_text(module)

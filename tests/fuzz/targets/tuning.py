@@ -84,7 +84,7 @@ class TuningCacheTarget(Target):
 def _cases(document: Any) -> list[Case]:
     module = load(document)
     to_gradients(module, OPTIONS)
-    return cases(module, OPTIONS.resolved(), {})
+    return cases(module, OPTIONS.resolve_target(), {})
 
 
 def _tuning(case: Case, pick: int) -> Tuning:

@@ -13,9 +13,9 @@ from xdsl.ir import Operation
 
 from dialects.support.diagnostics import name_of
 from passes.autodiff import vjp
-from passes.autodiff.common.primal import Forward, Gradient, Rule
+from passes.autodiff.common.primal import Gradient, Primal, Rule
 from passes.autodiff.rules import pointwise
-from passes.builder.values import Expr, Operators
+from passes.builder.values import Value, ValueBuilder
 
 Patch = pytest.MonkeyPatch
 
@@ -66,7 +66,7 @@ def fault(
 Gradients = list[Any]
 """The gradients of an op's operands: expressions or ZERO."""
 
-Change = Callable[[Forward, Gradients, Sequence[Expr], Operators], Sequence[Gradient]]
+Change = Callable[[Primal, Gradients, Sequence[Value], ValueBuilder], Sequence[Gradient]]
 """change(f, gradients by the right rule, cotangents, e) -> the wrong gradients."""
 
 
@@ -75,7 +75,7 @@ def in_rule(
     *models: str,
     blamed: str = "",
     convention: str = "",
-    where: Callable[[Forward], bool] = lambda f: True,
+    where: Callable[[Primal], bool] = lambda f: True,
 ) -> Callable[[Change], Change]:
     """Register a change of what the VJP rule of an op returns, also where it is preaccumulated."""
 
@@ -83,7 +83,7 @@ def in_rule(
         def inject(patch: Patch) -> None:
             right = vjp.RULES[op]
 
-            def wrong(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+            def wrong(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
                 found = list(right(f, g, e))
                 return change(f, found, g, e) if where(f) else found
 
@@ -101,7 +101,7 @@ def scaled(op: str, name: str, factor: float, model: str) -> Fault:
     def inject(patch: Patch) -> None:
         right, is_it = vjp.RULES[op], named(name)
 
-        def wrong(f: Forward, g: Sequence[Expr], e: Operators) -> Sequence[Gradient]:
+        def wrong(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
             found = right(f, g, e)
             return [_times(one, factor) for one in found] if is_it(f) else found
 
@@ -117,13 +117,13 @@ def _set_rule(patch: Patch, op: str, rule: Rule) -> None:
 
 
 def _times(gradient: Gradient, factor: float) -> Gradient:
-    return gradient * factor if isinstance(gradient, Expr) else gradient
+    return gradient * factor if isinstance(gradient, Value) else gradient
 
 
-def named(name: str) -> Callable[[Forward], bool]:
+def named(name: str) -> Callable[[Primal], bool]:
     """Whether the op of a rule has a name."""
 
-    def is_it(f: Forward) -> bool:
+    def is_it(f: Primal) -> bool:
         value = f.y.value
         return name in (value.name_hint, name_of(value.owner) if isinstance(value.owner, Operation) else "")
 

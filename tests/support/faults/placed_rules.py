@@ -11,10 +11,10 @@ from support.faults.moved import late, reversed_, rolled
 from dialects.grad.geometry import ConvAxis
 from dialects.onnx import ops as onnx
 from passes.autodiff import vjp
-from passes.autodiff.common.dynamic_axes import reshaped
+from passes.autodiff.common.dynamic_axes import reshape_as
 from passes.autodiff.common.primal import ZERO
 from passes.autodiff.rules import conv, pool, shape
-from passes.builder.values import Expr
+from passes.builder.values import Value
 
 
 def _shifted(convolution: conv.Convolution) -> conv.Convolution:
@@ -39,7 +39,7 @@ def pad_of_a_convolution_off_by_weights(patch: Patch) -> None:
 
 @in_rule("Conv", "dilated", where=lambda f: list(f.value("strides") or []) == [2, 3])
 def path_of_some_strides_wrong(f, found, g, e):
-    return [rolled(found[0], 3) if isinstance(found[0], Expr) else found[0], *found[1:]]
+    return [rolled(found[0], 3) if isinstance(found[0], Value) else found[0], *found[1:]]
 
 
 @in_rule("Conv", "mobilenet", where=lambda f: f.value("group", 1) > 1)
@@ -49,7 +49,7 @@ def channels_of_groups_one_off(f, found, g, e):
 
 @in_rule("Conv", "resnet", where=lambda f: f.operand(1).shape == (8, 8, 3, 3))
 def one_convolution_one_per_cent_off(f, found, g, e):
-    return [one * 1.01 if isinstance(one, Expr) else one for one in found]
+    return [one * 1.01 if isinstance(one, Value) else one for one in found]
 
 
 @in_rule("ConvTranspose", "unet")
@@ -68,7 +68,7 @@ def mean_for_sum_in_a_bias(patch: Patch) -> None:
 
     def wrong(f, g):
         found = right(f, g)
-        return found * (1 / 64) if isinstance(found, Expr) else found
+        return found * (1 / 64) if isinstance(found, Value) else found
 
     patch.setattr(conv, "_by_bias", wrong)
 
@@ -92,7 +92,7 @@ def count_in_a_global_pool_forgotten(f, found, g, e):
 
 @fault("AveragePool", "grouped")
 def windows_at_the_border_count_pads(patch: Patch) -> None:
-    patch.setattr(pool, "_weighted", lambda f, g, axes, sides, e: g)
+    patch.setattr(pool, "_rescale_divisors", lambda f, g, axes, sides, e: g)
 
 
 @in_rule("AveragePool", "densenet", "grouped")
@@ -119,9 +119,9 @@ def resize_as_nearest(f, found, g, e):
 
 def _in_body(patch: Patch, op: str, change) -> None:
     """The rule of an op with a body: what the walk gives for it is changed."""
-    right = vjp.through(vjp.BODIES[op])
-    bodies = {name: body for name, body in vjp.BODIES.items() if name != op}
-    patch.setattr(vjp, "BODIES", MappingProxyType(bodies))
+    right = vjp.by_decomposition(vjp.DECOMPOSITIONS[op])
+    bodies = {name: body for name, body in vjp.DECOMPOSITIONS.items() if name != op}
+    patch.setattr(vjp, "DECOMPOSITIONS", MappingProxyType(bodies))
     rules = {**vjp.RULES, op: lambda f, g, e: change(f, list(right(f, g, e)), g, e)}
     patch.setattr(vjp, "RULES", MappingProxyType(rules))
 
@@ -172,12 +172,12 @@ def first_part_of_concat_forgotten(f, found, g, e):
 def parts_of_split_swapped(f, found, g, e):
     axis = f.value("axis", 0)
     parts = [g[i].value for i in reversed(range(len(g)))]
-    return [e(e.emit(onnx.ConcatOp(parts, axis=axis))).assumed(f.x.shape), *found[1:]]
+    return [e(e.emit(onnx.ConcatOp(parts, axis=axis))).assume_shape(f.x.shape), *found[1:]]
 
 
 @in_rule("Transpose", "encoder", "masked", "grouped", "open_sizes", "lstm", "divided", "moved", "turned")
 def transpose_as_reshape(f, found, g, e):
-    return [reshaped(g[0], f.x)]
+    return [reshape_as(g[0], f.x)]
 
 
 @in_rule("Transpose", "turned")
@@ -192,7 +192,7 @@ def pad_one_off(f, found, g, e):
 
 @in_rule("Pad", "moved", where=lambda f: f.value("mode", "constant") == "reflect")
 def reflections_forgotten(f, found, g, e):
-    cropped = shape._cropped(replace(f, attributes={}), g[0], range(f.x.rank))
+    cropped = shape._pad_gradient(replace(f, attributes={}), g[0], range(f.x.rank))
     return [cropped, *found[1:]]
 
 
@@ -219,13 +219,13 @@ def gather_one_row_off(f, found, g, e):
 @in_rule("Gather", "encoder", "causal")
 def gather_writes_over(f, found, g, e):
     places = f.operand(1).as_int64().apply(onnx.UnsqueezeOp, e.ints([2]))
-    return [e.filled(0, f.x).apply(onnx.ScatterNDOp, places, g[0]), ZERO]
+    return [e.fill_like(0, f.x).apply(onnx.ScatterNDOp, places, g[0]), ZERO]
 
 
 @in_rule("GatherElements", "ranked")
 def gather_elements_writes_over(f, found, g, e):
     axis = f.value("axis", 0)
-    return [e.filled(0, f.x).apply(onnx.ScatterElementsOp, f.operand(1), g[0], axis=axis), ZERO]
+    return [e.fill_like(0, f.x).apply(onnx.ScatterElementsOp, f.operand(1), g[0], axis=axis), ZERO]
 
 
 @in_rule("ScatterElements", "ranked")

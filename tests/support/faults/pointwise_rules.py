@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import bf16, f16, f64
 from dialects.onnx import ops as onnx
 from passes.autodiff import preaccumulation, vjp
 from passes.autodiff.common.primal import ZERO
-from passes.builder.values import Expr
+from passes.builder.values import Value
 
 
 @in_rule("Sub", "siamese", "masked")
@@ -215,7 +215,7 @@ def cast_through_bfloat16(f, found, g, e):
 
 @in_rule("MatMul", "mlp", "encoder", "causal", "loop", blamed="MatMul|Loop")
 def product_rounded_to_half(f, found, g, e):
-    return [one.cast(f16).cast(g[0].dtype) if isinstance(one, Expr) else one for one in found]
+    return [one.cast(f16).cast(g[0].dtype) if isinstance(one, Value) else one for one in found]
 
 
 @fault("Mul|Sigmoid", "causal", "encoder")

@@ -11,7 +11,7 @@ from support.faults.moved import rolled
 from dialects.onnx import ops as onnx
 from passes.autodiff.common.primal import ZERO
 from passes.autodiff.rules import losses, norm, reduce, softmaxes
-from passes.builder.values import Expr
+from passes.builder.values import Value
 
 
 @in_rule("Softmax", "encoder", "masked", "einsums", "mobilenet", "half", "open_sizes", "causal")
@@ -23,7 +23,7 @@ def sum_in_softmax_forgotten(f, found, g, e):
 def softmax_over_the_wrong_axis(f, found, g, e):
     axis = f.value("axis", -1) % f.y.rank
     other = axis - 1 if axis else 1
-    return [f.y * (g[0] - (g[0] * f.y).summed([other], keepdims=1))]
+    return [f.y * (g[0] - (g[0] * f.y).sum_axes([other], keepdims=1))]
 
 
 @in_rule("Softmax", "encoder", "causal", "masked")
@@ -38,7 +38,7 @@ def sum_in_log_softmax_forgotten(f, found, g, e):
 
 @in_rule("LogSoftmax", "densenet")
 def log_softmax_by_its_result(f, found, g, e):
-    return [g[0] - f.y * g[0].summed([f.y.rank - 1], keepdims=1)]
+    return [g[0] - f.y * g[0].sum_axes([f.y.rank - 1], keepdims=1)]
 
 
 @fault("LayerNormalization|InstanceNormalization|Div|Sub", "encoder", "grouped")
@@ -83,7 +83,7 @@ def deviation_in_the_scale_s_gradient_forgotten(f, found, g, e):
 @in_rule("BatchNormalization", "densenet")
 def mean_in_the_scale_s_gradient_forgotten(f, found, g, e):
     deviation = (f.operand(4) + 1e-5).sqrt()
-    return [found[0], (g[0] * f.x).summed([0, 2, 3]) / deviation, *found[2:]]
+    return [found[0], (g[0] * f.x).sum_axes([0, 2, 3]) / deviation, *found[2:]]
 
 
 @in_rule("BatchNormalization", "normalized_in_training", where=lambda f: bool(f.value("training_mode", 0)))
@@ -114,7 +114,7 @@ def neighbours_in_lrn_forgotten(f, found, g, e):
     blamed="ReduceMean|GlobalAveragePool",
 )
 def count_in_reduce_mean_forgotten(f, found, g, e):
-    return [reduce.repeated(g[0], f), *found[1:]]
+    return [reduce.broadcast_back(g[0], f), *found[1:]]
 
 
 @in_rule("ReduceSum", "moved", "open_sizes")
@@ -124,7 +124,7 @@ def mean_for_sum(f, found, g, e):
 
 @in_rule("ReduceMax", "ranked")
 def maximum_gives_to_all(f, found, g, e):
-    return [reduce.repeated(g[0], f), ZERO]
+    return [reduce.broadcast_back(g[0], f), ZERO]
 
 
 @in_rule("ReduceMin", "reduced")
@@ -134,22 +134,22 @@ def minimum_one_place_off(f, found, g, e):
 
 @in_rule("ReduceL1", "reduced")
 def sign_in_an_l1_norm_forgotten(f, found, g, e):
-    return [reduce.repeated(g[0], f), ZERO]
+    return [reduce.broadcast_back(g[0], f), ZERO]
 
 
 @in_rule("ReduceL2", "reduced", "divided")
 def l2_norm_not_divided(f, found, g, e):
-    return [reduce.kept(g[0], f) * f.x, ZERO]
+    return [reduce.restore_axes(g[0], f) * f.x, ZERO]
 
 
 @in_rule("ReduceProd", "reduced")
 def product_of_all(f, found, g, e):
-    return [reduce.repeated(g[0] * f.y, f), ZERO]
+    return [reduce.broadcast_back(g[0] * f.y, f), ZERO]
 
 
 @in_rule("ReduceLogSumExp", "reduced")
 def log_sum_exp_shared_evenly(f, found, g, e):
-    return [reduce.repeated(g[0], f) * (1 / 3), ZERO]
+    return [reduce.broadcast_back(g[0], f) * (1 / 3), ZERO]
 
 
 @in_rule("ReduceSumSquare", "reduced", "siamese", blamed="ReduceSumSquare|ReduceL2")
@@ -159,7 +159,7 @@ def factor_two_forgotten(f, found, g, e):
 
 @in_rule("ReduceLogSum", "mixed")
 def logarithm_of_a_sum_not_divided(f, found, g, e):
-    return [reduce.repeated(g[0], f), ZERO]
+    return [reduce.broadcast_back(g[0], f), ZERO]
 
 
 @in_rule("CumSum", "ranked")
@@ -174,12 +174,12 @@ def exclusive_forgotten(f, found, g, e):
 
 @in_rule("MatMul", "encoder", "mlp", "mlp_twice", "scan", "loop", "causal", blamed="MatMul|Scan|Loop")
 def gradient_by_the_right_one_per_cent_off(f, found, g, e):
-    return [found[0], found[1] * 1.01 if isinstance(found[1], Expr) else found[1]]
+    return [found[0], found[1] * 1.01 if isinstance(found[1], Value) else found[1]]
 
 
 @in_rule("MatMul", "encoder", "mlp", "causal")
 def last_row_of_a_weight_s_gradient_lost(f, found, g, e):
-    if not isinstance(found[1], Expr) or found[1].rank != 2:
+    if not isinstance(found[1], Value) or found[1].rank != 2:
         return found
     mask = np.ones((found[1].shape[0], 1), np.float32)
     mask[-1] = 0
@@ -188,12 +188,12 @@ def last_row_of_a_weight_s_gradient_lost(f, found, g, e):
 
 @in_rule("Gemm", "resnet")
 def bias_of_gemm_twice(f, found, g, e):
-    return [*found[:2], found[2] * 2.0 if isinstance(found[2], Expr) else found[2]]
+    return [*found[:2], found[2] * 2.0 if isinstance(found[2], Value) else found[2]]
 
 
 @in_rule("Gemm", "resnet", "physics")
 def rows_of_gemm_one_off(f, found, g, e):
-    return [rolled(found[0], 1) if isinstance(found[0], Expr) else found[0], *found[1:]]
+    return [rolled(found[0], 1) if isinstance(found[0], Value) else found[0], *found[1:]]
 
 
 @in_rule("Einsum", "einsums")
@@ -208,8 +208,8 @@ def mean_of_a_loss_not_divided(patch: Patch) -> None:
 
 @fault("SoftmaxCrossEntropyLoss", "causal")
 def labels_one_off(patch: Patch) -> None:
-    right = losses._labelled
-    patch.setattr(losses, "_labelled", lambda f, g: rolled(right(f, g), 1))
+    right = losses._one_hot_labels
+    patch.setattr(losses, "_one_hot_labels", lambda f, g: rolled(right(f, g), 1))
 
 
 @fault("Softmax", "causal")

@@ -20,7 +20,7 @@ from passes.autodiff import vjp
 from passes.autodiff.control_flow import steps
 from passes.autodiff.rules import activations, quantize, recurrent_steps
 from passes.autodiff.vjp import Walk
-from passes.builder.values import Expr
+from passes.builder.values import Value
 
 # Sums of contributions
 
@@ -91,7 +91,7 @@ def unbroadcasting_takes_the_first(patch: Patch) -> None:
     def _only_first(x):
         zeros = cut(x, 1, TO_THE_END, 0) * 0.0
         parts = [cut(x, 0, 1, 0).value, zeros.value]
-        return x.e(x.e.emit(onnx.ConcatOp(parts, axis=0))).assumed(x.shape)
+        return x.e(x.e.emit(onnx.ConcatOp(parts, axis=0))).assume_shape(x.shape)
 
     patch.setattr(vjp, "unbroadcast", wrong)
 
@@ -186,7 +186,7 @@ def hidden_state_one_step_off(patch: Patch) -> None:
 
 @fault("LSTM", "lstm")
 def cell_state_one_step_off(patch: Patch) -> None:
-    patch.setattr(recurrent_steps.Steps, "shifted", lambda self, states, first: states)
+    patch.setattr(recurrent_steps.Steps, "shift_states", lambda self, states, first: states)
 
 
 @fault("LSTM|GRU", "lstm", "gru")
@@ -223,7 +223,7 @@ def slope_of_gates_one_per_cent_off(patch: Patch) -> None:
 def derivative_of_a_convolution_s_gradient_off(patch: Patch) -> None:
     def changed(right):
         def wrong(f, g, e):
-            return [one * 1.01 if isinstance(one, Expr) else one for one in right(f, g, e)]
+            return [one * 1.01 if isinstance(one, Value) else one for one in right(f, g, e)]
 
         return wrong
 
@@ -236,13 +236,13 @@ def derivative_of_a_convolution_s_gradient_off(patch: Patch) -> None:
 
 @fault("QuantizeLinear|DequantizeLinear", "quantized")
 def range_of_codes_ignored(patch: Patch) -> None:
-    patch.setattr(vjp, "passed_straight", lambda made, op, g, e: g.cast(e(made.operands[0]).dtype))
+    patch.setattr(vjp, "straight_through_gradient", lambda made, op, g, e: g.cast(e(made.operands[0]).dtype))
 
 
 @fault("QuantizeLinear|DequantizeLinear", "quantized")
 def straight_through_half(patch: Patch) -> None:
-    right = quantize.passed_straight
-    patch.setattr(vjp, "passed_straight", lambda *given: right(*given) * 0.5)
+    right = quantize.straight_through_gradient
+    patch.setattr(vjp, "straight_through_gradient", lambda *given: right(*given) * 0.5)
 
 
 # Before the walk

@@ -11,7 +11,7 @@ from support.cli import run_gradc
 
 import gradc
 from dialects.support.diagnostics import GradcError
-from gradc.model.external_data import checked_path
+from gradc.model.external_data import resolve_model_path
 
 WEIGHTS = np.arange(300, dtype=np.float32)
 WHERE = {"location": "w.data", "offset": "0", "length": "1200"}
@@ -97,11 +97,11 @@ def test_refused_before_a_runtime_opens_it(change, message, folder):
     "change", [{}, {"location": "sub/w.data"}, {"location": "inner"}, {"location": "./w.data"}]
 )
 def test_accepted(change, folder):
-    assert checked_path(saved(folder, WHERE | change)) == folder / "m.onnx"
+    assert resolve_model_path(saved(folder, WHERE | change)) == folder / "m.onnx"
 
 
 def test_no_offset_and_no_length(folder):
-    assert checked_path(saved(folder, {"location": "w.data"})) == folder / "m.onnx"
+    assert resolve_model_path(saved(folder, {"location": "w.data"})) == folder / "m.onnx"
 
 
 def test_a_key_that_is_given_twice(folder):
@@ -109,7 +109,7 @@ def test_a_key_that_is_given_twice(folder):
     model.graph.initializer[0].external_data.add(key="location", value="../secret")
     (folder / "m.onnx").write_bytes(model.SerializeToString())
     with pytest.raises(GradcError, match="location is given twice"):
-        checked_path(folder / "m.onnx")
+        resolve_model_path(folder / "m.onnx")
 
 
 def _in_attribute(model, tensor):
@@ -161,21 +161,21 @@ def test_tensors_in_every_part_of_a_model(place, folder):
     place(model, hostile)
     (folder / "m.onnx").write_bytes(model.SerializeToString())
     with pytest.raises(GradcError, match=r'tensor "hidden": external data location: given .\.\./secret'):
-        checked_path(folder / "m.onnx")
+        resolve_model_path(folder / "m.onnx")
 
 
 def test_a_link_to_a_model_has_the_folder_of_the_model_or_its_own(folder, tmp_path):
     saved(folder, WHERE)
     link, beside = tmp_path / "link.onnx", tmp_path / "w.data"
     link.symlink_to("models/m.onnx")
-    assert checked_path(link) == folder / "m.onnx"
+    assert resolve_model_path(link) == folder / "m.onnx"
     beside.write_bytes(WEIGHTS.tobytes())
-    assert checked_path(link) == folder / "m.onnx"
+    assert resolve_model_path(link) == folder / "m.onnx"
     (folder / "w.data").unlink()
-    assert checked_path(link) == link
+    assert resolve_model_path(link) == link
     beside.unlink()
     with pytest.raises(GradcError, match="No such file"):
-        checked_path(link)
+        resolve_model_path(link)
 
 
 def test_a_cache_of_links(tmp_path):
@@ -188,7 +188,7 @@ def test_a_cache_of_links(tmp_path):
     model, data = snapshot / "model.onnx", snapshot / "w.data"
     model.symlink_to("../../../blobs/3f2a")
     data.symlink_to("../../../blobs/9b1c")
-    assert checked_path(model) == model
+    assert resolve_model_path(model) == model
     found = gradc.compile(model).run({"x": WEIGHTS})
     np.testing.assert_array_equal(found["y"], 2 * WEIGHTS)
     assert run_gradc("run", model).code == 0
@@ -196,7 +196,7 @@ def test_a_cache_of_links(tmp_path):
     data.unlink()
     data.symlink_to("../../../other/9b1c")
     with pytest.raises(GradcError, match=r"external data location: given .*a link to .*other/9b1c"):
-        checked_path(model)
+        resolve_model_path(model)
 
 
 @pytest.mark.parametrize("content", [b"hello", b"\x18\0\0\0ORTM", b"\xff" * 100])
@@ -204,11 +204,11 @@ def test_no_model(content, tmp_path, monkeypatch):
     monkeypatch.setattr(onnxruntime, "InferenceSession", None)
     (tmp_path / "a.onnx").write_bytes(content)
     with pytest.raises(GradcError, match=r"cannot load .*a\.onnx: it is not an ONNX model$"):
-        checked_path(tmp_path / "a.onnx")
+        resolve_model_path(tmp_path / "a.onnx")
 
 
 def test_larger_than_a_model_can_be(tmp_path):
     with open(tmp_path / "a.onnx", "wb") as file:
         file.truncate(2**31)
     with pytest.raises(GradcError, match="larger than the 2 GiB"):
-        checked_path(tmp_path / "a.onnx")
+        resolve_model_path(tmp_path / "a.onnx")

@@ -9,7 +9,7 @@ import pytest
 from support.documents import CONV, text_of
 
 from dialects.support.diagnostics import GradcError
-from gradc.importers import FORMS, import_file, importer
+from gradc.importers import IMPORTERS, import_file, importer
 from gradc.importers.onednn.reader import import_json
 
 JSON = text_of(CONV)
@@ -44,7 +44,7 @@ def test_stdin(monkeypatch: pytest.MonkeyPatch, text: str):
     assert str(import_file("-")) == MLIR
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", IMPORTERS)
 def test_every_form_has_its_importer(form: str):
     """It takes a text, the name of its file and a rule, and says what is wrong with an empty graph."""
     with pytest.raises(GradcError):

@@ -21,10 +21,10 @@ from dialects.support.diagnostics import GradcError
 from dialects.support.limits import Limits, using
 from gradc.importers.onnx import import_onnx
 from gradc.model import saving
-from gradc.model.external_data import TensorData, stored_model
-from gradc.model.lazy_tensors import LARGE, Cut
+from gradc.model.external_data import TensorData, open_model
+from gradc.model.lazy_tensors import LARGE, TensorCutter
 from gradc.model.protobuf_wire import BYTES, VARINT, MalformedError, fields, head, varint
-from gradc.model.split_model import KEPT_BYTES, parts_of
+from gradc.model.split_model import KEPT_BYTES, split_model
 from gradc.runtime.session import Session
 
 SIZE = 2048
@@ -114,7 +114,7 @@ def test_what_is_cut_out_is_found_where_it_is(kind: str, place: Any, tmp_path: P
     if place is as_sparse and kind == "few":
         pytest.skip("its indices are few, too")
     model = saved(tmp_path / "m.onnx", place(TENSORS[kind]()))
-    with stored_model(str(tmp_path / "m.onnx")) as (slim, data):
+    with open_model(str(tmp_path / "m.onnx")) as (slim, data):
         is_cut = slim.ByteSize() < model.ByteSize()
         assert is_cut == (kind in CUT or (place is as_sparse))
         restored(slim, data)
@@ -163,7 +163,7 @@ def test_a_file_that_is_gone_when_its_weights_are_needed_no_more(tmp_path: Path)
 
 def test_a_file_that_is_cut_short_while_it_is_read(tmp_path: Path):
     saved(tmp_path / "m.onnx", as_initializer(TENSORS["f32"]()))
-    with stored_model(str(tmp_path / "m.onnx")) as (model, data):
+    with open_model(str(tmp_path / "m.onnx")) as (model, data):
         os.truncate(tmp_path / "m.onnx", 100)
         with pytest.raises(GradcError, match="bytes of a tensor: given"):
             data.read(model.graph.initializer[0], 4 * SIZE)
@@ -208,7 +208,7 @@ def test_every_start_of_a_model_is_a_model_or_refused(tmp_path: Path):
         except DecodeError:
             expected = None
         try:
-            found = Cut(io.BytesIO(data[:end])).model(end)
+            found = TensorCutter(io.BytesIO(data[:end])).model(end)
         except (DecodeError, MalformedError):
             found = None
         assert (found is None) == (expected is None), end
@@ -234,7 +234,7 @@ def test_the_pieces_of_a_model_are_its_bytes(size: int, tmp_path: Path):
     model = saved(tmp_path / "m.onnx", as_initializer(tensor))
     model.metadata_props.add(key="a", value="b")
     model.graph.doc_string = "text"
-    parts = parts_of(model)
+    parts = split_model(model)
     assert b"".join(parts.pieces()) == model.SerializeToString(deterministic=True)
     assert parts.size == model.ByteSize()
     assert parts.weight_bytes == 4 * size

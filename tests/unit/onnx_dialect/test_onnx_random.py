@@ -13,7 +13,7 @@ from xdsl.parser import Parser
 
 import dialects
 from dialects.onnx import traits
-from dialects.support.constants import is_known
+from dialects.support.constants import is_const
 from gradc.model import exporter
 from passes import pipelines
 from passes.targets.target import Target
@@ -79,7 +79,7 @@ def test_no_pass_merges_or_folds(name: str, depth: int) -> None:
         module.verify()
         assert len(drawing(module, name)) in (2, 3), each.name
     first, second = drawing(module, name)
-    assert not any(map(is_known, (*first.results, *second.results)))
+    assert not any(map(is_const, (*first.results, *second.results)))
     nodes = [*exporter.export(module, opset=21, metadata={}).graph.node]
     for _ in range(depth):
         nodes = [inner for node in nodes for a in node.attribute if a.HasField("g") for inner in a.g.node]

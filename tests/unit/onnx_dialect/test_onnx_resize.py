@@ -12,7 +12,7 @@ import pytest
 from dialects.onnx import numpy
 from dialects.onnx.call import Call
 from dialects.onnx.numpy import resizes
-from dialects.onnx.numpy.resizes import ResizedAxis, resize_matrix
+from dialects.onnx.numpy.resizes import AxisResize, resize_matrix
 from dialects.support.limits import LimitError, Limits, using
 
 MODES: list[dict[str, Any]] = [
@@ -61,14 +61,14 @@ def test_is_the_same_by_parts_and_with_integers_of_any_size(
 
 @pytest.mark.parametrize("attributes", MODES)
 def test_the_matrix_is_what_is_applied(attributes: dict[str, Any]):
-    axis = ResizedAxis(attributes, 17, 41, Fraction(41, 17))
+    axis = AxisResize(attributes, 17, 41, Fraction(41, 17))
     data = np.random.default_rng(0).normal(size=(2, 17))
     np.testing.assert_allclose(axis.of(data, 1), data @ resize_matrix(axis).T, atol=1e-14)
 
 
 def test_the_matrix_is_not_made_beyond_the_limit():
     with using(Limits(constant_elements=100)), pytest.raises(LimitError, match="constant_elements=697"):
-        resize_matrix(ResizedAxis({}, 17, 41, Fraction(41, 17)))
+        resize_matrix(AxisResize({}, 17, 41, Fraction(41, 17)))
 
 
 def test_nearest_moves_integers_as_they_are():
