@@ -6,7 +6,7 @@ from typing import ClassVar
 from dialects.onednn.batch_norm import InferenceOp, TrainingBackwardOp, TrainingOp
 from dialects.onednn.conv import ConvTransposeForwardOp, ConvolutionForwardOp
 from dialects.onednn.conv_backward_weights import WeightsGradientOp
-from dialects.onednn.families import BinaryOp, SelectionOp, ComparisonOp, ReductionOp, TableOp, UnaryBackwardOp, UnaryOp
+from dialects.onednn.families import BinaryOp, ComparisonOp, ReductionOp, SelectionOp, TableOp, UnaryBackwardOp, UnaryOp
 from dialects.onednn.interpolate import InterpolationOp
 from dialects.onednn.linear import BiasBackwardOp, BiasOp, ProductOp
 from dialects.onednn.norm import GroupNormalizationOp, LayerNormalizationBackwardOp, LayerNormalizationOp, RMSNormalizationOp
@@ -15,15 +15,15 @@ from dialects.onednn.pool_backward import AvgPoolGradientOp, MaxPoolGradientOp
 from dialects.onednn.prelu import PReLUBackwardBaseOp, PReLUBaseOp
 from dialects.onednn.quant import DequantizationOp, DynamicDequantizationOp, DynamicQuantizationOp, QuantizationOp
 from dialects.onednn.softmax import LogSoftmaxFamilyOp, SoftmaxFamilyBackwardOp, SoftmaxFamilyOp
-from dialects.onednn.structure import TypeCastBaseOp, DropoutBaseOp, GenIndexBaseOp, ConcatBaseOp, TransposeBaseOp, ReshapeBaseOp
+from dialects.onednn.structure import ConcatBaseOp, DropoutBaseOp, GenIndexBaseOp, ReshapeBaseOp, TransposeBaseOp, TypeCastBaseOp
 from dialects.onednn.op_spec import OpSpec
 
 FAMILIES: Mapping[str, tuple[type[TableOp], Sequence[OpSpec]]]
 KINDS: tuple[str, ...]
 NAMES: Mapping[str, str]
 
-def row_class(kind: str) -> type[TableOp]: ...
-def loaded_rows() -> tuple[type[TableOp], ...]: ...
+def spec_class(kind: str) -> type[TableOp]: ...
+def classes_in_use() -> tuple[type[TableOp], ...]: ...
 def result_formula(base: type[TableOp], row: OpSpec) -> str: ...
 def docstring(base: type[TableOp], row: OpSpec) -> str: ...
 

@@ -64,7 +64,7 @@ def test_the_pipeline_is_recorded_on_request():
 
 
 RULES = {
-    "AttributeError: 'Expr' object has no attribute 'applyy'; did you mean apply?": lambda f, g, e: [
+    "AttributeError: 'Value' object has no attribute 'applyy'; did you mean apply?": lambda f, g, e: [
         g[0].applyy()
     ],
     "TypeError": lambda f, g, e: [g[0] * object()],

@@ -340,7 +340,7 @@ def _ops(
     rule: str | None,
     factors: np.ndarray | None,
 ) -> Sequence[Operation]:
-    """Return the ops of a node; the last one has its results. `factors` are those of `find_grouped_scales`."""
+    """Return the ops of a node, the last with its results; `factors` are from `find_grouped_scales`."""
     if factors is None:
         return [_build(node, cls, operands, rule)]
     return scale_weights(_build(replace(node, attributes=WITHOUT_SCALES), cls, operands, rule), factors)
