@@ -24,7 +24,7 @@ from dialects.support import dense, entry, shapes
 from dialects.support.constants import constant_attribute
 from dialects.support.diagnostics import GradcError, kind_of, name_of
 from gradc.verification.kernels import Kernels, push_single
-from gradc.verification.tangents import Tangent, push
+from gradc.verification.tangents import Tangent, jvp
 from gradc.verification.widening import wide, widen
 
 Values = tuple[Any, ...]
@@ -126,11 +126,11 @@ class Evaluation:
         results = self.numbers(op, values)
         if not carries or all(tangent is None for tangent in tangents):
             return results
-        found = self.push(op, values, tangents, results)
+        found = self.jvp(op, values, tangents, results)
         self._note(op, found)
         return tuple(pair_with(r, _directional_derivative(t)) for r, t in zip(results, found, strict=True))
 
-    def push(
+    def jvp(
         self,
         op: Operation,
         values: Sequence[Any],
@@ -144,7 +144,7 @@ class Evaluation:
 
         if self._kernel is not None and self._kernel.is_single(op):
             return list(push_single(values, tangents, run))
-        return push(op, values, tangents, run, results=results)
+        return jvp(op, values, tangents, run, results=results)
 
     def _note(self, op: Operation, found: Sequence[Any]) -> None:
         if not self._around:

@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from dialects.evaluate import interpreter_of
 from dialects.support.entry import entry_function
-from gradc.verification.tangents import Run, push
+from gradc.verification.tangents import Run, jvp
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def steps(
         run = runner(module, op)
         results = [np.asarray(r) if isinstance(r, np.generic) else r for r in run(values)]
         still = all(tangent is None for tangent in moved)
-        pushed = [None] * len(results) if still else push(op, values, moved, run, results)
+        pushed = [None] * len(results) if still else jvp(op, values, moved, run, results)
         yield Step(op, values, moved, run, results, pushed)
         for value, result, tangent in zip(op.results, results, pushed, strict=True):
             found[value] = (result, _array(tangent))

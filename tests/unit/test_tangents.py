@@ -15,7 +15,7 @@ from dialects.onnx.ops import op_class
 from dialects.onnx.types import SequenceType
 from dialects.support.dtypes import of_numpy
 from dialects.support.shapes import tensor_type
-from gradc.verification.tangents import Run, Tangent, push
+from gradc.verification.tangents import Run, Tangent, jvp
 
 A = np.array
 INF = np.inf
@@ -40,7 +40,7 @@ def _type(value: Any) -> Any:
 
 def pushed(name: str, operands: Sequence[Any], tangents: Sequence[Any], **attributes: Any) -> list[Any]:
     op, run = made(name, operands, **attributes)
-    return push(op, operands, tangents, run)
+    return jvp(op, operands, tangents, run)
 
 
 def along(name: str, x: Any, t: Any, *others: Any, **attributes: Any) -> Tangent:
@@ -280,7 +280,7 @@ def test_large_arrays_take_few_runs(name):
 
     tangents = [t] * len(operands)
     with np.errstate(all="raise", under="ignore"):
-        (tangent,) = push(op, operands, tangents, counting, run(operands))
+        (tangent,) = jvp(op, operands, tangents, counting, run(operands))
     assert tangent.open is None
     assert elements <= {"Relu": 2.1, "Max": 2.1, "Tanh": 4.1, "Softmax": 7}[name] * x.size
     if name == "Max":

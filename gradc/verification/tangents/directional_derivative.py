@@ -31,7 +31,7 @@ CHANGE = 1e-6
 """Largest relative change of a result that counts as rounding."""
 
 
-def directional_derivative(
+def jvp(
     op: Operation,
     operands: Sequence[Any],
     tangents: Sequence[Any],
