@@ -411,7 +411,7 @@ class Point:
             own = [t if v is operand else None for v, t in zip(op.operands, tangents, strict=True)]
             if all(tangent is None for tangent in own):
                 continue
-            found = self.values.push(op, values, own)
+            found = self.values.jvp(op, values, own)
             self._alone[operand] = [_directional_derivative(tangent) for tangent in found]
             self.by_operand[operand] = Balance()
 

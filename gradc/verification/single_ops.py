@@ -146,7 +146,7 @@ class LocalPoint(Point):
         values = [drawn.get(v, array) for v, array in zip(op.operands, values, strict=True)]
         results = self.values.numbers(op, values)
         moving = [tangents.get(value) for value in op.operands]
-        found = self.values.push(op, values, moving, results)
+        found = self.values.jvp(op, values, moving, results)
         return self._balance(
             index,
             dict(zip((*op.operands, *op.results), (*values, *results), strict=True)),
