@@ -11,9 +11,9 @@ $(VENV)/bin/gradc:
 test: setup
 	$(VENV)/bin/pytest -n auto --dist loadgroup
 
-# What takes minutes or gigabytes; CI runs a part of it.
+# All cases of sweeps, and what takes minutes or gigabytes; CI runs slices of both. tests/README.md explains them.
 test-heavy: setup
-	$(VENV)/bin/pytest -n auto --dist loadgroup -m heavy tests
+	$(VENV)/bin/pytest -n auto --dist loadgroup --whole -m 'heavy or sweep' tests
 
 # As long as you like: make fuzz SECONDS=600 SEED=1 TARGET=json; see tests/fuzz/README.md.
 SECONDS ?= 120

@@ -1,17 +1,14 @@
-"""What all tests share: the helpers in tests/support, and how many examples a property tries.
+"""Options and settings of all tests; tests/README.md explains the tiers.
 
 GRADC_EXAMPLES=N tries N times as many, with fresh random choices. With several workers, numpy's products take
 one thread each.
-
-A test function with many cases is a sweep. A run of all tests takes a quarter of its cases, another one with
-each commit, and `--whole` all. Tests named on the command line run whole. `--slice 2/3` runs the second of
-three parts of whatever is selected.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,11 +19,11 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # before anything imports numpy, which 
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from support import parts
+from support import scratch, tiers
 from support.examples import EXAMPLES
+from support.forkserver import ForkServer
 
-PARTS_OF_SWEEPS = 4
-
+SCRATCH = scratch.enter()
 settings.register_profile(
     "gradc",
     deadline=None,
@@ -37,25 +34,38 @@ settings.register_profile(
 settings.load_profile("gradc")
 
 
+@pytest.fixture(scope="session")
+def server() -> Iterator[ForkServer]:
+    """A process that has gradc loaded and forks one command after the other."""
+    found = ForkServer()
+    yield found
+    found.close()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--slice", metavar="K/N", help="run the Kth of N parts of the tests")
     parser.addoption("--whole", action="store_true", help="run all cases of sweeps")
-    parser.addoption("--sweeps", metavar="K/N", help="run the Kth of N parts of each sweep")
+    parser.addoption("--turn", type=int, metavar="N", help="run the quick tier's Nth part of sweeps")
+    parser.addoption("--slice", metavar="K/N", help="run the Kth of N slices of the selected tests")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose a part of the sweeps by the commit, where no tests are named; workers inherit the choice."""
+    """Select the quick tier if no tests are named; workers inherit the choice."""
     is_everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS
-    if is_everything and not (config.option.whole or config.option.slice or config.option.sweeps):
-        config.option.sweeps = parts.of_commit(PARTS_OF_SWEEPS)
+    if is_everything and not config.option.whole and config.option.turn is None:
+        config.option.turn = tiers.turn_of_commit()
+    tiers.Tier.turn = config.option.turn
+
+
+def pytest_unconfigure() -> None:
+    scratch.leave(SCRATCH)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     chosen = list(items)
+    if tiers.Tier.turn is not None:
+        chosen = tiers.quick_part(chosen, tiers.Tier.turn)
     if config.option.slice:
-        chosen = parts.part(chosen, config.option.slice)
-    if config.option.sweeps:
-        chosen = parts.part_of_sweeps(chosen, config.option.sweeps)
+        chosen = tiers.slice_of(chosen, config.option.slice)
     kept = set(chosen)
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = chosen

@@ -23,6 +23,7 @@ BODIES = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("wrt", ["x", "c", "r"])

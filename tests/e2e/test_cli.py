@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -26,6 +27,7 @@ from support.documents import (
     text_of,
     two_convolutions,
 )
+from support.forkserver import ForkServer, Surroundings
 
 import gradc
 import gradc.cli.main
@@ -47,9 +49,12 @@ DOCUMENTS = {
 PASSES = list(dict.fromkeys(re.findall(r"([a-z0-9-]+)(?:\{[^}]*\})?(?:,|$)", Options().pipeline)))
 
 
-def spawned(*args: object, **options) -> subprocess.CompletedProcess:
+FULL_DISK = Surroundings(streams={1: "/dev/full"})
+
+
+def spawned(*args: object, stdout: Any = subprocess.PIPE) -> subprocess.CompletedProcess:
     command = [sys.executable, "-m", "gradc.cli.main", *map(str, args)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, check=False, **options)
+    return subprocess.run(command, cwd=ROOT, stdout=stdout, stderr=subprocess.PIPE, check=False)
 
 
 @pytest.fixture(params=sorted(DOCUMENTS))
@@ -271,6 +276,7 @@ class TestCompile:
 
 
 class TestEmitMlir:
+    @pytest.mark.sweep
     @pytest.mark.parametrize("after", PASSES)
     def test_the_ir_after_every_pass_compiles_to_the_same_numbers(self, after, document, tmp_path):
         text = tmp_path / "graph.mlir"
@@ -584,57 +590,44 @@ class TestProcess:
     @pytest.mark.parametrize(
         "args", [["inspect", "--json"], ["compile", "-o", "-"], ["compile", "--emit", "mlir"]]
     )
-    def test_a_reader_that_leaves(self, args):
-        """Nothing is said to nobody: the pipe is closed before the first byte."""
+    def test_a_reader_that_leaves(self, args, server: ForkServer):
+        """A pipe that is closed before the first byte is not an error."""
         command, *options = args
-        process = subprocess.Popen(
-            [sys.executable, "-m", "gradc.cli.main", command, EXAMPLES / "resize_dynamic.mlir", *options],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        assert process.stdout
-        process.stdout.close()
-        assert process.stderr
-        assert process.stderr.read() == b""
-        process.stderr.close()
-        assert process.wait() == 0
+        graph = EXAMPLES / "resize_dynamic.mlir"
+        ended = server.run("gradc", command, graph, *options, within=Surroundings(unread=(1,)))
+        assert (ended.code, ended.err) == (0, "")
 
     def test_stdout_as_a_file(self, conv, tmp_path):
         piped = spawned("compile", conv, "-o", "/dev/stdout")
         assert piped.returncode == 0
-        assert piped.stdout == spawned("compile", conv, "-o", "-").stdout
+        assert piped.stdout == run_gradc("compile", conv, "-o", "-").data
         onnx.load_from_string(piped.stdout)
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
     @pytest.mark.parametrize(
         "args", [["inspect", "--json"], ["compile", "-o", "-"], ["compile", "--emit", "mlir"]]
     )
-    def test_a_full_disk_behind_stdout(self, args):
+    def test_a_full_disk_behind_stdout(self, args, server: ForkServer):
         command, *options = args
-        assert_tells_of_a_full_disk(
-            "-m", "gradc.cli.main", command, EXAMPLES / "resize_dynamic.mlir", *options
-        )
+        ended = server.run("gradc", command, EXAMPLES / "resize_dynamic.mlir", *options, within=FULL_DISK)
+        assert (ended.code, ended.err) == (4, "error: No space left on device\n")
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
     @pytest.mark.parametrize(
         ("program", "option"),
-        [(name, f"--{what}") for name in ("main", "opt") for what in ("help", "version")]
-        + [("opt", "--list-passes")],
+        [(name, f"--{what}") for name in ("gradc", "gradc-opt") for what in ("help", "version")]
+        + [("gradc-opt", "--list-passes")],
     )
-    def test_a_full_disk_behind_what_is_told_of_the_program(self, program: str, option: str):
-        script = f"from gradc.cli.{program} import main"
-        assert_tells_of_a_full_disk("-c", f"import sys; {script}; sys.exit(main(['{option}']))")
+    def test_a_full_disk_behind_what_is_told_of_the_program(
+        self, program: str, option: str, server: ForkServer
+    ):
+        ended = server.run(program, option, within=FULL_DISK)
+        assert (ended.code, ended.err) == (4, "error: No space left on device\n")
 
-
-def assert_tells_of_a_full_disk(*args: str | Path) -> None:
-    """Of Python with these arguments, whose stdout cannot be written."""
-    with open("/dev/full", "wb") as full:
-        done = subprocess.run(
-            [sys.executable, *args], cwd=ROOT, stdout=full, stderr=subprocess.PIPE, check=False
-        )
-    assert done.stderr == b"error: No space left on device\n"
-    assert done.returncode == 4
+    def test_a_full_disk_behind_the_stdout_of_a_new_process(self):
+        with open("/dev/full", "wb") as full:
+            done = spawned("--version", stdout=full)
+        assert (done.returncode, done.stderr) == (4, b"error: No space left on device\n")
 
 
 class TestJson:

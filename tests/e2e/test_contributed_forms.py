@@ -142,6 +142,7 @@ CASES: tuple[Case, ...] = (
 )  # fmt: skip
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[0]}-{c[2]}"[:60])
 def test_what_stands_for_an_op_is_the_op(case: Case):
     has_present = case[0] == "GroupQueryAttention" or case[2] == KEPT
@@ -224,6 +225,7 @@ MIXTURES: tuple[Case, ...] = (
 )
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("case", MIXTURES, ids=lambda c: f"{c[0]}-{c[2]}"[:90])
 def test_a_mixture_of_experts_is_the_op(case: Case):
     model, feeds = model_of(case)

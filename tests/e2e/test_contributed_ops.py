@@ -111,6 +111,7 @@ def _the_same_numbers():
     RNG.bit_generator.state = START
 
 
+@pytest.mark.sweep(entries=r"\w+")
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[0]}-{c[1]}-{c[3]}"[:70])
 def test_what_stands_for_an_op_is_the_op(case: Any):
     op, dims, others, attributes = case

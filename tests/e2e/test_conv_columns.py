@@ -47,6 +47,7 @@ ROWS = (
 )
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("weights", ["constant", "input"])
 @pytest.mark.parametrize(
     ("strategy", "text"),

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from support.generate import seeded
 from support.specials import pattern
+from support.tiers import some
 from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Block
 
@@ -37,12 +38,14 @@ def bytes_of(source, **options) -> bytes:
     return model.SerializeToString(deterministic=True)
 
 
+@pytest.mark.sweep(entries=r".*(?=-)")
 @pytest.mark.parametrize("options", [{}, {"strict_ieee": True}, {"target": "cuda"}], ids=str)
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
 def test_twice_in_one_process(path: Path, options: dict):
     assert bytes_of(path, **options) == bytes_of(path, **options)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(12))
 def test_random_graphs_twice(seed: int):
     problem = seeded([5, seed], most_ops=3)
@@ -57,10 +60,11 @@ for path in sys.argv[1:]:
 """
 
 
+@pytest.mark.sweep
 def test_in_processes_that_hash_differently():
     """The order of a set of strings differs from process to process, unless its seed is fixed."""
     wanted = [hashlib.sha256(bytes_of(path)).hexdigest() for path in SOURCES]
-    for seed in ("0", "1", "12345"):
+    for seed in some(("0", "1", "12345")):
         environment = os.environ | {"PYTHONHASHSEED": seed}
         command = [sys.executable, "-c", HASHES, *map(str, SOURCES)]
         result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
@@ -93,10 +97,11 @@ for text in (PLAIN, BRANCH, LOOP):
 """
 
 
+@pytest.mark.sweep
 def test_gradients_in_processes_that_hash_differently():
     """Of several values, with subgraphs that they share and within regions; names may come as a set."""
     command = [sys.executable, "-c", GRADIENTS]
-    environments = [os.environ | {"PYTHONHASHSEED": seed} for seed in ("0", "1", "2")]
+    environments = [os.environ | {"PYTHONHASHSEED": seed} for seed in ("0", *some(("1", "2")))]
     first, *others = (subprocess.check_output(command, env=each, text=True) for each in environments)
     assert len(first.split()) == 24
     assert all(other == first for other in others)
@@ -181,12 +186,13 @@ def without_places(model) -> bytes:
 HEAVY = pytest.mark.heavy
 
 
+@pytest.mark.sweep(parts=1)
 @pytest.mark.parametrize(
     "dtype", ["f32", *(pytest.param(dtype, marks=HEAVY) for dtype in ("f16", "bf16", "f64"))]
 )
 def test_the_threads_change_no_more_than_roundings(dtype: str):
     """The model of one compilation on other numbers of threads, and one compiled for each."""
-    for case in cases(dtype):
+    for case in some(cases(dtype)):
         if dtype == "f64" and "dst_shape" in case.what:
             continue
         bound = Bound(dtype, case.terms)
@@ -200,9 +206,10 @@ def test_the_threads_change_no_more_than_roundings(dtype: str):
             assert found.spreads[ULPS_OF_TERMS].worst <= bound.worst, case.what
 
 
+@pytest.mark.sweep(parts=1)
 @pytest.mark.parametrize("threads", THREADS)
 def test_the_same_run_twice_gives_the_same_bits(threads: int):
-    for case in cases("f32"):
+    for case in some(cases("f32")):
         compiled = compile_module(case.module.clone(), Options(threads=threads))
         first, second = (compiled.run(case.inputs) for _ in range(2))
         for name, array in first.items():

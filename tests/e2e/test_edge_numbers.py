@@ -72,6 +72,7 @@ def whole_numbers(problem: Problem, unit: float) -> dict[str, np.ndarray]:
 NAMES = [s.name for s in STRATEGIES if s.name not in ("window-to-slice",) and "dynamic" not in s.name]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", UNITS)
 @pytest.mark.parametrize("name", NAMES)
 def test_denormal_numbers_are_not_flushed(name: str, dtype: str):
@@ -85,6 +86,7 @@ def test_denormal_numbers_are_not_flushed(name: str, dtype: str):
     assert seen
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", NAMES)
 def test_the_sign_of_a_zero_changes_no_number(name: str):
     """-0.0 in place of 0.0 gives equal results; which sign a zero among them has is not promised."""
@@ -95,6 +97,7 @@ def test_the_sign_of_a_zero_changes_no_number(name: str):
         np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", NAMES)
 def test_the_largest_f16_numbers(name: str):
     """Accumulated in f32: what cancels is finite, and what is beyond 65504 is inf, by one rounding."""

@@ -26,6 +26,7 @@ def _model(equation: str, dynamic: str) -> onnx.ModelProto:
     )
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("batch", [2, 1, 0])
 @pytest.mark.parametrize(
     "equation",

@@ -61,6 +61,7 @@ def model(rounded: str = "Round", summed: str = "z + (q - z)", more: Sequence[st
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("summed", SUMS)
 @pytest.mark.parametrize("rounded", [*ROUNDED, "by the largest"])
 def test_a_gradient_passes_an_estimate_on_request(rounded: str, summed: str) -> None:
@@ -71,6 +72,7 @@ def test_a_gradient_passes_an_estimate_on_request(rounded: str, summed: str) -> 
     )
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("summed", SUMS)
 @pytest.mark.parametrize("rounded", ROUNDED)
 def test_zeros_by_rule_are_an_error_where_the_ways_to_z_cancel(rounded: str, summed: str) -> None:

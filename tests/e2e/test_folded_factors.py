@@ -226,12 +226,14 @@ def compare(built: onnx.ModelProto, counts: dict[str, int], **given) -> None:
     assert {name: found[name] for name in counts} == counts
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", FOLDED)
 def test_factors_and_offsets_become_part_of_the_weights(name: str):
     given, nodes, counts = FOLDED[name]
     compare(model(given, nodes), counts)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", FOLDED)
 def test_second_derivatives_are_those_of_the_model(name: str):
     given, nodes, _ = FOLDED[name]

@@ -43,6 +43,7 @@ def _chosen() -> list[Problem]:
     return [*by_matrix, *(problem for problem in one_form if problem.op in OPS)]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("problem", _chosen(), ids=str)
 def test_the_gradient_of_an_op(problem: Problem):
     exact, inputs = module_of(problem)
@@ -132,6 +133,7 @@ def test_the_products_that_attention_shows_are_capped_in_mode_1_only(mode: int):
 GRIDS = ([1, 1, 1, 3], [2, 1, 1, 1], [0, 1, 2, 1], [2, 1, 3, 4], [1, 1, 1, 2, 3], [2, 1, 3, 2, 1])
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", ["float", "double"])
 @pytest.mark.parametrize("corners", [0, 1])
 @pytest.mark.parametrize("size", GRIDS, ids=str)

@@ -40,6 +40,7 @@ def test_beyond_the_border(mode: str, how: str, corners: int):
     np.testing.assert_allclose(meant, along(0.0), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("corners", [0, 1])
 @pytest.mark.parametrize("how", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])

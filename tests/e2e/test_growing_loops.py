@@ -61,6 +61,7 @@ def _expected(kind: str, axis: int, x: np.ndarray, steps: int) -> tuple[list[np.
     return [*first.get(kind, []), *powers], axis, "concat" not in kind
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("steps", [0, 1, 3])
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("kind", ["tensor", "stack", "concat", "some stack", "some concat"])

@@ -169,6 +169,7 @@ def numbers(made: onnx.ModelProto, x: np.ndarray) -> list[np.ndarray]:
     return [np.asarray(found) for found in session.run(["y0", "y1"], {"x": x})]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("channels", [16, 24, 32])
 @pytest.mark.parametrize("name", BODIES)
 def test_the_numbers_stay(name: str, channels: int):
@@ -179,6 +180,7 @@ def test_the_numbers_stay(name: str, channels: int):
         np.testing.assert_allclose(found[result], wanted, atol=2e-5 * max(1.0, float(np.abs(wanted).max())))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("name", BODIES)
 def test_nan_and_inf_stay(name: str, special: float):
@@ -193,6 +195,7 @@ def test_nan_and_inf_stay(name: str, special: float):
         np.testing.assert_allclose(found[result], exact, atol=1e-4)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", [name for name in BODIES if name not in STAY])
 def test_there_are_fewer_reorders(name: str, tmp_path: Path):
     source = model(name, 32)
@@ -200,6 +203,7 @@ def test_there_are_fewer_reorders(name: str, tmp_path: Path):
     assert reorders(gradc.compile(source).model, tmp_path) < before
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("opset", range(13, 27))
 def test_every_opset(opset: int):
     source = model("mask of a bound", 32)

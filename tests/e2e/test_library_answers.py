@@ -59,6 +59,7 @@ def _check_answers(name: str, opset: int | None = None) -> None:
     _check(compiled.reference(feeds), want)
 
 
+@pytest.mark.sweep(entries=r"\w+")
 @pytest.mark.parametrize("name", NAMES)
 def test_compiled_model_and_reference_give_the_library_s_answers(name: str):
     _check_answers(name)

@@ -53,6 +53,7 @@ BODIES: dict[str, tuple[str, Slope]] = {
 """What is 0 where x is not positive, and its derivative elsewhere."""
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("strict_ieee", [False, True])
 @pytest.mark.parametrize("name", BODIES)
 def test_a_branch_that_is_not_chosen(name: str, strict_ieee: bool):

@@ -9,6 +9,7 @@ import pytest
 import gradc
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("target", ["cpu", "portable"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
 @pytest.mark.parametrize("shape", [(4, 2), (3, 4, 2), (2, 3, 4, 2)])

@@ -35,6 +35,7 @@ ROUNDINGS = ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
 TRANSFORMS = ["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("rounding", ROUNDINGS)
 @pytest.mark.parametrize("scales", PAIRS, ids=str)
@@ -46,6 +47,7 @@ def test_resize_nearest_by_scales(scales: tuple[float, float], rounding: str, tr
     assert found.status == "proved", str(found)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("rounding", ROUNDINGS)
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_resize_nearest_by_sizes_of_run_time(rounding: str, transform: str):

@@ -59,6 +59,7 @@ def test_float64(problem: Problem):
     Expected(problem).check_runtime(lowered(problem, Target()), Target())
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(60))
 def test_seeded(seed: int):
     """Larger than hypothesis likes to draw, the same in every run."""
@@ -76,6 +77,7 @@ SIZES = {"one tap": (1, 2, 3), "two taps": (2, 2, 3), "rows": (3, 3, 3)}
 """The kernel and the sizes of diff_dst and diff_src."""
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("case", EMPTY)
 @pytest.mark.parametrize("data", ["NCX", "NXC"])
 @pytest.mark.parametrize("strategy", ["conv-nxc-to-matmul", "conv-nxc-to-row-sums", "conv-to-matmul", "auto"])

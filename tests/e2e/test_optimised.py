@@ -88,6 +88,7 @@ FOLDED = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("strategy", "text"),
     [(strategy, f"conv_backward_data,f32,NXC,{text}") for strategy, text in SHARED]

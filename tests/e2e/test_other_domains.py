@@ -219,6 +219,7 @@ def _the_same_numbers():
     RNG.bit_generator.state = START
 
 
+@pytest.mark.sweep(entries=r"\w+")
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[1]}-{','.join(map(str, c[4].values()))[:30]}")
 def test_what_stands_for_an_op_is_the_op(case: Case):
     """The value, and the gradient against differences of the op itself."""

@@ -30,6 +30,7 @@ def test_of_two_vectors(op: str):
     assert is_decided(gradc.vjp(model, check=True))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("equation", ["ab,b->a", "a,ab->b", "b,ab->a", "a,b->ab", "ab,a->ab", "ab,a,b->"])
 @pytest.mark.parametrize("opset", [13, 18, 23])
 def test_einsum_with_vectors(equation: str, opset: int):

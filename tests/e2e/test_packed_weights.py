@@ -60,6 +60,7 @@ FORMS = [(bits, zeros) for bits in (2, 4, 8) for zeros in (None, "codes", "float
 """onnxruntime's CPU kernel takes no zero points of floats beside codes of 8 bits."""
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("bits", "zeros"), FORMS)
 @pytest.mark.parametrize(("width", "block"), [(32, 16), (37, 16), (96, 32), (50, 32)])
 @pytest.mark.parametrize("dtype", [F32, F16])

@@ -16,6 +16,7 @@ from gradc.importers.onnx import import_onnx
 from passes.decompositions.portable.table import portable_quirk_of
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
 def test_no_such_form_is_left(form: OpForm):
     written = gradc.compile(form.model, target="portable").model

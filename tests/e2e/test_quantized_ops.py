@@ -201,6 +201,7 @@ def _the_same_numbers():
     RNG.bit_generator.state = START
 
 
+@pytest.mark.sweep(entries=r"\w+")
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_floats_between_codes_are_the_op(case: Case):
     """Within one code, at batches that only run time knows; the gradient is checked by differences."""

@@ -47,6 +47,7 @@ def model_of(op: str, dtype: str, both: bool, **attributes: Any):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("op", "dtype", "both", "attributes"),
     [
@@ -92,6 +93,7 @@ FUNCTIONS = (
 )
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("op", sorted(GATES))
 def test_double_precision_runs_as_a_scan(op: str, function: str):
@@ -213,6 +215,7 @@ def weights_of_any_size(op: str, both: bool, attributes: dict[str, Any], *, know
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), shapes
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("optional", [True, False])
 @pytest.mark.parametrize("both", [True, False])
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ READERS = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("size", ["3", "n"])

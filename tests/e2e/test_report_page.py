@@ -116,6 +116,7 @@ def page(opened: Page) -> Iterator[Page]:
 ALL = ("decoder", "dynamic", "failed", "hostile", "fifty", "large")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("width", [WIDE, NARROW, PHONE])
 def test_no_sideways_scrolling(page: Page, name: str, width: int):

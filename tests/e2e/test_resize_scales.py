@@ -32,6 +32,7 @@ def _of_each_element(model: ModelProto, size: int) -> np.ndarray:
     return np.stack([np.asarray(row).ravel() for row in rows])
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize(("size", "scale"), SCALES)
 @pytest.mark.parametrize("nearest", ["floor", "ceil", "round_prefer_floor", "round_prefer_ceil"])
@@ -57,6 +58,7 @@ def test_the_size_is_a_product_in_f32(mode: str, known: bool):
     assert found.sum() == pytest.approx(57)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("mode", ["linear", "nearest", "cubic"])
 @pytest.mark.parametrize("wanted", ["scales", "sizes"])
 @pytest.mark.parametrize("size", ["3", "0", "W"])

@@ -30,6 +30,7 @@ SIZES = {
 RULES = ("", "coordinates=corner", "interpolation=nearest_half_up", "interpolation=nearest_floor")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("layout", ["NCX", "NXC"])
 @pytest.mark.parametrize("sizes", SIZES)

@@ -90,6 +90,7 @@ CASES: Sequence[tuple[str, Values, Mapping[str, Any]]] = (
 )  # fmt: skip
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("node", "values", "options"), CASES, ids=str)
 def test_of_axes_that_are_inputs(node: str, values: Values, options: Mapping[str, Any]):
     wanted, *found = _by_both(node, values, **options)
@@ -110,6 +111,7 @@ EMPTY = [case for case in CASES if "wrap" not in case[0] and not case[0].startsw
 """Those that onnxruntime computes of an empty batch."""
 
 
+@pytest.mark.sweep
 @needs_empty_reductions
 @pytest.mark.parametrize(("node", "values", "options"), EMPTY, ids=str)
 def test_of_an_empty_batch(node: str, values: Values, options: Mapping[str, Any]):

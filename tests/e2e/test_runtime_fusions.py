@@ -233,6 +233,7 @@ CASES: Mapping[str, Case] = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", CASES)
 def test_the_runtime_fuses_no_less(name: str) -> None:
     case = CASES[name]

@@ -46,6 +46,7 @@ def check(runner: Runner, case: Case) -> None:
         case.expected.check(run, got, f"{runner.name}, {case.name}\n{case.problem}")
 
 
+@pytest.mark.sweep(entries=r"[\w-]+?-\w+(?=-)")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_case(runner: Runner, case: Case):
     limit = limit_of(runner.name, case)
@@ -57,6 +58,7 @@ def test_case(runner: Runner, case: Case):
     assert re.search(limit.says, str(raised.value)), raised.value
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
 @pytest.mark.parametrize("isolated", ISOLATED, ids=lambda isolated: isolated.name)
 def test_portable_form(isolated: Runner, form: OpForm):

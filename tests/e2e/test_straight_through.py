@@ -109,6 +109,7 @@ def model(form: Form, type_: int = TensorProto.FLOAT, shape: Any = SHAPE) -> onn
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("shape", [SHAPE, ["n", 6, None], ["a", "b", "c"]], ids=["static", "some", "open"])
 @pytest.mark.parametrize("name", FORMS)
 def test_the_cotangent_passes_within_the_range(name: str, shape: Any):

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import socket
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from zlib import crc32
 
@@ -97,13 +97,6 @@ def each(names: str, first: Iterable[tuple[str, ...]], second: Iterable[str]) ->
 
 
 ALL = [(name,) for name in COMMANDS]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ForkServer]:
-    found = ForkServer()
-    yield found
-    found.close()
 
 
 @pytest.fixture(scope="module")
@@ -268,10 +261,12 @@ class TestEnvironment:
     GIVEN = {
         "gone": Surroundings(gone=True),
         "no home": Surroundings(variables={"HOME": None, "GRADC_CACHE_DIR": None, "XDG_CACHE_HOME": None}),
-        "home is no folder": Surroundings(variables={"HOME": "/dev/null", "GRADC_CACHE_DIR": None}),
+        "home is no folder": Surroundings(
+            variables={"HOME": "/dev/null", "GRADC_CACHE_DIR": None, "XDG_CACHE_HOME": None}
+        ),
         "cache is a file": Surroundings(variables={"GRADC_CACHE_DIR": "/dev/null"}),
         "cache cannot be written": Surroundings(variables={"GRADC_CACHE_DIR": "/proc/nothing"}),
-        "cache of a name": Surroundings(variables={"GRADC_CACHE_DIR": os.fsdecode(b"/tmp/caf\xe9-none")}),
+        "cache of a name": Surroundings(variables={"GRADC_CACHE_DIR": os.fsdecode(b"caf\xe9")}),
         "no temporary folder": Surroundings(variables={"TMPDIR": "/dev/null"}),
     }
 

@@ -91,6 +91,7 @@ def check(kind: str, seed: int, **options: Any) -> list[str | None]:
     return found
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_a_static_graph_is_refused_for_a_run_is_refused_for(kind: str):
     """Some problems of some kinds have no lowering."""

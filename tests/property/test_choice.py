@@ -109,6 +109,7 @@ class TestBounds:
         op, _module = gradient(unknown(text, images))
         check_bounds(op, target)
 
+    @pytest.mark.sweep
     @pytest.mark.parametrize("text", speed_texts()[::5])
     def test_measured_problems(self, text: str):
         op, _module = gradient(text)

@@ -141,6 +141,7 @@ def assert_near(got: np.ndarray, want: np.ndarray, bound: float, what: str) -> N
     np.testing.assert_allclose(got, want, rtol=bound, atol=bound * float(largest), err_msg=what)
 
 
+@pytest.mark.sweep(entries=r".*(?=-\w+-\d+\])")
 @pytest.mark.parametrize(("target", "opset"), WHERE)
 @pytest.mark.parametrize("name", ROWS)
 def test_as_accurate_as_a_kernel(name: str, target: str, opset: int):

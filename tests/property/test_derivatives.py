@@ -56,6 +56,7 @@ WITHOUT_F64 = (
 """They are built and differentiated in f32, and executed in float64."""
 
 
+@pytest.mark.sweep(entries=r"\w+")
 @pytest.mark.parametrize("problem", list(problems()), ids=str)
 def test_a_rule_is_the_adjoint_and_so_is_that_of_what_it_gives(problem: Problem):
     narrow = problem.op in WITHOUT_F64

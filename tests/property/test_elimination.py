@@ -27,6 +27,7 @@ def drawn(rng: np.random.Generator) -> tuple[list[int], Tables]:
     return sizes, tables
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(60 * EXAMPLES))
 def test_no_combination_is_less(seed: int):
     sizes, tables = drawn(np.random.default_rng(seed))

@@ -30,6 +30,7 @@ def text(axes: tuple[int, ...], rank: int) -> str:
     return found
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("strict", [False, True], ids=["products", "strict"])
 @pytest.mark.parametrize("axes", [(0,), (1,), (2,), (0, 1), (0, 2), (0, 1, 2)], ids=str)
 @pytest.mark.parametrize("rank", [3, 4])

@@ -53,6 +53,7 @@ def check(
     np.testing.assert_array_equal(got["y"], want)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(40))
 def test_pad(seed: int):
     """Pads of any sign, known or not, on all axes or some, of sizes known or not."""
@@ -157,6 +158,7 @@ def test_extremes_of_unknown_sizes(axes: list[int], keepdims: int, op: type[Onnx
     np.testing.assert_array_equal(evaluate(apply(module, EXPAND), [values])[0], want)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("axis", [0, 1, 2, 3, -1])
 @pytest.mark.parametrize("sizes", [(2, 3, 4), (0, 3, 4), (2, 0, 4)])
 def test_flatten(axis, sizes):
@@ -219,6 +221,7 @@ def test_functions_of_one_element(make, type_):
         np.testing.assert_allclose(array, want, rtol=1e-6 if type_ is f32 else 1e-13)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", ["s8", "u8", "f8_e4m3", "f8_e5m2"])
 @pytest.mark.parametrize("axis", [None, 0, -1, 1])
 def test_quantize_linear(axis: int | None, dtype: str):

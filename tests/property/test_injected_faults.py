@@ -55,6 +55,7 @@ def check(fault: Fault, model: str) -> None:
     assert found.right_op is not False, f"{fault.blamed} expected: {found.message}"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("fault", "model"), QUICK.items())
 def test_a_fault_is_found_and_blamed(fault: str, model: str):
     check(FAULTS[fault], model)
@@ -86,6 +87,7 @@ def test_a_gradient_at_a_kink_is_not_wrong(name: str):
     proof_model(name).gradient(check=True)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", MODELS)
 def test_a_right_gradient_is_proved(name: str):
     assert not undecided(proof_model(name).gradient(check=True))

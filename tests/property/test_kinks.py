@@ -66,6 +66,7 @@ CASES: list[tuple[Problem, Sequence[float], Sequence[float]]] = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("strict", [False, True], ids=["masks", "strict"])
 @pytest.mark.parametrize(("problem", "x", "want"), CASES, ids=str)
 def test_at_a_kink(problem: Problem, x: Sequence[float], want: Sequence[float], strict: bool):

@@ -259,6 +259,7 @@ def of_data(module: ModuleOp) -> int:
     return len([op for op in found if max(op.data.type.get_shape()[1:]) > 4])  # pyright: ignore
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
 @pytest.mark.parametrize("batch", [2, "N"])
 @pytest.mark.parametrize("words", ["cc", "ccc", "crc", "crrcc", "rcrcr"])

@@ -63,6 +63,7 @@ def modules(problem: Problem) -> Iterator[tuple[ModuleOp, list[Any]]]:
 PROBLEMS = [p for p in problems() if p.sizes == "static" or (p.op in GRADIENTS and not p.given)]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 def test_an_op_is_linear_in_what_the_table_says(problem: Problem):
     for module, inputs in modules(problem):

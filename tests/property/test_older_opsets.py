@@ -243,6 +243,7 @@ def check(case: Case, opset: int, constant: bool) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", WRITTEN)
 def test_constants(name: str):
     """At the oldest opset, and at the one before that which brought the form."""
@@ -263,6 +264,7 @@ def test_same_pads_of_dilated_windows(auto_pad: str, pads: list[int], counted: i
     np.testing.assert_allclose(found, np.asarray(session.run(None, feeds)[0]), rtol=1e-5)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", OF_RUN_TIME)
 def test_run_time_operands(name: str):
     check(OF_RUN_TIME[name], 13, constant=False)

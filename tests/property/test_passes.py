@@ -67,6 +67,7 @@ def test_other_orders_give_the_same_numbers(problem: Problem, order: list[str]):
 KEEPS_MEANING = [name for name in all_passes() if name != "differentiate"]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", KEEPS_MEANING)
 def test_each_pass_by_itself(name: str):
     """On source ops and on canonical ones, whatever of them the pass knows.

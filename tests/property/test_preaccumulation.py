@@ -63,6 +63,7 @@ def _gradient(name: str, strict: bool) -> ModuleOp:
     return module
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", FORMULAS)
 def test_one_derivative_is_that_of_the_ops(name: str):
     """With strict IEEE numbers the walk goes through every op."""
@@ -71,6 +72,7 @@ def test_one_derivative_is_that_of_the_ops(name: str):
     np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", FORMULAS)
 def test_a_derivative_of_the_derivative(name: str):
     """By differences, where there is no kink."""

@@ -121,6 +121,7 @@ def made(cls: type[TableOp], kind: str, call: Call) -> None:
     getattr(graph, cls.name.partition(".")[2])(*values, **{**own, **call.attributes})
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("kind", "cls"), OF_FAMILIES, ids=[kind for kind, _ in OF_FAMILIES])
 def test_each_constraint_is_refused(kind: str, cls: type[TableOp]):
     right, wrong = FAMILIES[cls.__mro__[1].__name__]

@@ -130,6 +130,7 @@ ONE_WORKER = pytest.mark.xdist_group("special values")
 """What is cached of a seed is of use to one worker."""
 
 
+@pytest.mark.sweep
 @ONE_WORKER
 @pytest.mark.parametrize("name", [strategy.name for strategy in STRATEGIES])
 def test_a_strategy_that_does_not_mix_agrees(name: str):
@@ -164,6 +165,7 @@ MIXING = [
 ]
 
 
+@pytest.mark.sweep
 @ONE_WORKER
 @pytest.mark.parametrize("name", MIXING)
 def test_a_strategy_that_mixes_is_seen_to(name: str):

@@ -92,6 +92,7 @@ TARGETS = (
 )
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", [strategy.name for strategy in STRATEGIES])
 def test_strategy_agrees_or_refuses(name: str, target: Target):

@@ -28,6 +28,7 @@ MOVES_A_SIZE = ("Range",)
 """A direction along the limit of a Range is open; the rule takes it for 0."""
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "problem", [p for p in problems() if p.sizes == "static" and p.op not in MOVES_A_SIZE], ids=str
 )

@@ -97,6 +97,7 @@ SIZES = ("2x3x8x8 2x3x4x4", "2x3x2x2 2x3x4x4", "2x3x5x3 2x3x3x5", "2x3x1x7 2x3x4
 """diff_dst and diff_src: enlarged, shrunk, both, one axis kept, with a batch of run time."""
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("opset", [OLDEST, 18, 19, 20, LAST_CUDA])
 @pytest.mark.parametrize("coordinates", ["half_pixel", "align_corners"])
 @pytest.mark.parametrize("layout", ["NCX", "NXC"])

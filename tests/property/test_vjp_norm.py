@@ -50,6 +50,7 @@ def test_every_rule_has_cases():
     assert {name.split()[0] for name in CASES} == set(RULES)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("name", "shapes", "attributes"), ALL, ids=str)
 @pytest.mark.parametrize("dynamic", [False, True], ids=["known", "unknown"])
 def test_a_rule_is_the_adjoint(

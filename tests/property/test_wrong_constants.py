@@ -26,6 +26,7 @@ def _case(name: str) -> Any:
     return None
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", sorted(KERNELS))
 def test_folding_ends_well(name: str):
     case = _case(name)

@@ -23,14 +23,15 @@ SECONDS = 30
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Of a process: streams that are closed (0, 1, 2) or are a file, its folder (`gone`: one that has been
-    removed), variables of its environment (None: not there)."""
+    """The streams (0, 1, 2) that are closed, are a pipe without a reader, or are a file; the folder (`gone`:
+    one that has been removed); the variables of the environment (None: not there)."""
 
     closed: tuple[int, ...] = ()
     streams: dict[int, str] = field(default_factory=dict)
     folder: str | None = None
     gone: bool = False
     variables: dict[str, str | None] = field(default_factory=dict)
+    unread: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,11 @@ def surround(asked: dict[str, Any]) -> None:
         os.chdir(asked["folder"])
     if asked["gone"]:
         os.rmdir(os.getcwd())
+    for number in asked["unread"]:
+        reader, writer = os.pipe()
+        os.close(reader)
+        os.dup2(writer, number)
+        os.close(writer)
     for number in asked["closed"]:
         os.close(number)
     sys.stdin, sys.stdout, sys.stderr = (_stream(n, n in asked["closed"]) for n in range(3))

@@ -157,6 +157,7 @@ OF_COMPILE = [name for name in parameters(gradc.compile) if name != "source"]
 
 @pytest.mark.parametrize("value", WRONG.values(), ids=WRONG)
 class TestWrongValues:
+    @pytest.mark.sweep
     @pytest.mark.parametrize("name", OF_COMPILE)
     def test_of_compile(self, name: str, value: Any):
         given = {"threads": 1, "tune_budget": 0, name: value}
@@ -172,6 +173,7 @@ class TestWrongValues:
             None if isinstance(value, str) else name,
         )
 
+    @pytest.mark.sweep
     @pytest.mark.parametrize("name", [name for name in parameters(gradc.report) if name not in OF_COMPILE])
     def test_of_report(self, name: str, value: Any):
         given = {"source": graph(), "run": False, "threads": 1, name: value}
@@ -223,6 +225,7 @@ class TestWrongValues:
         ):
             refused(call, None)
 
+    @pytest.mark.sweep
     @pytest.mark.parametrize(
         "method",
         [

@@ -50,6 +50,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(columns, "SLAB", 2**5)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", SEEDS)
 def test_each_is_the_sum_of_its_terms(seed: int):
     drawn = Drawn(seed)

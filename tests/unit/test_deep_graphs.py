@@ -240,6 +240,7 @@ def command(verb: str, path: Path, *further: str) -> None:
     assert ended.code == 0, ended.err
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", deep.KINDS)
 @pytest.mark.parametrize("verb", ["compile", "explain"])
 def test_the_stack_does_not_grow_with_the_graph(tmp_path: Path, verb: str, kind: str):

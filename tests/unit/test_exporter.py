@@ -287,6 +287,7 @@ class TestProvenance:
 
 
 class TestOpsets:
+    @pytest.mark.sweep
     @pytest.mark.parametrize("opset", range(13, newest_opset() + 1))
     def test_runs_at_every_opset(self, opset):
         model = export(CHAIN, opset)

@@ -184,6 +184,7 @@ DTYPE_PROTOS = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("opset", [13, 17, 18, 21])
 @pytest.mark.parametrize("dtype", DTYPE_PROTOS)
 @pytest.mark.parametrize("name", ["Conv", "ConvTranspose", "MatMul", "Add", "Mul"])

@@ -21,6 +21,7 @@ def compiled(kind: str, shape: list[int], axes: list[int], keep_dims: bool) -> g
     return gradc.compile(g, threads=1)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", SUMS)
 @pytest.mark.parametrize(
     ("shape", "axes"),

@@ -29,6 +29,7 @@ def text(rank: int, axes: Sequence[int], known: bool) -> str:
 }}"""
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("axes", [(0,), (1,), (0, 1), (0, 2), (2, 0), (0, 1, 2)])
 @pytest.mark.parametrize("strict", [False, True])

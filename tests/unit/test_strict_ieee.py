@@ -107,6 +107,7 @@ def test_the_command_line(document, tmp_path):
     assert "does not apply" in result.line
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kernel", ["9x9", "5x5x5", "65", "8x9"])
 @pytest.mark.parametrize("target", ["cpu", "cuda", "portable"])
 @pytest.mark.parametrize("kind", ["conv_backward_data", "conv_transpose_backward_data"])

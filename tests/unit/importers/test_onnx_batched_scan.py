@@ -74,6 +74,7 @@ def feeds_of(model: onnx.ModelProto, batch: int) -> dict[str, np.ndarray]:
     return found
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("has_lengths", [False, True])
 @pytest.mark.parametrize(
     ("counts", "batch", "steps", "directions"),

@@ -26,6 +26,7 @@ SCALES = [
 """Of some the smallest sizes do not change, which onnxruntime copies where none does."""
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("scales", SCALES)
 @pytest.mark.parametrize("op", ["Resize", "Upsample"])

@@ -115,6 +115,7 @@ def test_a_form_that_depends_on_a_type_is_refused(op: str, attributes: dict[str,
         gradc.compile(behind_another_domain(op, 6, 2 if op == "Add" else 1, **attributes))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("op", "before"),
     [(op, before) for op, changes in UPGRADES.items() for before, _ in changes if before < ANY],

@@ -96,6 +96,7 @@ def check_numbers(name: str, source: ModuleOp, model: onnx.ModelProto) -> None:
             np.testing.assert_allclose(*wide, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", NAMES)
 def test_unknown_ranks_pass(name: str) -> None:
     """An op may be given tensors without a rank, and its results may be declared without one."""

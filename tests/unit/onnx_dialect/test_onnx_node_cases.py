@@ -43,6 +43,7 @@ def check_types(op: OnnxOp, case: Case) -> None:
             assert shapes.compatible(shapes.shape_of(type_), array.shape), (case.name, i, type_, array.shape)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ops.op_names())
 def test_types(name: str) -> None:
     """What is inferred holds for the results, with operands known and not."""
@@ -64,6 +65,7 @@ def exactly(array: np.ndarray) -> np.ndarray:
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", sorted(KERNELS))
 def test_numbers(name: str) -> None:
     for case in cases()[name]:
@@ -87,6 +89,7 @@ def test_numbers(name: str) -> None:
             np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=case.atol + 1e-6, err_msg=case.name)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ops.op_names())
 def test_text(name: str) -> None:
     """The first cases of each op read back as they were printed, in both forms."""

@@ -547,6 +547,7 @@ def test_static_shapes_and_numbers(case: Case) -> None:
         at_least(case, shape_of(result), expected)
 
 
+@pytest.mark.sweep
 @every_op(examples=8)
 def test_unknown_dims(case: Case) -> None:
     """With some dims unknown or named: sound, and as precise as onnx."""
@@ -562,6 +563,7 @@ def test_unknown_dims(case: Case) -> None:
     check_unknown(case, shapes, names)
 
 
+@pytest.mark.sweep
 @every_op(examples=8)
 def test_unknown_operands(case: Case) -> None:
     """With sizes, axes, steps, ... that only run time knows, and maybe not even their number: the same."""
@@ -595,6 +597,7 @@ def check_unknown(case: Case, shapes: dict[int, Sequence[DimLike]], names: dict[
         at_least(case, ours, theirs)
 
 
+@pytest.mark.sweep
 @every_op(examples=5)
 def test_text_round_trip(case: Case) -> None:
     module, _ = module_of(case, {})
@@ -610,6 +613,7 @@ def test_text_round_trip(case: Case) -> None:
         assert printed.getvalue() == custom.getvalue()
 
 
+@pytest.mark.sweep
 @every_op(examples=5)
 def test_fold(case: Case) -> None:
     """An op of constants becomes constants with the reference's numbers, but for those of `NEVER_FOLDED`."""

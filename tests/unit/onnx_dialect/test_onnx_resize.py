@@ -32,6 +32,7 @@ def resized(data: np.ndarray, size: int, **attributes: Any) -> np.ndarray:
     return found
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("attributes", MODES)
 @pytest.mark.parametrize(("x", "y"), [(20_000, 19_999), (20_000, 3), (3, 20_000)])
 def test_takes_memory_of_the_data_alone(attributes: dict[str, Any], x: int, y: int):
