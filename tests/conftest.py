@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # before anything imports numpy, which 
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from support import scratch, tiers
+from support import forkserver, scratch, tiers
 from support.examples import EXAMPLES
 from support.forkserver import ForkServer
 
@@ -35,11 +34,9 @@ settings.load_profile("gradc")
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[ForkServer]:
+def server() -> ForkServer:
     """A process that has gradc loaded and forks one command after the other."""
-    found = ForkServer()
-    yield found
-    found.close()
+    return forkserver.shared()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -6,6 +6,7 @@ A fork ends as any Python process does, with the streams flushed: what goes wron
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +70,14 @@ class ForkServer:
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait()
+
+
+@cache
+def shared() -> ForkServer:
+    """Return the server of all tests in this process; it ends with the process."""
+    server = ForkServer()
+    atexit.register(server.close)
+    return server
 
 
 def serve() -> dict[str, Any] | None:

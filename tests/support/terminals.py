@@ -8,12 +8,12 @@ import os
 import pty
 import re
 import struct
-import subprocess
-import sys
 import termios
 from collections.abc import Iterator, Sequence
 from io import TextIOWrapper
 from pathlib import Path
+
+from support.forkserver import Surroundings, shared
 
 ROOT = Path(__file__).resolve().parents[2]
 BAR = re.compile(r"\x1b\[\?25l.*?\x1b\[\?25h\r\x1b\[1A\x1b\[2K", re.DOTALL)
@@ -52,19 +52,17 @@ def _all_of(terminal: int) -> str:
 def on_terminal(
     arguments: Sequence[object], columns: int = 80, bars: bool = False, **environment: str
 ) -> tuple[int, str]:
-    """`gradc` in a process of its own with stdout and stderr on one terminal: the code, what stays of what
-    it wrote; with `bars` all. On a slow machine there may have been a bar.
+    """Run `gradc` in a process of its own with stdout and stderr on one terminal. Return the code and what
+    stays of its output; with `bars` all of it. On a slow machine there may have been a bar.
 
     What it writes must fit a pty's buffer, some kilobytes.
     """
-    known = {name: value for name, value in os.environ.items() if name not in PLAIN}
-    paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
-    own = {"TERM": "xterm-256color", "PYTHONPATH": paths, "XDG_CACHE_HOME": str(UNTUNED)}
-    given = known | own | environment
-    command = [sys.executable, "-m", "gradc.cli.main", *map(str, arguments)]
+    own = {"TERM": "xterm-256color", "XDG_CACHE_HOME": str(UNTUNED)}
+    variables = dict.fromkeys(PLAIN) | own | environment
     with terminal(columns) as (stream, said):
-        process = subprocess.Popen(command, stdout=stream, stderr=stream, stdin=subprocess.DEVNULL, env=given)
-        code = process.wait(timeout=120)
+        name = os.ttyname(stream.fileno())
+        within = Surroundings(streams={1: name, 2: name}, variables=variables)
+        code = shared().run("gradc", *arguments, within=within).code
     return code, said[0] if bars else BAR.sub("", said[0])
 
 
