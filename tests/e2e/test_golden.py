@@ -166,11 +166,13 @@ def _complaints(name: str, outputs: dict[str, np.ndarray]) -> list[str]:
     return []
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", GOLDEN)
 def test_reference_agrees_with_the_library(name: str):
     assert _complaints(name, reference(name)[1]) == []
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", GOLDEN)
 def test_compiled_model_agrees_with_the_library(name: str):
     feeds, want = reference(name)

@@ -100,7 +100,7 @@ def quantize(how: str, source: Path, target: Path, shape: tuple[int, ...]) -> No
         )
 
 
-@pytest.mark.sweep
+@pytest.mark.sweep(entries=r"\w+", parts=16)
 @pytest.mark.parametrize("is_optimised", [False, True], ids=["", "optimised"])
 @pytest.mark.parametrize(
     "how", ["QDQ", "QDQ columns", "QOperator", "QOperator columns", "dynamic", "dynamic columns", "4", "8"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from support.examples import EXAMPLES
+from support.examples import examples
 from support.problem_texts import texts, usual_texts
 from xdsl.ir import Operation
 
@@ -91,19 +91,19 @@ def check_choice(op: Operation, target: Target) -> None:
 
 
 class TestBounds:
-    @settings(max_examples=60 * EXAMPLES)
+    @examples(60)
     @given(usual_texts(), st.sampled_from(TARGETS))
     def test_usual_sizes(self, text: str, target: Target):
         op, _module = legal(text)
         check_bounds(op, target)
 
-    @settings(max_examples=60 * EXAMPLES)
+    @examples(60)
     @given(texts(unknown=False), st.sampled_from(TARGETS))
     def test_small_sizes(self, text: str, target: Target):
         op, _module = legal(text)
         check_bounds(op, target)
 
-    @settings(max_examples=30 * EXAMPLES)
+    @examples(30)
     @given(st.sampled_from(speed_texts()), st.sampled_from(TARGETS), st.booleans())
     def test_unknown_sizes(self, text: str, target: Target, images: bool):
         op, _module = gradient(unknown(text, images))
@@ -125,13 +125,13 @@ class TestBounds:
 
 
 class TestChoice:
-    @settings(max_examples=20 * EXAMPLES)
+    @examples(20)
     @given(usual_texts(), st.sampled_from(TARGETS))
     def test_usual_sizes(self, text: str, target: Target):
         op, _module = legal(text)
         check_choice(op, target)
 
-    @settings(max_examples=10 * EXAMPLES)
+    @examples(10)
     @given(texts(), st.sampled_from(TARGETS))
     def test_any_sizes(self, text: str, target: Target):
         op, _module = legal(text)

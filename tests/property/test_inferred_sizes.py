@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from support.examples import examples
 from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
@@ -261,7 +262,7 @@ def session_of(module: ModuleOp) -> Any:
     return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
-@settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
+@examples(100, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_the_runtime_gives_the_inferred_shapes(data: st.DataObject):
     shape = tuple(data.draw(st.one_of(st.sampled_from(NAMES).map(name), st.integers(1, 4))) for _ in range(4))

@@ -28,6 +28,7 @@ def test_every_rule_declares_what_it_keeps():
     assert set(RESIDUALS) == {*RULES, *DECOMPOSITIONS}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("op", sorted({*RULES, *DECOMPOSITIONS}))
 def test_a_rule_reads_what_it_declares(op: str):
     found = read_by_gradient(op)

@@ -9,6 +9,7 @@ import pytest
 from support.contradictions import disturbed, refusal, static
 from support.generate import seeded
 from support.generator import BATCH, SPATIAL
+from support.tiers import some
 
 import gradc
 from gradc.runtime.session import Session
@@ -49,10 +50,12 @@ def check(seed: int, **options: Any) -> list[str | None]:
     return found
 
 
+@pytest.mark.sweep
 def test_a_run_is_refused_as_a_static_graph_is():
-    found = [wanted for seed in range(SEEDS) for wanted in check(seed)]
-    assert found.count(None) > SEEDS // 2
-    assert len(found) - found.count(None) > SEEDS // 2
+    seeds = some(range(SEEDS), 4)
+    found = [wanted for seed in seeds for wanted in check(seed)]
+    assert found.count(None) > len(seeds) // 2
+    assert len(found) - found.count(None) > len(seeds) // 2
 
 
 @pytest.mark.heavy

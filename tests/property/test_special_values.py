@@ -130,7 +130,7 @@ ONE_WORKER = pytest.mark.xdist_group("special values")
 """What is cached of a seed is of use to one worker."""
 
 
-@pytest.mark.sweep
+@pytest.mark.sweep(parts=16)
 @ONE_WORKER
 @pytest.mark.parametrize("name", [strategy.name for strategy in STRATEGIES])
 def test_a_strategy_that_does_not_mix_agrees(name: str):

@@ -16,6 +16,7 @@ from support.examples import EXAMPLES
 from support.generate import CANONICAL, GRADIENTS, KINDS, RARE, seeded
 from support.pipeline import Expected, apply, assert_located, lowered
 from support.problems import Problem
+from support.tiers import some
 
 from dialects.support.diagnostics import UnsupportedError
 from passes import pipelines
@@ -156,8 +157,9 @@ def _check_agrees(seed: int, target: Target, name: str) -> None:
         expected.check_runtime(module, target)
 
 
+@pytest.mark.sweep
 def test_auto_takes_the_cheapest_that_applies():
-    for seed in range(40):
+    for seed in some(range(40)):
         for op in apply(problem(seed).module(), canonical_spec(Target())).walk():
             found = candidates(op, Target())
             prices = [c.cost for c in found if c.cost is not None]

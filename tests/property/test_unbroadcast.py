@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
@@ -56,7 +57,7 @@ def module_of(gradient: Shape, operand: Shape) -> ModuleOp:
     return ModuleOp([function])
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(cases())
 def test_the_shape_of_the_operand_and_the_sum_of_what_it_is_repeated_for(case):
     shape, operand, known, of_operand = case

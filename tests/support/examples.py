@@ -15,11 +15,14 @@ QUICK = 4
 """The quick tier tries one in so many examples."""
 
 
-def examples(count: int) -> Callable[[Any], Any]:
-    """Try `count` examples, or GRADC_EXAMPLES times as many; in the quick tier a part of them."""
+def examples(count: int, **others: Any) -> Callable[[Any], Any]:
+    """Try `count` examples, or GRADC_EXAMPLES times as many; in the quick tier a part of them.
+
+    `others` are settings of hypothesis.
+    """
     parts = QUICK if Tier.turn is not None and EXAMPLES == 1 else 1
 
     def decorate(test: Any) -> Any:
-        return pytest.mark.sweep(settings(max_examples=-(-count * EXAMPLES // parts))(test))
+        return pytest.mark.sweep(settings(max_examples=-(-count * EXAMPLES // parts), **others)(test))
 
     return decorate

@@ -8,8 +8,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
+from support.examples import examples
 from support.problem_texts import texts
 
 from dialects.evaluate import evaluate
@@ -66,11 +67,7 @@ def test_typical_problems(peer: Peer, kind: str):
 
 
 @given(st.data())
-@settings(
-    deadline=None,
-    max_examples=60,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much],
-)
+@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much])
 def test_random_problems(peer: Peer, data):
     # bf16 convolutions of some thin shapes are wrong in oneDNN, and so in torch
     text = data.draw(texts(most=6, dtypes=("f32", "f16"), unknown=False))
@@ -114,7 +111,7 @@ def test_names():
 
 
 @given(texts(most=7, unknown=False))
-@settings(deadline=None, max_examples=80)
+@examples(80)
 def test_the_truth_is_a_part_of_the_reference(text: str):
     problem = parse_problem(text)
     assume(problem.diff_dst[0] != 0)

@@ -7,7 +7,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
+from support.examples import examples
 from support.problem_texts import texts
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Block, Operation, SSAValue
@@ -118,7 +119,7 @@ class TestOrder:
 
 
 class TestEveryCandidate:
-    @settings(deadline=None, max_examples=60)
+    @examples(60)
     @given(texts(unknown=True, dtypes=("f32", "f64")))
     def test_has_a_finite_price_and_nothing_changes(self, text):
         op, module = canonical(text)
@@ -130,7 +131,7 @@ class TestEveryCandidate:
         assert str(module) == before
         assert [sum(1 for _ in operand.uses) for operand in op.operands] == uses
 
-    @settings(deadline=None, max_examples=60)
+    @examples(60)
     @given(texts(unknown=False, dtypes=("f32",), most=20))
     def test_is_counted_in_what_has_a_rate(self, text):
         op, _module = canonical(text)

@@ -6,15 +6,16 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 
 from dialects.grad.resize import ResizeBackwardOp
 from gradc.problems import parse_problem
 from gradc.problems.flops import flops
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 2), st.integers(1, 4), st.integers(1, 3))
 def test_convolutions(n: int, out: int, groups: int, y: int, k: int):
     """A term for every image, position of the smaller side, kernel position and pair of channels."""

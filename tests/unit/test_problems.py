@@ -8,8 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 from support.generate import CANONICAL, KINDS, seeded
 from support.pipeline import apply
 from support.problem_texts import texts
@@ -54,7 +55,7 @@ def canonical_op(module):
 
 
 @given(texts())
-@settings(deadline=None, max_examples=150)
+@examples(150)
 def test_round_trip_of_text_and_op(text: str):
     problem = parse_problem(text)
     assert parse_problem(str(problem)) == problem
@@ -163,7 +164,7 @@ def test_every_canonical_op_has_a_problem():
 
 
 @given(texts(most=6, dtypes=("f32", "f16", "bf16")))
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_the_module_compiles_to_the_right_numbers(text: str):
     problem = parse_problem(text)
     compiled = gradc.compile(problem.module())
@@ -175,7 +176,7 @@ def test_the_module_compiles_to_the_right_numbers(text: str):
 
 
 @given(texts(most=6, dtypes=("f32", "bf16", "f16"), unknown=False))
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_the_document_means_the_same(text: str):
     problem = parse_problem(text)
     document = document_of(problem)
@@ -265,14 +266,14 @@ def test_errors_are_one_located_line(text: str, message: str, culprit: str):
 
 
 @given(st.text(alphabet="conv_backward_data,f32NCX=1x?:/ ", max_size=60))
-@settings(deadline=None, max_examples=300)
+@examples(300)
 def test_no_text_is_a_crash(text: str):
     with pytest.raises(GradcError):
         parse_problem(text)
 
 
 @given(texts(), st.data())
-@settings(deadline=None, max_examples=150)
+@examples(150)
 def test_a_changed_text_is_a_problem_or_an_error(text: str, data):
     place = data.draw(st.integers(0, len(text) - 1))
     changed = (

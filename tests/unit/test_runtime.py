@@ -10,9 +10,10 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
+from support.examples import examples
 
 from dialects.support import dtypes
 from dialects.support.diagnostics import GradcError, UnsupportedError, UsageError
@@ -93,7 +94,7 @@ class TestRun:
             assert runtime.output_infos(model)[0].name == "y"
             assert Session(model).outputs[0].dtype == name
 
-    @settings(deadline=None, max_examples=20)
+    @examples(20)
     @given(st.integers(0, 2**32 - 1), st.sampled_from(["f32", "f64", "s32", "s64"]))
     def test_matmul_against_numpy(self, seed, name):
         rng = np.random.default_rng(seed)

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from itertools import chain, repeat
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 
 from gradc.tuning.race import FEWEST, MOST, ROUNDS, TRIALS, race
 
@@ -39,7 +40,7 @@ class Track:
         self.order.append("|")
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.dictionaries(st.text("abcdef", min_size=1), st.floats(1e-5, 10), min_size=1, max_size=5))
 def test_steady_runs_have_their_times(seconds: dict[str, float]):
     track = Track(**{name: [time] for name, time in seconds.items()})
