@@ -100,6 +100,7 @@ def exported(torch: Any, network: Any, x: Any, axes: dict[int, str], exporter: s
     return path
 
 
+@pytest.mark.sweep(parts=3)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     ("make", "sizes", "axes", "exporters"),

@@ -24,6 +24,7 @@ pytest.importorskip("onnxruntime")
 OPSETS = sorted({13, 15, 18, 21, newest_opset()})
 
 
+@pytest.mark.sweep(parts=1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_single_ops(kind: str):
     @examples(60)
@@ -34,6 +35,7 @@ def test_single_ops(kind: str):
     check()
 
 
+@pytest.mark.sweep(parts=1)
 @pytest.mark.parametrize("opset", OPSETS)
 def test_every_opset(opset: int):
     target = Target("cpu", opset)

@@ -62,6 +62,7 @@ def test_what_leaves_is_the_f32_result_rounded_once(problem: Problem):
                 np.testing.assert_array_equal(got, want.astype(got.dtype))
 
 
+@pytest.mark.sweep(parts=1)
 @pytest.mark.parametrize("stage", [pipelines.to_grad, pipelines.lower])
 def test_no_cast_reads_what_a_cast_narrowed(stage):
     @examples(40)

@@ -141,6 +141,7 @@ def with_other_layout(problem: Problem, written: Written) -> tuple[Written, tupl
     return other, back
 
 
+@pytest.mark.sweep(parts=1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_data_in_the_other_layout(kind: str):
     @examples(12)

@@ -45,6 +45,7 @@ def _check_dot_product(problem: Problem, node: Node, run: int, gradient: np.ndar
     assert abs((dy * y).sum() - products.sum()) <= allowed
 
 
+@pytest.mark.sweep(parts=1)
 @pytest.mark.parametrize("kind", [*KINDS, *CANONICAL, *GRADIENTS])
 def test_reference_is_the_transpose_of_the_forward_op(kind: str):
     @examples(60)
@@ -60,6 +61,7 @@ def test_reference_is_the_transpose_of_the_forward_op(kind: str):
     check()
 
 
+@pytest.mark.sweep(parts=1)
 @pytest.mark.parametrize("kind", [*KINDS, *CANONICAL])
 def test_half_types_are_the_wide_result_rounded_once(kind: str):
     """The reference of a half type is bit for bit the float64 sum of products, rounded."""

@@ -37,6 +37,7 @@ FREE = (
 """Passes that may run in any order, any number of times, before the full pipeline."""
 
 
+@pytest.mark.sweep(parts=1)
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 def test_every_pass_of_the_pipeline_keeps_the_numbers(target: Target):
     @examples(60)
@@ -93,6 +94,7 @@ def test_each_pass_by_itself(name: str):
     check()
 
 
+@pytest.mark.sweep(parts=1)
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 def test_a_pass_run_twice_is_a_pass_run_once(target: Target):
     @examples(30)

@@ -16,6 +16,7 @@ from support.generate import CANONICAL, GRADIENTS, KINDS, RARE, seeded
 from support.pipeline import apply
 from support.problems import Problem
 from support.specials import pattern, with_specials
+from support.tiers import some
 from xdsl.dialects.builtin import ModuleOp
 
 import gradc
@@ -187,12 +188,13 @@ def test_a_strategy_that_mixes_is_seen_to(name: str):
 TARGETS = (Target("cpu"), Target("cpu", 13), Target("portable"), Target("cuda"))
 
 
+@pytest.mark.sweep(parts=1)
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: f"{t.name}-{t.opset}")
 @pytest.mark.parametrize("most_ops", [1, pytest.param(3, marks=pytest.mark.heavy)])
 def test_every_problem_has_a_strict_form(target: Target, most_ops: int):
     """No problem is refused, and what is written agrees: f64 and run-time sizes, too."""
     target, checked = replace(target, strict_ieee=True), 0
-    for seed in range(50 * EXAMPLES):
+    for seed in some(range(50 * EXAMPLES)):
         dtypes = ("f64",) if seed % 5 == 0 else ("f32", "f16", "bf16")
         given = with_specials(seeded([4, seed], dtypes=dtypes, most_ops=most_ops), seed)
         assert_strict(given, target, f"seed {seed}: {given}")

@@ -93,7 +93,7 @@ TARGETS = (
 )
 
 
-@pytest.mark.sweep
+@pytest.mark.sweep(parts=16)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", [strategy.name for strategy in STRATEGIES])
 def test_strategy_agrees_or_refuses(name: str, target: Target):

@@ -11,7 +11,7 @@ from hypothesis import settings
 from support.tiers import Tier
 
 EXAMPLES = int(os.environ.get("GRADC_EXAMPLES", "1"))
-QUICK = 4
+QUICK = 6
 """The quick tier tries one in so many examples."""
 
 

@@ -256,6 +256,7 @@ class TestLoading:
         y = Session(tmp_path / "m.onnx").run({"x": x})["y"]
         np.testing.assert_array_equal(y, x @ np.arange(800, dtype=np.float32).reshape(400, 2))
 
+    @pytest.mark.sweep
     @pytest.mark.parametrize("dtype", NUMBERS)
     @pytest.mark.parametrize("limit", [(saving, "PROTO_LIMIT"), (loading, "MESSAGE_BYTES")])
     def test_weights_beyond_the_limit_stay_in_memory(self, limit, dtype, monkeypatch, tmp_path):

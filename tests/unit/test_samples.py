@@ -159,6 +159,7 @@ def upsamples(draw) -> gradc.Graph:
     return g
 
 
+@pytest.mark.sweep(parts=1)
 @pytest.mark.parametrize(
     "graphs",
     [convolutions, transposed, interpolations, scaled, resizes, upsamples],
