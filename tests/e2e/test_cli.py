@@ -582,10 +582,10 @@ class TestFiles:
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes and /dev")
 class TestProcess:
-    def test_the_console_scripts_exit_codes(self, conv, tmp_path):
+    def test_exit_codes(self, conv, tmp_path, server: ForkServer):
         assert spawned("compile", conv, "-o", tmp_path / "a.onnx").returncode == 0
-        assert spawned("compile", conv).returncode == 2
-        assert spawned("compile", tmp_path / "no.json", "-o", "x").returncode == 4
+        assert server.run("gradc", "compile", conv).code == 2
+        assert server.run("gradc", "compile", tmp_path / "no.json", "-o", "x").code == 4
 
     @pytest.mark.parametrize(
         "args", [["inspect", "--json"], ["compile", "-o", "-"], ["compile", "--emit", "mlir"]]

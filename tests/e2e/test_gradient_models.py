@@ -79,6 +79,7 @@ def test_a_value_within_whose_rank_follows_from_constants():
     check(found["grad_t"], 2 * x.reshape(2, 2, 3))
 
 
+@pytest.mark.sweep(parts=6)
 @pytest.mark.parametrize(
     ("form", "attributes"),
     [

@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 import pytest
 from support import killing
+from support.tiers import some
 
 import gradc
 from gradc.files import npz
@@ -20,7 +21,7 @@ from gradc.model import saving
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 
-KILLS = 25
+KILLS = len(some(range(25), 4))
 FILL = (1.0, 2.0)
 """What the weights of the two variants are full of."""
 
@@ -64,6 +65,7 @@ def fill_of(folder: Path) -> float:
     return float(weights.flat[0])
 
 
+@pytest.mark.sweep
 def test_a_new_model_is_whole_or_not_there(arguments, tmp_path):
     for left in kill(arguments, tmp_path, saving.PROTO_LIMIT, fresh=True):
         assert names(left) <= {"m.onnx"}
@@ -71,6 +73,7 @@ def test_a_new_model_is_whole_or_not_there(arguments, tmp_path):
             assert fill_of(left) in FILL
 
 
+@pytest.mark.sweep
 def test_a_model_that_is_replaced_is_the_old_or_the_new_one(arguments, tmp_path):
     for left in kill(arguments, tmp_path, saving.PROTO_LIMIT, fresh=False):
         assert fill_of(left) in FILL
@@ -78,6 +81,7 @@ def test_a_model_that_is_replaced_is_the_old_or_the_new_one(arguments, tmp_path)
     assert names(tmp_path / "models") == {"m.onnx"}
 
 
+@pytest.mark.sweep
 def test_a_model_never_stands_beside_data_of_another(arguments, tmp_path):
     for left in kill(arguments, tmp_path, 0, fresh=False):
         assert fill_of(left) in FILL

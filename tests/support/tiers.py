@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import pytest
 
-PARTS = 8
+PARTS = 12
 """The number of parts of a sweep, of which the quick tier takes one."""
 
 T = TypeVar("T")
