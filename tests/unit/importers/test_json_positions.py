@@ -6,6 +6,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 
 from dialects.support.diagnostics import GradcError
 from gradc.importers.onednn.json_positions import parse, position_of
@@ -45,6 +46,7 @@ def check_places(value, lines):
         check_places(entry, lines)
 
 
+@examples(100)
 @given(JSON, st.sampled_from([None, 0, 3]), st.booleans())
 def test_same_values_as_the_standard_decoder(value, indent, ascii_only):
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
