@@ -248,6 +248,7 @@ class TestWrongValues:
             known = {n: v for n, v in good.items() if n in parameters(method)}
             refused(lambda g=g, name=name, known=known: method(g, **known | {name: value}), None)
 
+    @pytest.mark.sweep
     def test_of_the_rows(self, value: Any):
         for method in ROW_METHODS:
             names = [name for name in parameters(method) if name != "unknown"]

@@ -52,6 +52,7 @@ TYPICAL = (
 )
 
 
+@pytest.mark.sweep(parts=4)
 @pytest.mark.parametrize("kind", ["f32,NCX", "f32,NXC", "bf16,NCX", "bf16,NXC"])
 def test_typical_problems(peer: Peer, kind: str):
     for text in TYPICAL:

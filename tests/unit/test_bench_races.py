@@ -11,6 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from support.cli import run_gradc
+from support.tiers import some
 
 from gradc.bench.races import MODEL_PEERS
 from gradc.bench.races.command import is_model
@@ -131,12 +132,13 @@ def test_names():
     assert len(set(MODEL_PEERS)) == len(MODEL_PEERS)
 
 
+@pytest.mark.sweep
 def test_a_network_against_torch():
     pytest.importorskip("torch", reason="pip install torch")
     from gradc.bench.races.models import RaceSettings
     from gradc.bench.races.training import KINDS, import_torch, race_network
 
-    for kind in KINDS:
+    for kind in some(KINDS):
         found = race_network(
             "lstm-cells", kind, import_torch(1), RaceSettings(1, 0.0, 0, ("torch", "forward"))
         )

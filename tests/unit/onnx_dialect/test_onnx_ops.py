@@ -529,6 +529,7 @@ def _dims(tensor: Any) -> tuple[DimLike, ...] | None:
 # Tests
 
 
+@pytest.mark.sweep
 @every_op(examples=12)
 def test_static_shapes_and_numbers(case: Case) -> None:
     """Our shapes are onnx's, our numbers onnxruntime's."""
