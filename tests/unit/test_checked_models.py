@@ -77,7 +77,7 @@ def test_a_static_graph_has_no_checks():
     assert gradc.compile(g, checked=True).model == gradc.compile(g).model
 
 
-@pytest.mark.sweep(entries=r"\w+(?=\])")
+@pytest.mark.sweep(parts=9)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
 def test_every_target_and_opset(target: str, dtype: str):

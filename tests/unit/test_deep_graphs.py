@@ -254,7 +254,7 @@ def test_the_stack_does_not_grow_with_the_graph(tmp_path: Path, verb: str, kind:
 
 def test_weights_behind_thousands_of_ops(tmp_path: Path):
     path = tmp_path / "graph.mlir"
-    path.write_text(deep.weights(3000))
+    path.write_text(deep.weights(1500))
     command("compile", path)
 
 
@@ -266,6 +266,7 @@ def test_what_is_known_is_asked_once(tmp_path: Path, kind: str):
     assert is_const(conv.operands[1]) == (kind == "constants")
 
 
+@pytest.mark.sweep(parts=2)
 @pytest.mark.parametrize("copied", [lambda made: pickle.loads(pickle.dumps(made)), copy.deepcopy])
 def test_copies_of_a_deep_graph(tmp_path: Path, copied: Callable[[gradc.Compiled], gradc.Compiled]):
     path = tmp_path / "graph.mlir"

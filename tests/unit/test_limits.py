@@ -14,6 +14,7 @@ import pytest
 from support.cli import run_gradc, run_opt
 from support.documents import CONV
 from support.large import convolution, interpolation, parallel
+from support.tiers import some
 
 import dialects.grad.sampling as sampling_of_axes
 import gradc
@@ -313,8 +314,9 @@ CLAIMS = {
 class TestClaimedShapes:
     """Nothing is allocated: each takes what a small graph takes, or the limit is named."""
 
+    @pytest.mark.sweep(parts=1)
     def test_every_strategy(self, text: str, write):
-        for name in by_name():
+        for name in some(by_name()):
             module = load(write(text))
             with contextlib.suppress(UnsupportedError):
                 lower(module, Options(strategy=name))
