@@ -23,7 +23,6 @@ from dialects.support import layouts
 from dialects.support.documented_op import Declared, build, documented_attributes
 from dialects.support.shapes import shape_of
 from passes.builder.rewriting import Builder, replace, rewrite, simplify
-from passes.lower_onednn.conv import library_weights
 
 ConvOp = ConvolutionBackwardDataOp | ConvTransposeBackwardDataOp
 
@@ -61,4 +60,8 @@ def _canonical_weights(op: ConvOp, target: str, page_weights: bool, emit: Builde
     n = len(shape_of(op.weights)) - 2
     perm = layouts.permutation(op.weights_format, target, n)
     weights = emit(onnx.TransposeOp(op.weights, perm=perm))
-    return library_weights(weights, op.groups, emit) if page_weights else weights
+    if not page_weights:
+        return weights
+    from passes.lower_onednn.conv import library_weights
+
+    return library_weights(weights, op.groups, emit)

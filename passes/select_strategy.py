@@ -37,6 +37,8 @@ class SelectStrategyPass(TargetPass):
             knows = ", ".join(known.name for known in forced.ops)
             what = f"strategy {forced.name} knows no op of this graph"
             raise UnsupportedError(Diagnostic("error", sentence(what, expected=f"one of {knows}")))
+        if not any(inner.name.startswith("grad.") for inner in op.walk()):
+            return
         errors = Errors()
         rewrite(op, [SelectStrategy(forced, self.env, errors)], lowerable_ops())
         errors.check()

@@ -52,7 +52,6 @@ from passes import pipelines
 from passes.infer_types import settle_readings
 from passes.registry import all_passes
 from passes.select_strategy import AUTO, SelectStrategyPass, find_strategy, unused_choices
-from passes.size_checks.writer import write_checks
 
 if TYPE_CHECKING:
     from gradc.compiler.gradient_request import GradientRequest
@@ -197,13 +196,13 @@ def _import_source(
 
         with crash.import_reproducer(lambda: json.dumps(source, default=str), "json", auto_pad_rule):
             return import_document(source, auto_pad_rule)
-    from gradc.builder.graph import Graph
-    from gradc.graph.checks import check_graph
-
     if type(source).__name__ == "ModelProto":
         from gradc.importers.onnx import import_onnx
 
         return import_onnx(source, for_gradients=for_gradients, target=target)
+    from gradc.builder.graph import Graph
+    from gradc.graph.checks import check_graph
+
     if not isinstance(source, ModuleOp | Graph):
         expected = "a path, a JSON document (dict), an onnx.ModelProto, a gradc.Graph or a module"
         hint = "its .model is one" if isinstance(source, Compiled) else ""
@@ -258,6 +257,8 @@ def compile_module(
     remarks = _run(module, _passes(options), options, observer, tuner, start=source)
     target = options.resolve_target()
     if options.checked:
+        from passes.size_checks.writer import write_checks
+
         write_checks(module, source, target)
     remarks += _check_unused(module, options)
     remarks += _lost_defaults(source) + nonstandard_remarks(module, target) + misspelt_remarks(module)

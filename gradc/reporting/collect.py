@@ -32,8 +32,9 @@ from gradc.reporting.request import Request
 from gradc.reporting.running import run
 from gradc.reporting.watching import Watch
 from gradc.terminal.notes import quoting_errors
+from gradc.tuning.progress import Progress, no_progress
 from gradc.tuning.request import BUDGET, TuningRequest
-from gradc.tuning.tuner import Progress, Tuner, no_progress
+from gradc.tuning.tuner import Tuner
 from gradc.util import arguments
 from gradc.util.installed import package_version
 from gradc.util.machine import this_machine

@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dialects.support.diagnostics import Diagnostic, UsageError, sentence
 from dialects.support.option_names import option
 from gradc.files.writing import StrPath
 from gradc.runtime.session import check_provider, ep_of
-from gradc.tuning.cases import Case
-from gradc.tuning.records import Setting
-from gradc.tuning.stores import Cache, Store, TuningFile, load_file
-from gradc.tuning.tuner import BUDGET, Progress, Tuner, no_progress
+from gradc.tuning.progress import BUDGET, Progress, no_progress
 from gradc.util import arguments
 from passes.targets.target import Target
+
+if TYPE_CHECKING:
+    from gradc.tuning.cases import Case
+    from gradc.tuning.stores import Store
+    from gradc.tuning.tuner import Tuner
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,11 @@ class TuningRequest:
         """Return the threads to compile for: `given`, else those of the tuning file."""
         if given is not None or self._starts_a_file:
             return given
-        return None if self.file is None else load_file(self.file).threads
+        if self.file is None:
+            return None
+        from gradc.tuning.stores import load_file
+
+        return load_file(self.file).threads
 
     def tuner(
         self, target: Target, progress: Progress = no_progress, store: Store | None = None
@@ -60,6 +66,10 @@ class TuningRequest:
         """Return the tuner, None without a request; it uses `store` if that is given."""
         if not self.tune and self.file is None:
             return None
+        from gradc.tuning.records import Setting
+        from gradc.tuning.stores import Cache
+        from gradc.tuning.tuner import Tuner
+
         if not self.tune:
             return Tuner(self._store(target))
         check_provider(ep_of(target.name))
@@ -69,6 +79,8 @@ class TuningRequest:
         return Tuner(store, _measure, str(setting), self.budget, self.shapes, progress)
 
     def _store(self, target: Target) -> Store:
+        from gradc.tuning.stores import TuningFile, load_file
+
         assert self.file is not None
         if self._starts_a_file:
             return TuningFile(self.file, target.name, target.threads, {})

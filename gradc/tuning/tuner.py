@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -13,31 +13,22 @@ from dialects.support.diagnostics import Diagnostic, GradcError, diagnostic_at
 from dialects.support.documented_op import CHOICE
 from dialects.support.option_names import option
 from gradc.tuning.cases import Case, GivenShapes, cases
+from gradc.tuning.progress import BUDGET, Progress, no_progress
 from gradc.tuning.race import Clock
 from gradc.tuning.records import Tuning
 from gradc.tuning.stores import Store
 from passes.strategies.base import Strategy
 from passes.targets.target import Target
 
-BUDGET = 60.0
-"""Default seconds of measuring for a graph."""
-
 TIE = 1.02
 """Times within this factor are equal: the strategy with the faster prediction wins, so that a machine gives
 one answer."""
-
-Progress = Callable[[int, int, str], None]
-"""Callback with the problems done, their total, and the next one."""
 
 
 class Measure(Protocol):
     def __call__(self, case: Case, target: Target, deadline: float) -> Mapping[str, float]:
         """Return the seconds of each applicable strategy of a case with known sizes, or raise GradcError."""
         ...
-
-
-def no_progress(done: int, total: int, problem: str) -> None:
-    pass
 
 
 @dataclass

@@ -10,8 +10,6 @@ from passes.autodiff.activity.active_values import operands_and_captures
 from passes.autodiff.vjp import Walk
 from passes.builder.values import ValueBuilder
 
-TITLE = "ai.onnx.preview.training.Gradient"
-
 
 def expand_gradient_node(
     ops: Sequence[Operation],

@@ -9,16 +9,20 @@ from xdsl.ir import Operation
 import passes
 from passes.strategies.base import Strategy
 
-STRATEGIES: tuple[type[Strategy], ...] = tuple(
-    passes.class_of(f"{__name__}.{package}", name, Strategy)
-    for package, names in passes.STRATEGIES_BY_PACKAGE.items()
-    for name in names
-)
+
+@cache
+def all_strategies() -> tuple[type[Strategy], ...]:
+    """Return every strategy in the order of their names' declaration, imported on the first call."""
+    return tuple(
+        passes.class_of(f"{__name__}.{package}", name, Strategy)
+        for package, names in passes.STRATEGIES_BY_PACKAGE.items()
+        for name in names
+    )
 
 
 @cache
 def by_name() -> dict[str, Strategy]:
-    return {strategy.name: strategy() for strategy in STRATEGIES}
+    return {strategy.name: strategy() for strategy in all_strategies()}
 
 
 @cache

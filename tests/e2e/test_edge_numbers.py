@@ -13,7 +13,7 @@ from gradc.compiler.driver import compile_module
 from gradc.compiler.options import Options
 from gradc.problems import parse_problem
 from gradc.problems.base import Problem
-from passes.strategies import STRATEGIES
+from passes.strategies import all_strategies
 
 pytest.importorskip("onnxruntime")
 
@@ -48,7 +48,7 @@ NUMPY = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 
 def compiled(dtype: str, strategy: str) -> Iterator[tuple[Problem, Compiled]]:
     """The problems that a strategy takes."""
-    (kind,) = (s for s in STRATEGIES if s.name == strategy)
+    (kind,) = (s for s in all_strategies() if s.name == strategy)
     options = Options(strategy=strategy, threads=2, strict_ieee=kind.strict_only)
     for text in PROBLEMS:
         problem = parse_problem(text.replace("DTYPE", dtype))
@@ -69,7 +69,7 @@ def whole_numbers(problem: Problem, unit: float) -> dict[str, np.ndarray]:
     return found
 
 
-NAMES = [s.name for s in STRATEGIES if s.name not in ("window-to-slice",) and "dynamic" not in s.name]
+NAMES = [s.name for s in all_strategies() if s.name not in ("window-to-slice",) and "dynamic" not in s.name]
 
 
 @pytest.mark.sweep

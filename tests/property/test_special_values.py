@@ -26,7 +26,7 @@ from gradc.model.exporter import export
 from gradc.problems import parse_problem
 from gradc.runtime.session import Session
 from passes import pipelines
-from passes.strategies import STRATEGIES, by_name, strategies_of
+from passes.strategies import all_strategies, by_name, strategies_of
 from passes.strategies.base import Strategy
 from passes.targets.target import Target
 
@@ -133,7 +133,7 @@ ONE_WORKER = pytest.mark.xdist_group("special values")
 
 @pytest.mark.sweep(parts=16)
 @ONE_WORKER
-@pytest.mark.parametrize("name", [strategy.name for strategy in STRATEGIES])
+@pytest.mark.parametrize("name", [strategy.name for strategy in all_strategies()])
 def test_a_strategy_that_does_not_mix_agrees(name: str):
     strategy, agreed = by_name()[name], 0
     for seed in seeds_for(strategy):
@@ -161,7 +161,7 @@ ELSEWHERE = {
 
 MIXING = [
     s.name
-    for s in STRATEGIES
+    for s in all_strategies()
     if s.spreads_nonfinite is not Strategy.spreads_nonfinite and s.name not in ELSEWHERE
 ]
 

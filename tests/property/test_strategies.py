@@ -1,6 +1,6 @@
 """Every registered strategy, forced, on random problems: it agrees with the reference, or says why not.
 
-A strategy needs no test code of its own: being in `STRATEGIES` is enough.
+A strategy needs no test code of its own: being in `all_strategies()` is enough.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from support.tiers import some
 from dialects.support.diagnostics import UnsupportedError
 from passes import pipelines
 from passes.select_strategy import candidates
-from passes.strategies import STRATEGIES, by_name
+from passes.strategies import all_strategies, by_name
 from passes.targets.target import Target
 
 COMMON = 2500 * EXAMPLES
@@ -95,7 +95,7 @@ TARGETS = (
 
 @pytest.mark.sweep(parts=16)
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", [strategy.name for strategy in STRATEGIES])
+@pytest.mark.parametrize("name", [strategy.name for strategy in all_strategies()])
 def test_strategy_agrees_or_refuses(name: str, target: Target):
     ops = {op.name for op in by_name()[name].ops}
     target = replace(target, strict_ieee=by_name()[name].strict_only)

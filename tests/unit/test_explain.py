@@ -25,7 +25,7 @@ from gradc.tuning import cases, request, stores
 from gradc.tuning.records import Setting
 from gradc.tuning.request import TuningRequest
 from gradc.tuning.stores import FOLDER_VARIABLE
-from passes.strategies import STRATEGIES, strategies_of
+from passes.strategies import all_strategies, strategies_of
 from passes.strategies.choice import candidates
 from passes.targets.target import Target
 
@@ -94,7 +94,7 @@ class TestGradients:
     def test_every_strategy_that_knows_it_is_there(self):
         for gradient in explained(DECODER).gradients:
             (op,) = (op for op in parse_problem(gradient.problem).module().walk() if op.name[:5] == "grad.")
-            known = {strategy.name for strategy in STRATEGIES if isinstance(op, strategy.ops)}
+            known = {strategy.name for strategy in all_strategies() if isinstance(op, strategy.ops)}
             assert {row.name for row in gradient.strategies} == known
             assert all((row.predicted is None) == (row.refusal is not None) for row in gradient.strategies)
             assert all(row.measured is None for row in gradient.strategies)
@@ -382,7 +382,7 @@ def test_the_fastest_by_prediction_has_the_shortest_bar(tmp_path: Path, threads:
 
 
 def test_a_choice_that_is_dearer_alone_shares_a_layout(monkeypatch):
-    dearer = next(strategy for strategy in STRATEGIES if strategy.name == "conv-to-matmul")
+    dearer = next(strategy for strategy in all_strategies() if strategy.name == "conv-to-matmul")
     monkeypatch.setattr(explaining, "choose", lambda op, forced, target: dearer)
     gradient = only(explained(conv()))
     assert (gradient.choice, gradient.why) == ("conv-to-matmul", "shared")

@@ -7,7 +7,7 @@ from xdsl.passes import ModulePass
 
 import passes
 from passes.registry import all_passes
-from passes.strategies import STRATEGIES
+from passes.strategies import all_strategies
 
 FOLDER = Path(passes.__file__).parent
 NO_PASSES = {"__init__", "pipelines", "registry"}
@@ -44,7 +44,7 @@ def test_a_pass_is_called_as_it_is_registered(name):
     assert all_passes()[name]().name == name
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda s: s.name)
+@pytest.mark.parametrize("strategy", all_strategies(), ids=lambda s: s.name)
 def test_a_strategy_says_what_it_is(strategy):
     assert strategy.__doc__, f"owed: a docstring of {strategy.__name__}, which its page shows"
 

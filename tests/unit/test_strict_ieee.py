@@ -16,7 +16,7 @@ from gradc.problems import parse_problem
 from gradc.tuning.records import Setting
 from passes import pipelines
 from passes.select_strategy import SelectStrategyPass
-from passes.strategies import STRATEGIES, strategies_of
+from passes.strategies import all_strategies, strategies_of
 from passes.strategies.choice import candidates
 from passes.targets.target import Target
 
@@ -73,7 +73,7 @@ def test_what_mixes_is_refused_with_the_reason():
 def test_what_is_only_for_the_strict_is_no_candidate_otherwise():
     refused = {c.strategy.name: c.refusal for c in candidates(gradient(), LOOSE) if c.refusal}
     assert refused["resize-to-gathered-sum"] == "slower than others: for strict_ieee=True only"
-    assert {s.name for s in STRATEGIES if s.strict_only} == {
+    assert {s.name for s in all_strategies() if s.strict_only} == {
         "conv-to-tap-sums",
         "resize-to-gathered-sum",
         "resize-dynamic-to-gathered-sum",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from dialects.support.dtypes import FLOATS
 from gradc.terminal import progress
 from gradc.verification.errors import ULPS_OF_TERMS, Spread
-from passes.strategies import STRATEGIES
+from passes.strategies import all_strategies
 from tools.accuracy.cases import Bound, Case, cases
 from tools.generated import Part
 
@@ -48,7 +48,7 @@ Entries = dict[tuple[str, str], dict[str, Entry]]
 
 
 def measure_all() -> Entries:
-    found: Entries = {(op.name, s.name): {} for s in STRATEGIES for op in s.ops}
+    found: Entries = {(op.name, s.name): {} for s in all_strategies() for op in s.ops}
     with progress.bar():
         for done, dtype in enumerate(FLOATS):
             for case in cases(dtype):
@@ -67,14 +67,14 @@ def _measure(found: Entries, dtype: str, case: Case) -> None:
 def _strategies_of(case: Case) -> Iterator[tuple[str, str]]:
     """Yield the ops of a case with their strategies."""
     kinds = {op.name: type(op) for op in case.gradients}
-    for strategy in STRATEGIES:
+    for strategy in all_strategies():
         for name, kind in kinds.items():
             if issubclass(kind, strategy.ops):
                 yield name, strategy.name
 
 
 def _strict_only(strategy: str) -> bool:
-    return any(s.name == strategy and s.strict_only for s in STRATEGIES)
+    return any(s.name == strategy and s.strict_only for s in all_strategies())
 
 
 def lines(entries: Entries) -> Iterator[str]:

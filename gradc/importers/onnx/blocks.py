@@ -6,8 +6,8 @@ import platform
 
 from onnx import ModelProto, NodeProto, helper
 
+from dialects.onnx.domains import NCHWC
 from gradc.util.machine import cpu_features
-from passes.decompositions.contrib.nchwc import DOMAIN
 
 SHORT, LONG = 8, 16
 """Channels per block: processors with AVX, and those with AVX-512 or Arm's."""
@@ -15,7 +15,7 @@ SHORT, LONG = 8, 16
 
 def channels_of_block(model: ModelProto) -> int | None:
     """Infer the block size from padded shapes, else from this machine; None without blocks or evidence."""
-    if not any(node.domain == DOMAIN for node in model.graph.node):
+    if not any(node.domain == NCHWC for node in model.graph.node):
         return None
     return _from_shapes(model) or _from_machine()
 
@@ -32,7 +32,7 @@ def _from_shapes(model: ModelProto) -> int | None:
     sizes = {array.name: list(array.dims) for array in model.graph.initializer}
     blocked: dict[str, int | None] = {}
     for node in model.graph.node:
-        is_conv = node.op_type == "Conv" and node.domain == DOMAIN and len(node.input) > 1
+        is_conv = node.op_type == "Conv" and node.domain == NCHWC and len(node.input) > 1
         filters = sizes.get(node.input[1], []) if is_conv else []
         reads = [name for name in node.input if name in blocked]
         known = _from_conv(node, filters, node.input[0] in blocked) if filters else None
@@ -40,7 +40,7 @@ def _from_shapes(model: ModelProto) -> int | None:
             known = _from_reorder(node, blocked[reads[0]])
         if known is not None:
             return known
-        if node.op_type != "ReorderOutput" and (reads or node.domain == DOMAIN):
+        if node.op_type != "ReorderOutput" and (reads or node.domain == NCHWC):
             padded = filters[0] if filters else next(filter(None, map(blocked.get, reads)), None)
             blocked |= dict.fromkeys(node.output, padded)
     return None

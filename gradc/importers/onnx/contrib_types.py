@@ -11,8 +11,6 @@ from xdsl.ir import Attribute
 from dialects.support.dtypes import UI8
 from dialects.support.shapes import shape_of, tensor_type
 
-MICROSOFT = "com.microsoft"
-
 SHAPE, RANK, NOTHING = "shape", "rank", "nothing"
 """What the first result shares with the first operand."""
 

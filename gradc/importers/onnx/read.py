@@ -20,6 +20,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from dialects.onnx.control import YieldOp
+from dialects.onnx.domains import BLOCK, GRADIENT, MICROSOFT
 from dialects.onnx.node import NodeOp
 from dialects.onnx.opsets import OLDEST
 from dialects.onnx.types import UnknownType
@@ -33,7 +34,6 @@ from gradc.importers.onnx.ai_onnx_ml_types import ML
 from gradc.importers.onnx.annotations import annotate_edge, annotate_module, note_node
 from gradc.importers.onnx.attributes import attributes_of, graphs_of, values_of
 from gradc.importers.onnx.blocks import channels_of_block
-from gradc.importers.onnx.gradient import results_of_gradient
 from gradc.importers.onnx.locations import at
 from gradc.importers.onnx.scope import Scope, Versions
 from gradc.importers.onnx.source import Source
@@ -43,9 +43,6 @@ from gradc.importers.onnx.upgrade import check_form, raise_form, upgrade
 from gradc.model.exported_domains import is_of_opset
 from gradc.model.external_data import TensorData
 from gradc.model.order import title, topological_order
-from passes.autodiff import preview
-from passes.decompositions.contrib.nchwc import BLOCK
-from passes.decompositions.contrib.table import decompose_node, lacks_contributed
 
 STANDARD = ("", "ai.onnx")
 
@@ -321,7 +318,7 @@ class _Reader:
         types = [None if value is None else value.type for value in operands]
         if domain == ML:
             declared = ai_onnx_ml_types.complete_types(node.op_type, attributes, declared, types)
-        if domain == contrib_types.MICROSOFT:
+        if domain == MICROSOFT:
             declared = contrib_types.complete_types(node.op_type, declared, types)
         form = Form(domain, version, attributes, graphs_of(protos), declared, place)
         unknown = any(value is not None and isinstance(value.type, UnknownType) for value in operands)
@@ -337,7 +334,9 @@ class _Reader:
     def _opaque(
         self, scope: Scope, node: NodeProto, operands: Sequence[SSAValue | None], form: Form
     ) -> Sequence[SSAValue | None]:
-        if f"{form.domain}.{node.op_type}" == preview.TITLE:
+        if f"{form.domain}.{node.op_type}" == GRADIENT:
+            from gradc.importers.onnx.gradient import results_of_gradient
+
             return results_of_gradient(scope, operands, form.attributes, form.place)
         if not form.domain:
             check_form(node.op_type, form.version)
@@ -348,7 +347,7 @@ class _Reader:
         op = NodeOp(form.domain, node.op_type, operands, types, form.attributes, regions, form.version)
         if op.is_standard and not op.regions and not is_of_opset(op, OLDEST):
             op = self._upgrade_unknown(scope, op, form)
-        found = decompose_node(op, self.of_model) if self._is_decomposed(op) else None
+        found = self._decompose(op)
         if found is None:
             return _append(scope, op, form.place).results
         new, values = found
@@ -363,10 +362,16 @@ class _Reader:
             op.drop_all_references()  # release its uses
         return [own if value is None else value for value, own in zip(values, op.results, strict=True)]
 
-    def _is_decomposed(self, op: NodeOp) -> bool:
-        if self.for_gradients is None:
-            return lacks_contributed(self.target, op.domain.data)
-        return op.title not in self.for_gradients
+    def _decompose(self, op: NodeOp) -> tuple[Sequence[Operation], Sequence[SSAValue | None]] | None:
+        """Return the decomposition that the target or a gradient needs, as `decompose_node` does, or None."""
+        from passes.decompositions.contrib.table import decompose_node, lacks_contributed
+
+        wanted = (
+            lacks_contributed(self.target, op.domain.data)
+            if self.for_gradients is None
+            else op.title not in self.for_gradients
+        )
+        return decompose_node(op, self.of_model) if wanted else None
 
     def _upgrade_unknown(self, scope: Scope, op: NodeOp, form: Form) -> NodeOp:
         """Upgrade a node of unknown types from an opset that gradc cannot write, where the change needs no

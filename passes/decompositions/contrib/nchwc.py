@@ -15,17 +15,13 @@ import numpy as np
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
+from dialects.onnx.domains import BLOCK
 from dialects.support.shapes import static
 from passes.autodiff.common.primal import Primal, refusal
 from passes.builder.values import Value, ValueBuilder
 from passes.decompositions.contrib.activations import apply_activation
 from passes.decompositions.contrib.decomposition import Decomposition, Results
 from passes.decompositions.contrib.quantized import to_channels_first, to_channels_last
-
-DOMAIN = "com.microsoft.nchwc"
-
-BLOCK = "gradc.block"
-"""Attribute of the model: channels per block; None if unknown."""
 
 
 def conv(f: Primal, e: ValueBuilder) -> Results:

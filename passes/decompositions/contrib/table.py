@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from dialects.onnx.attributes import python_values
+from dialects.onnx.domains import MICROSOFT, NCHWC
 from dialects.onnx.node import WHY, NodeOp
 from dialects.onnx.types import UnknownType
 from dialects.support.diagnostics import GradcError, violation
@@ -25,15 +26,15 @@ DECOMPOSITIONS: Mapping[str, Mapping[str, Decomposition]] = MappingProxyType(
             "SimplifiedLayerNormalization": microsoft.simplified_layer_normalization
         },  # onnxruntime's, in the standard domain
         "ai.onnx.ml": ai_onnx_ml.DECOMPOSITIONS,
-        "com.microsoft": microsoft.DECOMPOSITIONS,
-        nchwc.DOMAIN: nchwc.DECOMPOSITIONS,
+        MICROSOFT: microsoft.DECOMPOSITIONS,
+        NCHWC: nchwc.DECOMPOSITIONS,
     }
 )
 """Domain -> op -> its decomposition."""
 
 
 DOMAINS_WITHOUT_KERNELS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"portable": ("", "com.microsoft", nchwc.DOMAIN), "cuda": (nchwc.DOMAIN,)}
+    {"portable": ("", MICROSOFT, NCHWC), "cuda": (NCHWC,)}
 )
 """Target -> domains whose ops it has no kernels of, so that they are decomposed."""
 
@@ -71,7 +72,7 @@ def decompose_node(
     e = ValueBuilder()
     operands = [None if value is None else e(value) for value in node.onnx_inputs()]
     attributes = python_values(node.given.data)
-    if node.domain.data == nchwc.DOMAIN:
+    if node.domain.data == NCHWC:
         attributes = {**attributes, **of_model}
     forward = Primal(e, operands, attributes, [None] * len(node.results))
     try:

@@ -26,7 +26,7 @@ from dialects.support.diagnostics import UnsupportedError
 from dialects.support.entry import entry_function, input_names
 from gradc.model.exporter import export
 from gradc.model.tensors import input_infos, output_infos
-from passes.strategies import STRATEGIES
+from passes.strategies import all_strategies
 from passes.strategies.base import Strategy
 from passes.targets.target import Target
 
@@ -157,7 +157,7 @@ def _graphs() -> Iterator[Case]:
 
 def _strategies() -> Iterator[Case]:
     """Every form, also those that the prices would not choose for such small problems."""
-    for target, strategy in product(TARGETS, STRATEGIES):
+    for target, strategy in product(TARGETS, all_strategies()):
         if target == "portable" and strategy.name in UNPORTABLE:
             continue
         dynamic = SPATIAL if strategy.name in UNKNOWN_ONLY else STATIC

@@ -11,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from support.onnx_models import edge, is_same, model_of, run
 
 import gradc
+from dialects.onnx.domains import MICROSOFT
 from dialects.onnx.node import NodeOp
 from dialects.onnx.ops import ConstantOp
 from dialects.support.dense import to_numpy
@@ -322,7 +323,7 @@ QUANTIZED = """
 
 def test_types_of_ops_of_onnxruntime_are_those_of_its_schemas():
     state = pytest.importorskip("onnxruntime.capi.onnxruntime_pybind11_state")
-    schemas = {s.name: s for s in state.get_all_operator_schema() if s.domain == contrib_types.MICROSOFT}
+    schemas = {s.name: s for s in state.get_all_operator_schema() if s.domain == MICROSOFT}
     for name, (operand, _) in contrib_types.RESULTS.items():
         assert schemas[name].inputs[operand].typeStr == schemas[name].outputs[0].typeStr, name
 
