@@ -23,7 +23,6 @@ from dialects.support.documented_op import build
 from dialects.support.shapes import element_type_of, shape_of
 from passes.builder.rewriting import Builder, replace, rewrite
 from passes.builder.shape_math import ShapeMath
-from passes.resize.backward import ResizeAxis, emit_resize_backward
 
 
 @dataclass(frozen=True)
@@ -70,6 +69,8 @@ def _image(op: UpsampleBilinear2dBackwardOp, emit: Builder) -> SSAValue:
 class ConvertResize(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ResizeBilinearV2GradOp, rewriter: PatternRewriter) -> None:
+        from passes.resize.backward import ResizeAxis, emit_resize_backward
+
         emit = Builder()
         image = shape_of(op.original_image)
         spatial = layouts.spatial_axes(op.format, 2)

@@ -31,7 +31,6 @@ from gradc.graph.tensors import TensorInfo
 from gradc.model.tensors import input_infos, optional_infos, output_infos
 from gradc.util import arguments
 from gradc.verification.proof import Proof
-from gradc.verification.samples import check_runnable
 
 if TYPE_CHECKING:
     from gradc.model.exporter import ModelProto
@@ -159,6 +158,7 @@ class Compiled:
 
     def reference(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Evaluate the source with numpy, exactly and slowly; return the expected outputs by name."""
+        from gradc.verification.samples import check_runnable
         from gradc.verification.verify import inputs_in_order, reference
 
         function = entry.entry_function(self.source)
@@ -176,6 +176,7 @@ class Compiled:
         """Return the onnxruntime session of `run`, cached per provider and thread count until `model`
         changes."""
         from gradc.runtime.session import Session, ep_argument, ep_of, threads_argument
+        from gradc.verification.samples import check_runnable
 
         with using(self.options.limits):
             check_runnable(self.module)

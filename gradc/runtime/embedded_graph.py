@@ -20,7 +20,6 @@ from dialects.support.diagnostics import GradcError, location, name_of, position
 from dialects.support.op_cache_key import MOST_SIZES
 from gradc.graph.printing import located_text
 from gradc.graph.run_time_sizes import DynamicSizes
-from gradc.importers.mlir.parser import import_mlir
 
 KEY = "gradc.graph"
 
@@ -32,6 +31,8 @@ def metadata(source: ModuleOp) -> dict[str, str]:
 
 def sizes_of(carried: Mapping[str, str]) -> DynamicSizes | None:
     """Return the size checks that a model's metadata describes; None without an entry."""
+    from gradc.importers.mlir.parser import import_mlir
+
     if KEY not in carried:
         return None
     try:
