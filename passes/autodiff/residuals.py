@@ -1,7 +1,7 @@
 """Residuals: operands and results that the derivative of each op keeps alive, by their ONNX names.
 
 They may depend on the operand whose gradient is requested. Sizes, integers and booleans are not counted.
-tests/property/test_kept.py compares the table with what the rules read where all sizes are static.
+tests/property/test_residuals.py compares the table with what the rules read where all sizes are static.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Most are collected by running the verifier with symbolic sizes (`collect_rows`). For ops whose sizes determine
 their pads, they are given here: a condition is `(op, operands, math) -> rows, sizes of the result`.
 `operands` are the sizes of each data operand, and the elements of an operand that is sizes or axes.
-tests/property/test_run_time_sizes.py and test_checked_rows.py compare the conditions with the verifiers.
+tests/property/test_dynamic_size_errors.py and test_op_spec_checks.py compare them with the verifiers.
 """
 
 from __future__ import annotations

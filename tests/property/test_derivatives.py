@@ -44,7 +44,7 @@ def test_every_op_has_a_rule_or_a_reason():
 def test_every_rule_has_a_problem():
     of_tensors = {*RULES, *DECOMPOSITIONS} - {
         *sequences.RULES
-    }  # tests/e2e/test_sequences_at_run_time.py has those
+    }  # tests/e2e/test_dynamic_sequences.py has those
     owed = of_tensors - {problem.op for problem in problems()}
     assert not owed, f"owed: problem for {', '.join(sorted(owed))} in tests/support/vjp_problems.py"
 

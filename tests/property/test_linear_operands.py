@@ -30,7 +30,7 @@ OF_SEQUENCES = frozenset((
     "ConcatFromSequence", "Optional", "OptionalGetElement", "SequenceAt", "SequenceConstruct",
     "SequenceErase", "SequenceInsert", "SplitToSequence",
 ))  # fmt: skip
-"""tests/unit/test_tangents.py has these."""
+"""tests/unit/gradc/verification/test_tangents.py has these."""
 
 GRADIENTS = ("Conv", "ConvTranspose", "AveragePool", "MaxPool", "Resize")
 """Ops whose gradients have the ops of the grad dialect."""

@@ -1,4 +1,4 @@
-"""Which file imports which, and whether rooms and files are in order.
+"""Which file imports which, and whether packages and files are in order.
 
 Every import counts: in functions, for type checkers only, and by name (`import_module("gradc.x")`, a
 string that is the dotted name of a file; that of a package may stand for its data).
@@ -67,23 +67,23 @@ def files_of(module: str) -> tuple[str, str]:
     return module, f"{module}.__init__"
 
 
-def room_of(file: str, rooms: Sequence[str]) -> str:
-    """The room with the longest name that begins the file's; '' where none does."""
-    held = [room for room in rooms if file == room or file.startswith(f"{room}.")]
+def package_of(file: str, packages: Sequence[str]) -> str:
+    """The package with the longest name that begins the file's; '' where none does."""
+    held = [package for package in packages if file == package or file.startswith(f"{package}.")]
     return max(held, key=len, default="")
 
 
-def upward(arrows: Sequence[Arrow], rooms: Sequence[str]) -> list[str]:
-    """What is wrong with the arrows between rooms, which are in order from the bottom up."""
-    level = {room: number for number, room in enumerate(rooms)}
+def upward(arrows: Sequence[Arrow], packages: Sequence[str]) -> list[str]:
+    """What is wrong with the arrows between packages, which are in order from the bottom up."""
+    level = {package: number for number, package in enumerate(packages)}
     found = []
     for arrow in arrows:
-        source, target = room_of(arrow.source, rooms), room_of(arrow.target, rooms)
-        for file, room in ((arrow.source, source), (arrow.target, target)):
-            if not room:
-                found.append(f"{arrow.place}: {file} is in no room")
+        source, target = package_of(arrow.source, packages), package_of(arrow.target, packages)
+        for file, package in ((arrow.source, source), (arrow.target, target)):
+            if not package:
+                found.append(f"{arrow.place}: {file} is in no package")
         if source and target and level[source] < level[target]:
-            found.append(f"{arrow.place}: imports {arrow.target}, but room {source} is below {target}")
+            found.append(f"{arrow.place}: imports {arrow.target}, but package {source} is below {target}")
     return found
 
 
