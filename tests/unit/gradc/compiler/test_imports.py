@@ -10,7 +10,8 @@ from onnx import TensorProto, helper
 
 nodes = [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Mul", ["y", "x"], ["z"])]
 x, z = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3]) for name in "xz")
-model = helper.make_model(helper.make_graph(nodes, "g", [x], [z]), opset_imports=[helper.make_opsetid("", 18)])
+graph = helper.make_graph(nodes, "g", [x], [z])
+model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
 import gradc
 
 gradc.compile(model)
