@@ -321,10 +321,12 @@ class TestClaimedShapes:
             with contextlib.suppress(UnsupportedError):
                 lower(module, Options(strategy=name))
 
+    @pytest.mark.sweep(entries=r"\w+")
     @pytest.mark.parametrize("command", ["inspect", "explain"])
     def test_are_shown(self, text: str, command: str, write):
         assert run_gradc(command, write(text)).code == 0
 
+    @pytest.mark.sweep(entries=r"\w+")
     @pytest.mark.parametrize("command", ["run", "verify"])
     def test_are_not_run(self, text: str, command: str, write):
         ended = run_gradc(command, write(text))

@@ -46,9 +46,10 @@ def call_faults(node: ast.Call) -> Iterator[str]:
         yield callee
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_no_pickle(path):
-    assert list(faults(path.read_text(encoding="utf-8"))) == []
+def test_no_pickle():
+    assert len(FILES) > 500
+    found = {path: list(faults(path.read_text(encoding="utf-8"))) for path in FILES}
+    assert {path: names for path, names in found.items() if names} == {}
 
 
 @pytest.mark.parametrize(

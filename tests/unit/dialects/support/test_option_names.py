@@ -6,6 +6,7 @@ import ast
 import inspect
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import click
@@ -86,6 +87,7 @@ def arguments_of(function: Callable[..., object]) -> set[str]:
     return set(inspect.signature(function).parameters)
 
 
+@cache
 def named_options() -> set[tuple[str, str]]:
     """The option and the file of each `option("name")` and `advice("name", ...)` of the sources."""
     files = [path for layer in LAYERS for path in sorted((ROOT / layer).rglob("*.py"))]

@@ -61,6 +61,7 @@ def steps(work: Callable[[], Any]) -> int:
     return count
 
 
+@pytest.mark.sweep(parts=3)
 @pytest.mark.parametrize("kind", ["deep", "hub", "tree"])
 def test_steps_an_op_do_not_grow_with_the_graph(kind: str):
     build = graphs()[kind]
@@ -136,6 +137,7 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return count
 
 
+@pytest.mark.sweep(parts=4)
 @pytest.mark.parametrize("kind", WIDE)
 def test_operands_of_a_wide_op_are_looked_at_a_few_times_each(
     kind: str, looked_at: Counter[str], tmp_path: Path

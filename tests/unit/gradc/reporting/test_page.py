@@ -73,6 +73,7 @@ class Reader(HTMLParser):
         return (attributes for name, attributes in self.tags if name == tag)
 
 
+@cache
 def read(html: str) -> Reader:
     reader = Reader()
     reader.feed(html)
@@ -95,6 +96,7 @@ def html(request) -> str:
     return html_of(request.param)
 
 
+@pytest.mark.sweep(parts=4)
 class TestOneFile:
     def test_nothing_is_asked_for(self, html):
         reader = read(html)

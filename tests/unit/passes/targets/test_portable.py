@@ -15,6 +15,7 @@ from support.generate import CANONICAL, KINDS, seeded
 from support.pipeline import Expected, apply, lowered
 from support.problems import Problem
 from support.runtimes.cases import ResizeCase
+from support.tiers import some
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
@@ -207,9 +208,11 @@ def lowered_or_none(problem: Problem) -> ModuleOp | None:
     return None
 
 
+@pytest.mark.sweep
 def test_random_problems_avoid_what_is_not_portable():
     seen: Counter[str] = Counter()
-    for seed in range(70):
+    seeds = some(range(70), 5)
+    for seed in seeds:
         module = lowered_or_none(problem(seed))
         if module is None:
             seen["refused"] += 1
@@ -223,8 +226,8 @@ def test_random_problems_avoid_what_is_not_portable():
         assert not set(found) & {"Col2Im", "ScatterND", "ScatterElements"}
         seen += found
         Expected(problem(seed)).check_runtime(module, PORTABLE)
-    assert seen["ConvTranspose"] > 5
-    assert seen["refused"] < 7
+    assert seen["ConvTranspose"] > len(seeds) / 14
+    assert seen["refused"] < len(seeds) / 10
 
 
 def test_prices_are_the_cpu_s():
