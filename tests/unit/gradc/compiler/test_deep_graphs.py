@@ -34,7 +34,7 @@ VERBS = {
 
 BOUNDED = {
     ("dialects/support/diagnostics.py", "_position"): "a location in a location",
-    ("dialects/onnx/types.py", "unranked"): "a type in a type",
+    ("dialects/onnx/types.py", "unranked_type"): "a type in a type",
     ("dialects/onnx/types.py", "word_of"): "a type in a type",
     ("passes/cost/rates.py", "seconds"): "features of two kinds",
     ("passes/conv/phases.py", "of"): "the spatial axes",
@@ -42,19 +42,18 @@ BOUNDED = {
     ("passes/autodiff/nan_safety/domain_edge.py", "_is_replaced"): "at most `DEEPEST` ops",
     ("passes/autodiff/nan_safety/domain_edge.py", "_replaces"): "at most `DEEPEST` ops",
     ("gradc/bench/peers/onednn_graph.py", "_load"): "libraries that miss each other",
-    ("tools/documents/commands.py", "_command"): "the commands of gradc",
     ("gradc/model/attribute_protos.py", "type_proto"): "a type in a type",
     ("gradc/model/tensors.py", "_word"): "a type in a type",
     ("gradc/model/value_infos.py", "edge_type"): "a type in a type",
     ("gradc/verification/widening.py", "_wide_type"): "a type in a type",
     ("gradc/verification/widening.py", "wide"): "a sequence in a sequence",
-    ("gradc/model/lazy_tensors.py", "Cut._slim"): "graphs in graphs, at most `cutting.DEEPEST`",
+    ("gradc/model/lazy_tensors.py", "TensorCutter._slim"): "graphs in graphs, at most `lazy_tensors.DEEPEST`",
     ("passes/autodiff/rules/recurrent.py", "_by_batch"): "two layouts",
     ("passes/autodiff/rules/recurrent.py", "_rule"): "two layouts",
     ("gradc/importers/onnx/types.py", "type_of"): "a type in a type",
     ("gradc/verification/samples.py", "_random"): "a type in a type",
     ("gradc/verification/exact_match.py", "is_same"): "a sequence in a sequence",
-    ("gradc/verification/verify.py", "_alike"): "a sequence in a sequence",
+    ("gradc/verification/verify.py", "_compare_exactly"): "a sequence in a sequence",
     ("gradc/verification/verify.py", "compare"): "a sequence in a sequence",
     ("gradc/cli/commands.py", "_kind"): "a sequence in a sequence",
     ("gradc/files/json_text.py", "_finite"): "our own documents",
@@ -68,31 +67,31 @@ BOUNDED = {
     ("passes/autodiff/logarithms.py", "Logarithms._moved"): "at most `stable_forms.DEEPEST` ops",
     ("passes/autodiff/logarithms.py", "Logarithms._one_minus"): "at most `stable_forms.DEEPEST` ops",
     ("passes/autodiff/logarithms.py", "Logarithms.of"): "at most `stable_forms.DEEPEST` ops",
-    ("dialects/onnx/interpreter/pairs.py", "paired"): "a sequence in a sequence",
+    ("dialects/onnx/interpreter/pairs.py", "pair_with"): "a sequence in a sequence",
     ("dialects/onnx/interpreter/pairs.py", "slices"): "a value and its tangent",
     ("dialects/onnx/interpreter/pairs.py", "tangent_of"): "a sequence in a sequence",
     ("dialects/onnx/interpreter/pairs.py", "value_of"): "a sequence in a sequence",
     ("gradc/verification/adjoint_identities.py", "Side.add"): "a sequence in a sequence",
     ("gradc/verification/adjoint_identities.py", "add_open"): "a sequence in a sequence",
-    ("gradc/verification/evaluation.py", "_found"): "a sequence in a sequence",
+    ("gradc/verification/evaluation.py", "_directional_derivative"): "a sequence in a sequence",
     ("gradc/verification/evaluation.py", "_is_plain"): "a sequence in a sequence",
     ("gradc/verification/evaluation.py", "open_elements"): "a sequence in a sequence",
     ("gradc/verification/point.py", "Point._direction"): "a sequence in a sequence",
-    ("gradc/verification/point.py", "_found"): "a sequence in a sequence",
-    ("gradc/verification/point.py", "_moved"): "a sequence in a sequence",
+    ("gradc/verification/point.py", "_directional_derivative"): "a sequence in a sequence",
+    ("gradc/verification/point.py", "_with_tangent"): "a sequence in a sequence",
     ("gradc/verification/single_ops.py", "LocalPoint._drawn"): "a sequence in a sequence",
     ("gradc/verification/point.py", "_sum"): "a sequence in a sequence",
     ("gradc/verification/prove.py", "_has_numbers"): "a sequence in a sequence",
     ("gradc/verification/tangents/linear.py", "_exact"): "a sequence in a sequence",
-    ("gradc/verification/tangents/linear.py", "_filled"): "a sequence in a sequence",
+    ("gradc/verification/tangents/linear.py", "_tangent_or_zeros"): "a sequence in a sequence",
     ("gradc/verification/tangents/directional_derivative.py", "_moves"): "a sequence in a sequence",
     ("gradc/verification/tangents/tangent.py", "total"): "a sequence in a sequence",
-    ("gradc/compiler/driver.py", "_loaded"): "a source under other names, or differentiated",
+    ("gradc/compiler/driver.py", "_import_source"): "a source under other names, or differentiated",
 }
 """What calls itself, and over what: nothing that a larger graph makes deeper."""
 
 SIZES_IN_SIZES = {
-    "bounds": ("_lower", "_of_atom", "_of_quotient", "_relaxed", "interval", "lower", "upper"),
+    "bounds": ("_lower", "_of_atom", "_of_quotient", "_relax", "interval", "lower", "upper"),
     "size_text": (
         "_Reader._extreme",
         "_Reader._factor",
@@ -100,7 +99,7 @@ SIZES_IN_SIZES = {
         "_Reader._product",
         "_Reader.sum",
     ),
-    "sizes": ("_by_number", "_lone_quotient", "_mapped", "_mapped_atom", "floordiv"),
+    "sizes": ("_by_number", "_lone_quotient", "_map_leaves", "_map_atom", "floordiv"),
 }
 """The same for size expressions, of which `forms.DEEPEST` says how deep they may be."""
 
@@ -117,7 +116,7 @@ BOUNDED |= {
 
 BOUNDED |= {
     ("gradc/importers/onnx/control.py", name): "a type in a type"
-    for name in ("_argument", "common", "nameless", "rankless")
+    for name in ("_argument", "join_types", "drop_names", "drop_rank")
 }
 
 BOUNDED |= {
@@ -125,7 +124,7 @@ BOUNDED |= {
         "gradc/importers/onnx/read.py",
         f"_Reader.{name}",
     ): "graphs in graphs, at most `scope.DEEPEST`"
-    for name in ("_add", "_call", "_opaque", "_region", "_results", "_typed", "fill")
+    for name in ("_add", "_call", "_opaque", "_region", "_results", "_refine_type", "fill")
 }
 
 BOUNDED |= {
@@ -133,7 +132,7 @@ BOUNDED |= {
     for file, names in {
         "gradc/verification/random_ops.py": (
             "_loop",
-            "_made",
+            "_random_ops_of_outputs",
             "_scan",
             "_visit",
             "_visit_control",
@@ -145,7 +144,12 @@ BOUNDED |= {
         ),
         "gradc/model/intermediate_outputs.py": ("_all",),
         "passes/infer_types.py": ("refine_with_regions",),
-        "passes/autodiff/control_flow/loop_shapes.py": ("_after", "_by_induction", "_settle", "kept_types"),
+        "passes/autodiff/control_flow/loop_shapes.py": (
+            "_shapes_after_step",
+            "_by_induction",
+            "_normalize_loop",
+            "carried_types",
+        ),
     }.items()
     for name in names
 }

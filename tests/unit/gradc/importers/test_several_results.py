@@ -280,7 +280,7 @@ def test_a_strategy_writes_all_results(monkeypatch: pytest.MonkeyPatch):
     assert list(last.operands) == [split.results[1], split.results[0]]
     monkeypatch.setattr(Halving, "count", 1)
     module, op = halves()
-    with pytest.raises(StrategyFault, match=r"halving wrote 1 of 2 results of test.halves"):
+    with pytest.raises(StrategyFault, match=r"halving lowered test.halves to 1 of 2 results"):
         Halving().write(op, Target(), Builder())
 
 

@@ -65,7 +65,7 @@ def faulty(monkeypatch: pytest.MonkeyPatch):
         assert dtype is not None
         return [emit(onnx.MulOp(value, emit.constant(np.array(1.01, dtype.numpy))))]
 
-    monkeypatch.setattr(base, "_modified_at", templates())
+    monkeypatch.setattr(base, "_written", templates())
     monkeypatch.setattr(base.Strategy, "write", off)
 
 

@@ -350,5 +350,5 @@ class TestBranchesOfAModel:
         onnx.save(onnx.parser.parse_model(self.TEXT), path)
         unknown = unexercised.observe_branches(str(path))
         unknown.model.graph.node[0].op_type = "Iff"
-        monkeypatch.setattr(unexercised, "observed_values", lambda _: unknown)
+        monkeypatch.setattr(unexercised, "observe_branches", lambda _: unknown)
         assert unexercised.branches_of(str(path), None, 1) is None

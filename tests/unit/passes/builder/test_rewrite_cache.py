@@ -25,7 +25,7 @@ def nothing_known(monkeypatch: pytest.MonkeyPatch):
 
     def forget() -> None:
         monkeypatch.setattr("passes.strategies.base._written", rewrite_cache.templates())
-        monkeypatch.setattr("passes.lower_onednn._KNOWN", rewrite_cache.templates())
+        monkeypatch.setattr("passes.lower_onednn.patterns._KNOWN", rewrite_cache.templates())
 
     forget()
     return forget
