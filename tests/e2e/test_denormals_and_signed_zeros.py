@@ -86,6 +86,7 @@ def test_denormal_numbers_are_not_flushed(name: str, dtype: str):
     assert seen
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", NAMES)
 def test_the_sign_of_a_zero_changes_no_number(name: str):
     """-0.0 in place of 0.0 gives equal results; which sign a zero among them has is not promised."""

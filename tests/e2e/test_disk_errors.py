@@ -12,6 +12,7 @@ import onnx
 import pytest
 from support.cli import Result, run_gradc
 from support.documents import CONV, text_of
+from support.forkserver import ForkServer, Surroundings
 
 import gradc
 from gradc.files import npz
@@ -60,28 +61,34 @@ def run(*args: str, limit: int, **environment: str) -> Result:
     return Result(done.returncode, done.stdout, done.stderr.decode())
 
 
+def run_limited(server: ForkServer, *args: str, limit: int) -> Result:
+    """The same in a fork, for limits that the streams do not reach."""
+    ended = server.run("gradc", *args, within=Surroundings(file_bytes=limit))
+    return Result(ended.code, ended.out.encode(), ended.err)
+
+
 def names(folder: Path) -> list[str]:
     return sorted(os.listdir(folder))
 
 
 class TestAFullDisk:
-    def test_a_new_model(self, large, tmp_path):
+    def test_a_new_model(self, large, tmp_path, server):
         out = tmp_path / "out" / "m.onnx"
-        result = run("compile", *large, "-o", str(out), limit=50_000)
+        result = run_limited(server, "compile", *large, "-o", str(out), limit=50_000)
         assert (result.code, result.out) == (4, "")
         assert result.line == f"error: cannot write {out}: File too large"
         assert names(tmp_path / "out") == []
 
-    def test_a_model_that_is_there_stays(self, large, tmp_path):
+    def test_a_model_that_is_there_stays(self, large, tmp_path, server):
         out = tmp_path / "out" / "m.onnx"
         out.write_bytes(b"old")
-        assert run("compile", *large, "-o", str(out), limit=50_000).code == 4
+        assert run_limited(server, "compile", *large, "-o", str(out), limit=50_000).code == 4
         assert out.read_bytes() == b"old"
         assert names(tmp_path / "out") == ["m.onnx"]
 
-    def test_results(self, large, tmp_path):
+    def test_results(self, large, tmp_path, server):
         out = tmp_path / "out" / "out.npz"
-        result = run("run", *large, "-o", str(out), limit=1000)
+        result = run_limited(server, "run", *large, "-o", str(out), limit=1000)
         assert result.code == 4
         assert result.err.splitlines()[-1] == f"error: cannot write {out}: File too large"
         assert names(tmp_path / "out") == []

@@ -120,6 +120,7 @@ def test_of_an_empty_batch(node: str, values: Values, options: Mapping[str, Any]
         assert one.size == 0
 
 
+@pytest.mark.sweep
 @needs_empty_reductions
 @pytest.mark.parametrize("sizes", ["[N, 3, 4]", "[N, M, K]", "[0, 3, 4]"])
 @pytest.mark.parametrize("axes", [(1, 2), (0, 1), (1,), (0, 1, 2)])

@@ -69,7 +69,7 @@ def _hvp(model: ModelProto) -> gradc.Compiled:
     return gradc.hvp(model, reduce="sum", check=False)
 
 
-@pytest.mark.sweep(parts=16)
+@pytest.mark.sweep(parts=28)
 @pytest.mark.parametrize("names", OPEN)
 @pytest.mark.parametrize("data", ["{0},{1},{2},{3}", "N,C,H,W"])
 @pytest.mark.parametrize(("op", "attributes", "x_shape", "w_shape"), CASES, ids=str)
@@ -85,7 +85,7 @@ def test_as_with_weights_of_known_sizes(
     _check(opened, op, attributes, x_shape, w_shape)
 
 
-@pytest.mark.sweep(parts=16)
+@pytest.mark.sweep(parts=28)
 @pytest.mark.parametrize(
     ("data", "names"),
     [

@@ -75,7 +75,7 @@ def _model(kind: str) -> ModelProto:
     return onnx.parser.parse_model(MODEL.format(body=body, made=made))
 
 
-@pytest.mark.sweep
+@pytest.mark.sweep(parts=22)
 @pytest.mark.parametrize("lengths", [(2, 1, 3), (1, 5), (6,)], ids=str)
 @pytest.mark.parametrize("k", [0, -1])
 @pytest.mark.parametrize("kind", CASES)

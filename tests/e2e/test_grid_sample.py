@@ -16,6 +16,7 @@ agraph (double[N,C,H,W] x, double[N,P,Q,2] grid) => (double[N,C,P,Q] y) {{
 STEP = 1e-5
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("corners", [0, 1])
 @pytest.mark.parametrize("how", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("mode", ["linear", "cubic"])

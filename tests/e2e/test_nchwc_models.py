@@ -56,6 +56,7 @@ def network(mode: str) -> onnx.ModelProto:
     return model
 
 
+@pytest.mark.sweep(parts=2)
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 def test_a_network_that_was_optimised_for_this_machine(mode: str, tmp_path: Path):
     model, options = network(mode), onnxruntime.SessionOptions()

@@ -432,6 +432,7 @@ STEPS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", STEPS)
 @pytest.mark.parametrize("result", [0, 1, 2])
 def test_an_lstm_of_codes_is_that_of_its_weights(name: str, result: int):

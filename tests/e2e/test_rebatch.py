@@ -100,6 +100,7 @@ def recurrent(b: int) -> onnx.ModelProto:
 MODELS = {f.__name__: f for f in (convolutional, flattened_rows, heads, class_token, recurrent)}
 
 
+@pytest.mark.sweep(parts=5)
 @pytest.mark.parametrize("before", [1, 2])
 @pytest.mark.parametrize("name", MODELS)
 def test_both_batches_give_the_same_rows(name, before):

@@ -151,6 +151,7 @@ def by_batch_of(op: str, outputs: list[str]):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("outputs", [["y", "last"], ["y"], ["", "last"]])
 @pytest.mark.parametrize("op", sorted(GATES))
 def test_the_batch_may_come_first(op: str, outputs: list[str]):

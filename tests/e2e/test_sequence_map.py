@@ -80,6 +80,7 @@ def _model(kind: str) -> ModelProto:
     return onnx.parser.parse_model(MODEL.format(**{"others": "", **CASES[kind]}))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", CASES)
 def test_against_differences_of_onnxruntime(kind: str):
     model = _model(kind)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -34,6 +35,8 @@ class Surroundings:
     gone: bool = False
     variables: dict[str, str | None] = field(default_factory=dict)
     unread: tuple[int, ...] = ()
+    file_bytes: int | None = None
+    """The largest file that the process may write, its streams included."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,8 @@ def surround(asked: dict[str, Any]) -> None:
         opened = os.open(file, os.O_RDONLY if number == 0 else os.O_WRONLY)
         os.dup2(opened, number)
         os.close(opened)
+    if asked["file_bytes"] is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (asked["file_bytes"], asked["file_bytes"]))
     if asked["folder"] is not None:
         os.chdir(asked["folder"])
     if asked["gone"]:
