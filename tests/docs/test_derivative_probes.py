@@ -32,6 +32,7 @@ def test_what_is_no_has_its_reason_on_the_page():
             assert why in ("yes", "-") or (why in page and name in page)
 
 
+@pytest.mark.sweep(parts=4)
 @pytest.mark.parametrize("op", ["Gelu", "If", "LSTM", "Slice"])
 def test_a_few_are_as_they_were_found(op: str):
     assert probe(op) == KNOWN[op]

@@ -119,6 +119,7 @@ def test_below_a_limit_a_graph_is_verified(text: str, tmp_path: Path):
     assert "worst error" in found.out
 
 
+@pytest.mark.sweep(parts=7)
 @pytest.mark.parametrize(("text", "limit"), BEYOND.values(), ids=BEYOND)
 def test_beyond_a_limit_nothing_is_run(text: str, limit: str, tmp_path: Path):
     path = tmp_path / "graph.mlir"
@@ -139,6 +140,7 @@ def test_every_verb_of_a_long_axis(verb: str, positions: int, tmp_path: Path):
     assert found.code == 0 or "the limit" in found.err
 
 
+@pytest.mark.sweep(parts=7)
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_of_a_fold_that_takes_much(verb: str, tmp_path: Path):
     """The constant is a line of text, and its product with itself, padded and cut, is none."""
@@ -162,6 +164,7 @@ def test_every_verb_of_a_fold_that_takes_much(verb: str, tmp_path: Path):
     assert found.code == 0 or "the limit" in found.err, found.err
 
 
+@pytest.mark.sweep(parts=2)
 @pytest.mark.parametrize("mode", ["cubic", "linear"])
 def test_the_gradient_of_a_long_axis(mode: str, tmp_path: Path):
     """A matrix of it is beyond the limit of constants."""

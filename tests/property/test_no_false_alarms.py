@@ -52,6 +52,7 @@ def report(capsys: pytest.CaptureFixture[str], found: Mapping[str, list[str] | N
         print("\n".join([f"\n{len(found)} gradients, {refused} refused, {len(lines)} not decided", *lines]))
 
 
+@pytest.mark.sweep(parts=4)
 @pytest.mark.parametrize("seed", range(QUICK))
 def test_a_random_graph(seed: int):
     assert not undecided(random_graph(seed).gradient(check=True))

@@ -37,7 +37,7 @@ FREE = (
 """Passes that may run in any order, any number of times, before the full pipeline."""
 
 
-@pytest.mark.sweep(parts=1)
+@pytest.mark.sweep(parts=2)
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 def test_every_pass_of_the_pipeline_keeps_the_numbers(target: Target):
     @examples(60)

@@ -93,7 +93,7 @@ UNKNOWN = frozenset(("StringConcat", kind) for kind in KINDS if kind != "input")
 """Ops of constants whose values the reference does not know."""
 
 
-@pytest.mark.sweep
+@pytest.mark.sweep(parts=24)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("op", OPS)
 def test_one_tensor_as_two_operands(op: str, kind: str):

@@ -16,7 +16,7 @@ from support.generate import CANONICAL, GRADIENTS, KINDS, RARE, seeded
 from support.pipeline import apply
 from support.problems import Problem
 from support.specials import pattern, with_specials
-from support.tiers import some
+from support.tiers import Tier, some
 from xdsl.dialects.builtin import ModuleOp
 
 import gradc
@@ -136,14 +136,15 @@ ONE_WORKER = pytest.mark.xdist_group("special values")
 @pytest.mark.parametrize("name", [strategy.name for strategy in all_strategies()])
 def test_a_strategy_that_does_not_mix_agrees(name: str):
     strategy, agreed = by_name()[name], 0
-    for seed in seeds_for(strategy):
+    seeds = seeds_for(strategy)
+    for seed in some(seeds) if name in ALWAYS_MIX else seeds:
         if not special(seed) or not written_by(strategy, seed, STRICT):
             continue
         module = lowered(seed, STRICT, name)
         assert same_patterns(seed, module), f"seed {seed}: {problem(seed)}"
         assert same_patterns(seed, module, in_numpy), f"seed {seed}: {problem(seed)}"
         agreed += 1
-        if agreed >= MOST:
+        if agreed >= MOST // (1 if Tier.turn is None else 3):
             break
     assert (agreed == 0) == (name in ALWAYS_MIX)
     assert agreed == 0 or agreed >= LEAST
