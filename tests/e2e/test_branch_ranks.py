@@ -142,7 +142,7 @@ def test_a_value_behind_it_can_be_kept_and_asked_for():
 
 def test_what_has_no_rank_is_no_one_element():
     with pytest.raises(
-        gradc.UsageError, match="of: given y of no known rank, expected one element; reduce says"
+        gradc.UsageError, match="of: given y of no known rank, expected one element; reduce takes"
     ):
         gradc.grad(model(f"{SQUEEZE} y = Sin (v)"), wrt="x")
 
