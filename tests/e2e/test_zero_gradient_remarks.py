@@ -10,7 +10,7 @@ import gradc
 PARTLY = {
     "r = Round(x) a = Mul(r, x) b = Round(a) y = Add(b, a)": "Round r and 1 more (it",
     "i = Cast<to = 7>(x) f = Cast<to = 1>(i) y = Add(f, x)": "Cast",
-    "m = ArgMax<axis = 0, keepdims = 0>(x) g = Gather(x, m) y = Mul(x, g)": "ArgMax m (places have",
+    "m = ArgMax<axis = 0, keepdims = 0>(x) g = Gather(x, m) y = Mul(x, g)": "ArgMax m (indices have",
 }
 SILENT = {
     "z = Constant<value_float = 0.0>() c = Greater(x, z) n = Neg(x) y = Where(c, x, n)",
