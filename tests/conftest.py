@@ -57,6 +57,7 @@ def pytest_unconfigure() -> None:
     scratch.leave(SCRATCH)
 
 
+@pytest.hookimpl(trylast=True)  # behind -m and -k, so that a part of a sweep is one of what they select
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     chosen = list(items)
     if tiers.Tier.turn is not None:

@@ -60,7 +60,7 @@ for path in sys.argv[1:]:
 """
 
 
-@pytest.mark.sweep
+@pytest.mark.sweep(group="other processes", parts=3)
 def test_in_processes_that_hash_differently():
     """The order of a set of strings differs from process to process, unless its seed is fixed."""
     wanted = [hashlib.sha256(bytes_of(path)).hexdigest() for path in SOURCES]
@@ -97,7 +97,7 @@ for text in (PLAIN, BRANCH, LOOP):
 """
 
 
-@pytest.mark.sweep
+@pytest.mark.sweep(group="other processes", parts=3)
 def test_gradients_in_processes_that_hash_differently():
     """Of several values, with subgraphs that they share and within regions; names may come as a set."""
     command = [sys.executable, "-c", GRADIENTS]
@@ -137,6 +137,7 @@ for seed in range(int(orders)):
 """
 
 
+@pytest.mark.sweep(group="other processes", parts=3)
 @pytest.mark.parametrize(
     ("orders", "graphs"), [(1, 4), pytest.param(12, 80, marks=pytest.mark.heavy)], ids=["quick", "heavy"]
 )

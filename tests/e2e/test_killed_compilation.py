@@ -65,7 +65,7 @@ def fill_of(folder: Path) -> float:
     return float(weights.flat[0])
 
 
-@pytest.mark.sweep
+@pytest.mark.sweep(group="killed", parts=3)
 def test_a_new_model_is_whole_or_not_there(arguments, tmp_path):
     for left in kill(arguments, tmp_path, saving.PROTO_LIMIT, fresh=True):
         assert names(left) <= {"m.onnx"}
@@ -73,7 +73,7 @@ def test_a_new_model_is_whole_or_not_there(arguments, tmp_path):
             assert fill_of(left) in FILL
 
 
-@pytest.mark.sweep
+@pytest.mark.sweep(group="killed", parts=3)
 def test_a_model_that_is_replaced_is_the_old_or_the_new_one(arguments, tmp_path):
     for left in kill(arguments, tmp_path, saving.PROTO_LIMIT, fresh=False):
         assert fill_of(left) in FILL
@@ -81,7 +81,7 @@ def test_a_model_that_is_replaced_is_the_old_or_the_new_one(arguments, tmp_path)
     assert names(tmp_path / "models") == {"m.onnx"}
 
 
-@pytest.mark.sweep
+@pytest.mark.sweep(group="killed", parts=3)
 def test_a_model_never_stands_beside_data_of_another(arguments, tmp_path):
     for left in kill(arguments, tmp_path, 0, fresh=False):
         assert fill_of(left) in FILL

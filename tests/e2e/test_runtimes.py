@@ -103,7 +103,7 @@ class TestSuite:
             assert limit.reason
             assert any(fnmatchcase(case.name, limit.cases) for case in CASES), limit
 
-    @pytest.mark.sweep(parts=2)
+    @pytest.mark.sweep(group="coverage of the suite", parts=6)
     @pytest.mark.parametrize("target", TARGETS)
     def test_every_op_layout_rank_and_form_of_weights(self, target: str):
         seen = set()
@@ -122,7 +122,7 @@ class TestSuite:
         assert {("ResizeBilinearV2GradOp", 2), ("UpsampleBilinear2dBackwardOp", 2)} <= seen
         assert {"NC", "NX", "NH", "constant", "run-time"} <= seen
 
-    @pytest.mark.sweep
+    @pytest.mark.sweep(group="coverage of the suite", parts=6)
     def test_every_strategy_writes_something(self):
         for strategy in some(all_strategies()):
             case = next(c for c in CASES if c.strategy == strategy.name)

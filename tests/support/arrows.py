@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from support.sources import tree
+
 NAMED = re.compile(r"(?P<module>\w+(\.\w+)+)(:\w+)?")
 
 
@@ -43,7 +45,7 @@ def name_of(path: Path, root: Path) -> str:
 def imports(path: Path, known: Collection[str]) -> Iterator[tuple[str, int]]:
     """The files that a file imports, and where."""
     found: dict[tuple[str, int], None] = {}
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree(path)):
         for candidates in imported(node):
             target = next((name for name in candidates if name in known), None)
             if target is not None:

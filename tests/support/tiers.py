@@ -62,12 +62,12 @@ def slice_of(items: Sequence[pytest.Item], which: str) -> list[pytest.Item]:
 
 
 def _group(item: pytest.Item) -> tuple[str, str]:
-    """The function of a test, and the registry entry in its id: each entry has a case in every turn."""
+    """The sweep of a test, and the registry entry in its id: each entry has a case in every turn."""
     function, _, case = item.nodeid.partition("[")
     marker = item.get_closest_marker("sweep")
-    entries = marker.kwargs.get("entries") if marker else None
-    found = re.search(entries, case) if entries else None
-    return function, found[0] if found else ""
+    given = marker.kwargs if marker else {}
+    found = re.search(given["entries"], case) if "entries" in given else None
+    return given.get("group", function), found[0] if found else ""
 
 
 def _part_of_group(group: list[pytest.Item], turn: int) -> list[pytest.Item]:

@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeGuard
 
+from support.sources import ONE_WORKER, tree
+
+pytestmark = ONE_WORKER
 ROOT = Path(__file__).resolve().parents[3]
 ARRAYS = {"xdsl", "numpy", "ml_dtypes"}
 MAY_IMPORT = {
@@ -25,7 +28,7 @@ FILES = [path for layer in MAY_IMPORT for path in sorted((ROOT / layer).rglob("*
 
 def imports(path: Path) -> Iterator[str]:
     """The dotted names that a file imports; a relative import is reported with its dots."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -57,7 +60,7 @@ def test_imports_follow_the_arrows():
 def pass_classes() -> dict[Path, set[str]]:
     """Files of passes/ with the names of the pass classes that they define."""
     found = {
-        path: {n.name for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if is_pass(n)}
+        path: {n.name for n in ast.walk(tree(path)) if is_pass(n)}
         for path in sorted((ROOT / "passes").rglob("*.py"))
     }
     return {path: names for path, names in found.items() if names}
@@ -77,6 +80,6 @@ def test_passes_run_each_other_by_name_only():
     every = set().union(*classes.values())
     assert len(classes) >= 15
     for path in classes:
-        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        nodes = ast.walk(tree(path))
         imported = {alias.name for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names}
         assert imported & every == set(), name(path)

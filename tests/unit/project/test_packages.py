@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 from support.arrows import arrows_of, circle, upward
+from support.sources import ONE_WORKER
 
+pytestmark = ONE_WORKER
 ROOT = Path(__file__).resolve().parents[3]
 LAYERS = ("dialects", "passes", "gradc", "tools")
 PACKAGES = (

@@ -53,6 +53,12 @@ def test_every_turn_has_a_case_of_each_entry():
         assert len(ids) <= 6
 
 
+def test_functions_of_a_group_are_one_sweep():
+    marker = pytest.mark.sweep(group="g", parts=3).mark
+    every: Any = [Item(f"test_a.py::{name}", marker) for name in ("test_b", "test_c", "test_d")]
+    assert [len(tiers.quick_part(every, turn)) for turn in range(3)] == [1, 1, 1]
+
+
 def test_a_sweep_of_one_case_runs_in_every_turn():
     (only,) = items(pytest.mark.sweep, ["a"])
     assert all(tiers.quick_part([only], turn) == [only] for turn in range(20))

@@ -15,6 +15,7 @@ import onnx.parser
 import pytest
 from support.cli import run_gradc, run_opt
 from support.documents import CONV, text_of
+from support.sources import ONE_WORKER, tree
 from xdsl.dialects.builtin import ModuleOp
 
 import gradc
@@ -35,17 +36,18 @@ COMMANDS = re.compile(
 
 def literals(path: Path) -> list[str]:
     """Strings of a file but for its docstrings; of one with holes, its text around them."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    holed = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
+    parsed = tree(path)
+    alone = {id(node.value) for node in ast.walk(parsed) if isinstance(node, ast.Expr)}
+    holed = [node for node in ast.walk(parsed) if isinstance(node, ast.JoinedStr)]
     parts = [[p.value for p in node.values if isinstance(p, ast.Constant)] for node in holed]
     inner = {id(part) for node in holed for part in node.values}
     whole = [
-        node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in alone | inner
+        node for node in ast.walk(parsed) if isinstance(node, ast.Constant) and id(node) not in alone | inner
     ]
     return ["".join(map(str, part)) for part in parts] + [n.value for n in whole if isinstance(n.value, str)]
 
 
+@ONE_WORKER
 def test_no_message_spells_an_option_by_itself():
     """A whole command (`gradc verify --report`) is right wherever it stands."""
     files = [path for layer in LAYERS for path in sorted((ROOT / layer).rglob("*.py"))]
@@ -91,7 +93,7 @@ def arguments_of(function: Callable[..., object]) -> set[str]:
 def named_options() -> set[tuple[str, str]]:
     """The option and the file of each `option("name")` and `advice("name", ...)` of the sources."""
     files = [path for layer in LAYERS for path in sorted((ROOT / layer).rglob("*.py"))]
-    calls = [(path, node) for path in files for node in ast.walk(ast.parse(path.read_text("utf-8")))]
+    calls = [(path, node) for path in files for node in ast.walk(tree(path))]
     return {
         (str(node.args[0].value), path.relative_to(ROOT).as_posix())
         for path, node in calls
@@ -100,6 +102,7 @@ def named_options() -> set[tuple[str, str]]:
     }
 
 
+@ONE_WORKER
 def test_what_messages_name_is_an_option_of_something():
     known = {name for function in PUBLIC for name in arguments_of(function)}
     words = {word for command in cli.commands.values() for word in options_of(command)}
@@ -133,6 +136,7 @@ def model_of(graph: str) -> onnx.ModelProto:
     return onnx.parser.parse_model(header + graph)
 
 
+@ONE_WORKER
 @pytest.mark.parametrize("function", [gradc.grad, gradc.hvp], ids=["grad", "hvp"])
 def test_a_function_is_advised_to_take_its_own_arguments(function: Callable[..., gradc.Compiled]):
     known = {name for name, _ in named_options()}

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from support import deep
 from support.cli import run_gradc
+from support.sources import ONE_WORKER, tree
 
 import gradc
 from dialects.support.constants import is_const
@@ -200,11 +201,12 @@ def reached(found: Functions, start: str) -> set[str]:
     return known
 
 
+@ONE_WORKER
 def test_no_function_calls_itself_but_these():
     names = {
         (path.relative_to(ROOT).as_posix(), name)
         for path in FILES
-        for name in calling_themselves(functions(ast.parse(path.read_text(encoding="utf-8"))))
+        for name in calling_themselves(functions(tree(path)))
     }
     assert names == BOUNDED.keys()
 
@@ -256,12 +258,14 @@ def test_the_stack_does_not_grow_with_the_graph(tmp_path: Path, verb: str, kind:
     assert deepest(command, verb, large) - deepest(command, verb, small) < 10
 
 
+@pytest.mark.sweep(group="deep", parts=4)
 def test_weights_behind_thousands_of_ops(tmp_path: Path):
     path = tmp_path / "graph.mlir"
     path.write_text(deep.weights(1500))
     command("compile", path)
 
 
+@pytest.mark.sweep(group="deep", parts=4)
 @pytest.mark.parametrize("kind", ["weights", "doubled", "constants"])
 def test_what_is_known_is_asked_once(tmp_path: Path, kind: str):
     path = tmp_path / "graph.mlir"
@@ -270,7 +274,7 @@ def test_what_is_known_is_asked_once(tmp_path: Path, kind: str):
     assert is_const(conv.operands[1]) == (kind == "constants")
 
 
-@pytest.mark.sweep(parts=2)
+@pytest.mark.sweep(group="deep", parts=4)
 @pytest.mark.parametrize("copied", [lambda made: pickle.loads(pickle.dumps(made)), copy.deepcopy])
 def test_copies_of_a_deep_graph(tmp_path: Path, copied: Callable[[gradc.Compiled], gradc.Compiled]):
     path = tmp_path / "graph.mlir"
