@@ -47,7 +47,7 @@ def check(runner: Runner, case: Case) -> None:
         case.expected.check(run, got, f"{runner.name}, {case.name}\n{case.problem}")
 
 
-@pytest.mark.sweep(entries=r"[\w-]+?-\w+(?=-)")
+@pytest.mark.sweep(entries=r"onnxruntime-web|\w+")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_case(runner: Runner, case: Case):
     limit = limit_of(runner.name, case)

@@ -62,6 +62,7 @@ def _check(problem: RowProblem, target: Target) -> None:
     problem.assert_agree(tuple(got.values()), want)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", KINDS)
 def test_text_round_trip(kind: str):
     module = draw(kind, spec_class(kind).ROW.dtypes[0], True, seeded(kind, 100)).module()

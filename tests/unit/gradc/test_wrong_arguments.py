@@ -155,6 +155,7 @@ def operands(g: Graph, method: str) -> dict[str, Any]:
 OF_COMPILE = [name for name in parameters(gradc.compile) if name != "source"]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("value", WRONG.values(), ids=WRONG)
 class TestWrongValues:
     @pytest.mark.sweep

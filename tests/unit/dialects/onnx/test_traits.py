@@ -99,6 +99,7 @@ def places() -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", sorted(places()))
 def test_what_passes_write_has_a_price(name: str) -> None:
     priced = rule_of(name) is not None or name in traits.VIEWS

@@ -40,6 +40,7 @@ def sample(dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
     return (np.arange(size) % 5 - 2.25).astype(dtype.numpy).reshape(shape)
 
 
+@pytest.mark.sweep
 @EACH_DTYPE
 @pytest.mark.parametrize("shape", [(), (1,), (0,), (3,), (2, 3), (2, 0, 3), (2, 1, 2, 2)])
 def test_round_trip(dtype: DType, shape: tuple[int, ...]):

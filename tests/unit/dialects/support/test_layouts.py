@@ -22,6 +22,7 @@ def shape_in(layout: str, sizes: dict[str, int], spatial: tuple[int, ...]) -> tu
     return tuple(shape)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("rank", [1, 2, 3])
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_permutation(source: str, target: str, rank: int):

@@ -523,6 +523,7 @@ def test_json(case: Row):
         assert name in line, line
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("case", ROWS, ids=lambda case: case.row)
 def test_dict(case: Row):
     """The same message without a place: there is no text."""
@@ -531,6 +532,7 @@ def test_dict(case: Row):
     assert str(caught.value) == f"error: {line_of(case.document())}"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("case", [c for c in ROWS if c not in D0 and not c.json_only], ids=lambda c: c.row)
 def test_builder(case: Row):
     """The same message at the caller's line; a graph built in Python has no op ids."""

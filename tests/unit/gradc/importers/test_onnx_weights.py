@@ -108,6 +108,7 @@ def restored(message: Any, data: TensorData) -> None:
                 waiting += list(value) if hasattr(value, "extend") else [value]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("place", [as_initializer, as_constant, as_branch, as_list, as_sparse])
 @pytest.mark.parametrize("kind", TENSORS)
 def test_what_is_cut_out_is_found_where_it_is(kind: str, place: Any, tmp_path: Path):

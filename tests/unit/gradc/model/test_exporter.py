@@ -202,6 +202,7 @@ class TestTypes:
             assert [d.WhichOneof("value") for d in dims] == ["dim_param", "dim_value", None, "dim_value"]
             assert (dims[0].dim_param, dims[1].dim_value, dims[3].dim_value) == ("batch", 3, 0)
 
+    @pytest.mark.sweep
     @pytest.mark.parametrize("dtype", dtypes.DTYPES, ids=lambda d: d.name)
     @pytest.mark.parametrize("shape", [(), (2, 3), (0, 3)])
     def test_constants_of_every_dtype(self, dtype, shape):

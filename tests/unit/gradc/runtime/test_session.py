@@ -74,6 +74,7 @@ class TestElementTypes:
 
 
 class TestRun:
+    @pytest.mark.sweep(entries=r"[a-z]\w+(?=\])")
     @pytest.mark.parametrize("name", PASSED)
     @pytest.mark.parametrize("shape", [(2, 3), (), (0, 3)])
     def test_every_dtype_passes_unchanged(self, name, shape):
@@ -180,6 +181,7 @@ class TestBound:
         np.testing.assert_array_equal(bound.results()["y"], -x)
         np.testing.assert_array_equal(before, -x + 3)
 
+    @pytest.mark.sweep
     @pytest.mark.parametrize("name", PASSED)
     @pytest.mark.parametrize("shape", [(2, 3), (), (0, 3)])
     def test_every_dtype(self, name, shape):

@@ -80,6 +80,7 @@ class TestCaret:
 
 
 class TestWidth:
+    @pytest.mark.sweep
     @pytest.mark.parametrize("width", [40, 80, 200])
     @pytest.mark.parametrize("at", [1, 2, 30, 500, 970, 999])
     @pytest.mark.parametrize("letter", ["x", "図", "\x1b", "\u0301"])

@@ -78,6 +78,7 @@ SMOOTH: dict[str, tuple[Callable[[Any], Any], tuple[float, float]]] = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", SMOOTH)
 @pytest.mark.parametrize("size", [1.0, 1e-9, 1e12])
 def test_formulas_in_long_double(name: str, size: float):

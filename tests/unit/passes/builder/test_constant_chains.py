@@ -82,6 +82,7 @@ def test_what_would_be_too_large_stays(made):
     assert made == []
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(8))
 def test_the_model_is_that_of_folding_one_after_the_other(seed: int, monkeypatch: pytest.MonkeyPatch):
     module = seeded([31, seed], most_ops=4).module()

@@ -35,6 +35,7 @@ def bytes_of(source: ModuleOp | Path, **options) -> bytes:
     return gradc.compile(source, threads=2, **options).model.SerializeToString(deterministic=True)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(12))
 def test_the_model_does_not_depend_on_what_was_compiled_before(seed: int, nothing_known):
     problems = [seeded([6, seed, index], most_ops=3) for index in range(4)]
