@@ -41,7 +41,7 @@ FAMILIES: Mapping[str, tuple[Call, Mapping[str, Call]]] = {
         Call(f"{A} f32:3"),
         {"C1": Call(f"{A} s32:2x3", said=DTYPES), "C2": Call(f"{A} f32:2x4", said="do not broadcast")},
     ),
-    "ChoiceOp": (
+    "SelectionOp": (
         Call(f"boolean:2x3 {A} {A}"),
         {
             "C1": Call(f"{A} {A} {A}", said=DTYPES),
@@ -62,11 +62,11 @@ FAMILIES: Mapping[str, tuple[Call, Mapping[str, Call]]] = {
             "C3": Call(f"{A} f32:1", said="input axes: given f32"),
         },
     ),
-    "RectifierOp": (
+    "PReLUBaseOp": (
         Call(f"{A} f32:3"),
         {"C1": Call(f"{A} bf16:3", said=DTYPES), "C2": Call(f"{A} f32:4", said="slope")},
     ),
-    "RectifierBackwardOp": (
+    "PReLUBackwardBaseOp": (
         Call(f"{A} f32:3 {A}"),
         {
             "C1": Call(f"{A} f32:3 bf16:2x3", said=DTYPES),
@@ -74,18 +74,18 @@ FAMILIES: Mapping[str, tuple[Call, Mapping[str, Call]]] = {
             "C3": Call(f"{A} f32:4 {A}", said="slope"),
         },
     ),
-    "ReshapingOp": (
+    "ReshapeBaseOp": (
         Call(A, {"shape": [3, 2], "special_zero": False}),
         {
             "C1": Call("s32:2x3", {"shape": [3, 2], "special_zero": False}, DTYPES),
             "C2": Call(A, {"shape": [4, 2], "special_zero": False}, "elements"),
         },
     ),
-    "PermutingOp": (
+    "TransposeBaseOp": (
         Call(A, {"order": [1, 0]}),
         {"C1": Call("s32:2x3", {"order": [1, 0]}, DTYPES), "C2": Call(A, {"order": [1, 1]}, "order")},
     ),
-    "IndexingOp": (Call(A, {"axis": 1}), {"C1": Call("s32:2x3", {"axis": 1}, DTYPES), "C2": AXIS}),
+    "GenIndexBaseOp": (Call(A, {"axis": 1}), {"C1": Call("s32:2x3", {"axis": 1}, DTYPES), "C2": AXIS}),
     "BiasOp": (
         Call("f32:2x3x4 f32:3", {"data_format": "NCX"}),
         {
