@@ -98,7 +98,9 @@ UNKNOWN = frozenset(("StringConcat", kind) for kind in KINDS if kind != "input")
 @pytest.mark.parametrize("op", OPS)
 def test_one_tensor_as_two_operands(op: str, kind: str):
     compared = 0
-    for case in cases()[op][: None if kind == "input" else MOST_CASES]:
+    for case in cases()[op]:
+        if kind != "input" and compared >= MOST_CASES:
+            break
         for i, j in pairs(case):
             model, feeds = shared(case, i, j, kind)
             what = f"{case.name}, operands {i} and {j}"
