@@ -39,9 +39,16 @@ def turn_of_commit() -> int:
 
 
 def some(cases: Iterable[T], parts: int = PARTS) -> list[T]:
-    """Return the cases of this run, for a sweep that loops over its cases: a part of them, never none."""
+    """Return the cases of this run, for a sweep that loops over its cases: a part of them, never none.
+
+    Parts are drawn: every fourth case of a product would be all cases of one of its factors' values.
+    """
     every = list(cases)
-    return every if Tier.turn is None else every[Tier.turn % min(parts, max(len(every), 1)) :: parts]
+    if Tier.turn is None:
+        return every
+    drawn = sorted(range(len(every)), key=lambda index: zlib.crc32(str(index).encode()))
+    part = drawn[Tier.turn % min(parts, max(len(every), 1)) :: parts]
+    return [every[index] for index in sorted(part)]
 
 
 def quick_part(items: Sequence[pytest.Item], turn: int) -> list[pytest.Item]:

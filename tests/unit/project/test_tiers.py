@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -73,6 +74,13 @@ def test_a_loop_takes_a_part_of_its_cases():
         assert tiers.some("a") == ["a"]
         taken += tiers.some(iter(range(20)))
     assert sorted(taken) == list(range(20))
+
+
+def test_a_part_of_a_product_has_all_values_of_its_factors():
+    for turn in range(4):
+        tiers.Tier.turn = turn
+        part = tiers.some(itertools.product(range(13, 29), (False, True)), 4)
+        assert {strict for _, strict in part} == {False, True}
 
 
 @pytest.mark.parametrize("which", ["", "1", "0/3", "4/3", "a/3", "1/b"])
