@@ -15,7 +15,6 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from dialects import source_ops
 from dialects.cann.resize import CannResizeOp
 from dialects.onednn.base import OneDNNOp
-from dialects.onednn.spec_classes import spec_class
 from dialects.support import dense, dtypes, shapes
 from dialects.support.attributes import documented_attributes
 from dialects.support.diagnostics import (
@@ -218,34 +217,6 @@ class GraphBuilder:
         from gradc.drawing.notebook import html_of_graph
 
         return html_of_graph(self._arguments, self._outputs, self._block.ops)
-
-    def _row(
-        self,
-        kind: str,
-        operands: Sequence[Operand],
-        attributes: Mapping[str, Any],
-        name: str | None,
-        result_shape: Dims | None,
-        result_dtype: npt.DTypeLike | None = None,
-    ) -> Value:
-        """Add an op. A None among the attributes is not given; a Value is passed as an input instead."""
-        inputs = [value for value in attributes.values() if isinstance(value, Value)]
-        given = {key: value for key, value in attributes.items() if not isinstance(value, Value)}
-        cls = spec_class(kind)
-        return self._build(cls, [*operands, *inputs], given, {}, name, result_shape, result_dtype)
-
-    def _row_results(
-        self,
-        kind: str,
-        operands: Sequence[Operand],
-        attributes: Mapping[str, Any],
-        name: str | None,
-        result_shapes: Sequence[Dims | None] | None,
-        result_dtypes: Sequence[npt.DTypeLike | None] | None,
-        result_dtype: npt.DTypeLike | None = None,
-    ) -> Sequence[Value]:
-        cls = spec_class(kind)
-        return self._build_all(cls, operands, attributes, name, result_shapes, result_dtypes, result_dtype)
 
     def _build(
         self,

@@ -23,10 +23,10 @@ from dialects.onednn import (
 from dialects.support.attributes import unknown_dims
 from gradc.builder.arguments import Dims, Floats, Ints
 from gradc.builder.base import Value
-from gradc.builder.spec_methods import REQUIRED, RowMethods
+from gradc.builder.spec_methods import REQUIRED, SpecMethods
 
 
-class Graph(RowMethods):
+class Graph(SpecMethods):
     """A graph under construction; `module()` returns the graph built so far."""
 
     def convolution_backward_data(

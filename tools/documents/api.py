@@ -12,6 +12,7 @@ from typing import Any
 
 import gradc
 from gradc.builder.base import Value
+from gradc.builder.spec_methods import SpecMethod
 from gradc.graph.tensors import TensorInfo
 from gradc.reporting.data import Remark
 from gradc.runtime.session import Session
@@ -130,7 +131,9 @@ def _members(cls: type) -> Iterator[tuple[str, str]]:
             if name.startswith("_") or name in seen:
                 continue
             seen.add(name)
-            yield _member(name, vars(base).get(name), documented.get(name, ""))
+            member = vars(base).get(name)
+            created = getattr(base, name) if isinstance(member, SpecMethod) else member
+            yield _member(name, created, documented.get(name, ""))
 
 
 def _member(name: str, member: Any, said: str) -> tuple[str, str]:

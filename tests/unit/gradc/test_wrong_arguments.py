@@ -17,7 +17,7 @@ import gradc
 from dialects.onednn.spec_classes import KINDS, spec_class
 from dialects.support.attributes import documented_attributes
 from gradc.builder.graph import Graph
-from gradc.builder.spec_methods import RowMethods
+from gradc.builder.spec_methods import SpecMethods
 
 
 @dataclass
@@ -105,12 +105,8 @@ def parameters(function: Callable[..., Any]) -> list[str]:
     return [name for name in inspect.signature(function).parameters if name not in ("self", "attributes")]
 
 
-ROW_METHODS = [
-    method
-    for name, method in vars(RowMethods).items()
-    if inspect.isfunction(method) and not name.startswith("_")
-]
 METHODS = {spec_class(kind).ROW.method: spec_class(kind) for kind in KINDS}
+ROW_METHODS = [getattr(SpecMethods, name) for name in METHODS]
 GOOD = {"s64": 0, "s64[]": [1, 1], "f32": 1.0, "f32[]": [1.0], "bool": True}
 NAMED = {"shape": [3, 3], "order": [1, 0], "pads_begin": [0, 0], "pads_end": [0, 0], "groups": 1}
 

@@ -127,7 +127,7 @@ def test_every_source_op_has_a_method_with_its_attributes():
         method = op.name.partition(".")[2]
         place = "gradc/builder/graph.py"
         if issubclass(op, TableOp):
-            place = "gradc/builder/spec_methods.py, which tools.documents.spec_methods writes"
+            place = "gradc/builder/spec_methods.py"
         assert hasattr(Graph, method), f"owed: Graph.{method} in {place}"
         parameters = inspect.signature(getattr(Graph, method)).parameters
         assert set(documented_attributes(op)) <= set(parameters), kind
