@@ -29,7 +29,6 @@ from passes.decompositions.missing_kernels.matrix_vector import VectorAsColumn
 from passes.decompositions.missing_kernels.table import EXPANSIONS
 from passes.decompositions.older_opsets.excluded_windows import POOLS, SKIPPED_FROM_OPSET, WithoutCeilMode
 from passes.decompositions.older_opsets.table import OLDER_FORMS, OlderForm
-from passes.decompositions.portable.table import PORTABLE_QUIRKS
 from passes.targets.target import Target, TargetPass
 
 
@@ -38,11 +37,12 @@ class ExpandOpsPass(TargetPass):
     name = "expand-ops"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        spec = self.env.spec
         rewrite(op, [KeepBounds()], (onnx.QuantizeLinearOp,))
-        if self.env.opset < SKIPPED_FROM_OPSET or self.env.name == "portable":
+        if self.env.opset < SKIPPED_FROM_OPSET or not spec.skips_excluded_windows:
             rewrite(op, [WithoutCeilMode()], POOLS)
         changed = rewrite(op, [VectorAsColumn(), EmptyExpand()], (onnx.MatMulOp, onnx.ExpandOp))
-        while rewrite(op, [Expand(self.env)], (*EXPANSIONS, *OLDER_FORMS, *PORTABLE_QUIRKS)):
+        while rewrite(op, [Expand(self.env)], (*EXPANSIONS, *OLDER_FORMS, *spec.form_quirks)):
             changed = True  # and again for graphs within the new ops
         if changed:
             simplify(ctx, op)
@@ -65,7 +65,7 @@ class Expand(RewritePattern):
             return OLDER_FORMS[type(op)]
         if not self.target.expands(op):
             return None
-        form = self.target.portable_quirk(op)
+        form = self.target.spec.form_quirk(op)
         return EXPANSIONS[type(op)].write if form is None else form.write
 
 

@@ -60,7 +60,7 @@ class KeepNchwcPass(TargetPass):
     name = "keep-nchwc"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if self.env.name != "cpu":
+        if not self.env.spec.prefers_nchwc:
             return
         for function in functions(op):
             for block in function.body.blocks:

@@ -88,6 +88,7 @@ def remedy(op: OnnxOp, target: Target) -> str:
             return advice("opset", "has one", opset)
         if former.expands(op) and not target.expands(op):
             return advice("opset", "does without", opset)
-    if target.name == "portable" and replace(target, name="cpu").lacks_kernel(op) is None:
-        return advice("target", "writes it, for onnxruntime alone", "cpu")
+    wider = target.spec.restricts
+    if wider is not None and replace(target, name=wider).lacks_kernel(op) is None:
+        return advice("target", "writes it, for onnxruntime alone", wider)
     return ""

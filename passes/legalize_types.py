@@ -46,17 +46,15 @@ from passes.builder.operands import replace_uses, set_operand
 from passes.builder.rewriting import rewrite, simplify
 from passes.targets.target import Target, TargetPass
 
-ACCUMULATES_IN_F32: dict[tuple[str, str], tuple[type[Operation], ...]] = {
-    ("cuda", "f16"): (
-        OneDNNConvolution,
-        OneDNNConvTranspose,
-        ConvBackwardDataOp,
-        ConvTransposeBackwardDataOp,
-        TakeWindowOp,
-    ),
-}
-"""(provider, half type) -> ops lowered to one kernel that reads the half type and accumulates in f32, as
-cuDNN's f16 convolutions do; a resize is several products, whose intermediate values would round."""
+SINGLE_KERNELS = (
+    OneDNNConvolution,
+    OneDNNConvTranspose,
+    ConvBackwardDataOp,
+    ConvTransposeBackwardDataOp,
+    TakeWindowOp,
+)
+"""Ops lowered to one kernel, which may read a half type and accumulate in f32, as cuDNN's f16 convolutions
+do; a resize is several products, whose intermediate values would round."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +166,7 @@ def decides(op: Operation) -> bool:
 
 def _native(op: Operation, target: Target) -> bool:
     dtypes = {name_of(shapes.element_type_of(result)) for result in op.results}
-    return all(isinstance(op, ACCUMULATES_IN_F32.get((target.provider, dtype), ())) for dtype in dtypes)
+    return all(isinstance(op, SINGLE_KERNELS) and dtype in target.spec.f32_accumulating for dtype in dtypes)
 
 
 def is_half(value: SSAValue) -> bool:

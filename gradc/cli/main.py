@@ -50,6 +50,7 @@ from gradc.terminal import messages, progress, streams
 from gradc.terminal.console import has_style
 from gradc.terminal.tables import look
 from gradc.util.version import __version__
+from passes.targets import TARGETS
 
 if TYPE_CHECKING:
     from gradc.compiler.compiled import Compiled
@@ -203,7 +204,7 @@ def verify(
 @source_arguments
 @AS_JSON
 @AUTO_PAD_RULE
-@click.option("--target", type=Word(["cpu", "cuda", "portable"]), help="List ops that this target lacks.")
+@click.option("--target", type=Word(TARGETS), help="List ops that this target lacks.")
 @click.option("--opset", type=int, metavar="N", help="Opset for --target.  [default: the model's]")
 @click.option("--values", "of_values", is_flag=True, help="Only list the values that gradc grad takes.")
 @QUIET

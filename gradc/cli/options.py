@@ -17,6 +17,7 @@ import click
 from gradc.cli.completion import a_file, a_limit, a_strategy
 from gradc.cli.help import QUIET_HELP, Word, keep_quiet
 from gradc.cli.piped import model_from_stdin
+from passes.targets import TARGETS
 
 if TYPE_CHECKING:
     from gradc.cli.commands import Inputs
@@ -203,7 +204,7 @@ def _source_options(command: Any, default_target: str) -> Any:
         (
             click.option(
                 "--target",
-                type=Word(["cpu", "cuda", "portable"]),
+                type=Word(TARGETS),
                 help="Execution provider of the model; portable: the CPU and other runtimes."
                 f"  [default: {default_target}]",
             ),

@@ -34,8 +34,8 @@ def nonstandard_remarks(module: ModuleOp, target: Target) -> tuple[Diagnostic, .
 
 
 def is_nonstandard(op: NodeOp, target: Target) -> bool:
-    """Return whether the target is portable and the op is outside the standard domain."""
-    return target.name == "portable" and not is_of_onnx(op)
+    """Return whether the target needs ops of the standard domain and the op is none."""
+    return target.spec.standard_ops_only and not is_of_onnx(op)
 
 
 def misspelt_remarks(module: ModuleOp) -> tuple[Diagnostic, ...]:

@@ -9,8 +9,8 @@ from dialects.support.attributes import documented_attributes
 from dialects.support.limits import Limits
 from gradc.util import arguments
 from passes import pipelines
-from passes.kernel_tables import TARGETS
 from passes.select_strategy import AUTO, find_strategy
+from passes.targets import TARGETS
 from passes.targets.target import Target
 
 AUTO_PAD_RULES = documented_attributes(ConvolutionBackwardDataOp)["auto_pad_rule"].spec.words

@@ -47,8 +47,8 @@ from gradc.inspection.unsupported import lines as unsupported_lines
 from gradc.model.tensors import optional_infos
 from gradc.terminal.tables import BAD, GOOD, PLAIN, REMARK, Look
 from gradc.util.arguments import is_path
-from passes.decompositions.contrib.table import lacks_contributed
 from passes.infer_types import infer_types
+from passes.targets.spec import spec_of
 from passes.targets.target import Target
 
 
@@ -179,7 +179,8 @@ def _load_or_refusal(source: Any, auto_pad_rule: str | None) -> tuple[ModuleOp, 
 def _decompose(module: ModuleOp, source: Any, options: Options) -> ModuleOp:
     """Return the module with the onnxruntime ops decomposed that the target lacks, as in a compilation."""
     nodes = (op for op in module.walk() if isinstance(op, NodeOp))
-    if not any(lacks_contributed(options.target, op.domain.data) for op in nodes):
+    decomposed_domains = spec_of(options.target).decomposed_domains
+    if not any(op.domain.data in decomposed_domains for op in nodes):
         return module
     decomposed = load(source, options.auto_pad_rule, target=options.target)
     infer_types(decomposed)

@@ -15,8 +15,8 @@ from dialects.support.option_names import advice
 from gradc.compiler.contributed_ops import is_nonstandard
 from gradc.importers.onnx.function_bodies import is_inlined
 from gradc.terminal.tables import BAD, PLAIN, POOR, Look, table
-from passes.kernel_tables import TARGETS
 from passes.legalize_onnx import remedy
+from passes.targets import TARGETS
 from passes.targets.target import Target
 
 

@@ -30,6 +30,7 @@ from gradc.runtime.values import info_of, on_cpu, ort_value, to_numpy
 from gradc.util import arguments
 from gradc.util.extras import install
 from passes import kernel_tables
+from passes.targets.spec import spec_of
 from passes.targets.target import DEFAULT_OPSET, check_threads
 
 if TYPE_CHECKING:
@@ -268,7 +269,7 @@ class Bound:
 
 def ep_of(target: str) -> Ep:
     """Return the execution provider for models of a target."""
-    return "cuda" if kernel_tables.provider_of(target) == "cuda" else "cpu"
+    return ep_argument(spec_of(target).provider)
 
 
 def check_provider(ep: str) -> None:

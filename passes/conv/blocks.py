@@ -24,7 +24,7 @@ def reads_blocks(op: ConvBackwardDataOp | ConvTransposeBackwardDataOp, target: T
     """Return whether convolutions of a channels-last diff_dst can share blocked data."""
     batch, *_, channels = shape_of(op.diff_dst)
     dtype = name_of(element_type_of(op.diff_dst))
-    if target.provider != "cpu" or dtype != "f32" or target.lacks(onnx.AveragePoolOp, dtype):
+    if not target.spec.nchwc_kernels or dtype != "f32" or target.lacks(onnx.AveragePoolOp, dtype):
         return False
     if op.layout != "NXC" or not is_const(op.weights) or not (isinstance(batch, int) and batch):
         return False

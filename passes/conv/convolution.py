@@ -28,8 +28,6 @@ channels in blocks of 16, the last block has channels 0 * data, so NaN for inf, 
 multiplies by 0. A depthwise Conv with finite weights does neither.
 """
 
-CUDNN_SPREADS_NONFINITE = "cuDNN may choose an algorithm that adds up transformed tiles (Winograd, FFT)"
-
 
 @dataclass(frozen=True)
 class Convolution:

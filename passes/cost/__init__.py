@@ -50,9 +50,9 @@ def price_ops(ops: Sequence[Operation], target: Target, results: Sequence[SSAVal
     modified.
     """
     wanted = list(ops[-1].results) if results is None and ops else list(results or ())
-    if target.provider not in rates.MEASURED:
+    if target.spec.provider not in rates.MEASURED:
         return max(LEAST, roofline.seconds(Graph.of(ops, wanted)))
-    return max(LEAST, rates.seconds(features_of(ops, wanted), target.provider, target.threads))
+    return max(LEAST, rates.seconds(features_of(ops, wanted), target.spec.provider, target.threads))
 
 
 def features_of(ops: Sequence[Operation], results: Sequence[SSAValue]) -> Features:

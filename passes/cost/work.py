@@ -118,17 +118,17 @@ class Work:
     def price(self, target: Target) -> float:
         """Return the price of just these steps, to which no rewrite applies."""
         steps = Graph(self.steps, {}, [])
-        if target.provider not in rates.MEASURED:
+        if target.spec.provider not in rates.MEASURED:
             return max(LEAST, roofline.seconds(steps))
-        return max(LEAST, rates.seconds(features(steps), target.provider, target.threads))
+        return max(LEAST, rates.seconds(features(steps), target.spec.provider, target.threads))
 
     def least_price(self, target: Target) -> float:
         """Return a lower bound on the price of any candidate that has these steps."""
-        if target.provider not in rates.MEASURED:
+        if target.spec.provider not in rates.MEASURED:
             steps = [step for step in self.steps if step.kind not in (REORDER_INPUT, REORDER_OUTPUT)]
             return roofline.seconds(Graph(steps, {}, []))
         blocked = [step.as_kind(blocked_kind(step) or step.kind) for step in self.steps]
-        return rates.least_seconds(features(Graph(blocked, {}, [])), target.provider, target.threads)
+        return rates.least_seconds(features(Graph(blocked, {}, [])), target.spec.provider, target.threads)
 
 
 def static_sizes(*given: SSAValue) -> list[Sizes] | None:

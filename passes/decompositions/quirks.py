@@ -25,20 +25,12 @@ def _has_no_hidden_size(op: OnnxOp) -> bool:
 NO_HIDDEN_SIZE = Quirk("no hidden_size", _has_no_hidden_size)
 """ONNX allows inferring it from the weights; `simplify` sets it for static shapes."""
 
-QUIRKS: Mapping[str, Mapping[type[OnnxOp], Quirk]] = {
-    "cpu": {
-        onnx.AffineGridOp: Quirk("align_corners and an axis of size 1", affine_grid.may_have_size_1),
-        onnx.BatchNormalizationOp: Quirk("training, in place", normalizations.may_overwrite),
-        onnx.DFTOp: Quirk("f64, inverse, with a factor in f32", inverse_dft.is_inverse_in_f64),
-        **dict.fromkeys((onnx.GRUOp, onnx.LSTMOp, onnx.RNNOp), NO_HIDDEN_SIZE),
-        onnx.HardSwishOp: Quirk("f64, with a factor in f32", pointwise.is_in_f64),
-        onnx.LRNOp: Quirk("an even size, or no image", lrn.is_unsupported_lrn),
-    }
+CPU_QUIRKS: Mapping[type[OnnxOp], Quirk] = {
+    onnx.AffineGridOp: Quirk("align_corners and an axis of size 1", affine_grid.may_have_size_1),
+    onnx.BatchNormalizationOp: Quirk("training, in place", normalizations.may_overwrite),
+    onnx.DFTOp: Quirk("f64, inverse, with a factor in f32", inverse_dft.is_inverse_in_f64),
+    **dict.fromkeys((onnx.GRUOp, onnx.LSTMOp, onnx.RNNOp), NO_HIDDEN_SIZE),
+    onnx.HardSwishOp: Quirk("f64, with a factor in f32", pointwise.is_in_f64),
+    onnx.LRNOp: Quirk("an even size, or no image", lrn.is_unsupported_lrn),
 }
-"""Execution provider -> op -> the variant at which its kernel fails or is wrong."""
-
-
-def quirk_of(provider: str, op: OnnxOp) -> str | None:
-    """Return the variant of an op that a provider's kernel gets wrong, or None."""
-    found = QUIRKS.get(provider, {}).get(type(op))
-    return found.what if found is not None and found.holds(op) else None
+"""Op -> the form at which its kernel of the CPU provider fails or is wrong."""

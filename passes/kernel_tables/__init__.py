@@ -4,8 +4,7 @@ A registered kernel may fail at run time for some dtypes (`fails`), or for a val
 has the dtypes for which a value works.
 
 `cpu.json` lists the kernel registry of the oldest supported runtime of each opset, `cuda.json` its
-documentation, `portable.json` the subset of the CPU's for models that other runtimes read, too. No runtime is
-queried at compile time: the target may be another machine.
+documentation. No runtime is queried at compile time: the target may be another machine.
 """
 
 from __future__ import annotations
@@ -18,44 +17,18 @@ from importlib.resources import files
 from typing import Any
 
 PROVIDERS = ("cpu", "cuda")
-"""Targets that are execution providers of onnxruntime."""
-
-TARGETS = (*PROVIDERS, "portable")
+"""Execution providers of onnxruntime with a kernel table."""
 
 
 @cache
-def _table(target: str) -> dict[str, Any]:
-    text = (files("passes.kernel_tables") / f"{target}.json").read_text(encoding="utf-8")
+def _table(provider: str) -> dict[str, Any]:
+    text = (files("passes.kernel_tables") / f"{provider}.json").read_text(encoding="utf-8")
     return json.loads(text)
 
 
-def provider_of(target: str) -> str:
-    """Return the provider that runs a target's models: itself, or the one that it is `like`.
-
-    Its kernels, types and prices hold for both.
-    """
-    return _table(target).get("like", target)
-
-
-def excluded_ops(target: str) -> Mapping[str, str]:
-    """Return the ops that a target avoids although its provider has them -> reason."""
-    return _table(target).get("without", {})
-
-
-def symmetric_pads(target: str) -> str | None:
-    """Return why a ConvTranspose needs equal pads at both ends of an axis; None if it does not."""
-    return _table(target).get("symmetric_pads")
-
-
-def narrow_integers(target: str) -> str | None:
-    """Return why size arithmetic must stay within 31 bits; None if s64 is available."""
-    return _table(target).get("narrow_integers")
-
-
 @cache
-def kernel_table(target: str) -> Mapping[str, list[tuple[int, int | None, Mapping[str, str]]]]:
-    kernels = _table(provider_of(target))["kernels"]
-    return {name: rows for name, rows in kernels.items() if name not in excluded_ops(target)}
+def kernel_table(provider: str) -> Mapping[str, list[tuple[int, int | None, Mapping[str, str]]]]:
+    return _table(provider)["kernels"]
 
 
 OLD_VARIABLE_NAMES: Mapping[str, tuple[tuple[int, Mapping[str, tuple[str, ...]]], ...]] = {
@@ -75,17 +48,17 @@ def rename_variables(name: str, since: int, types: Mapping[str, str]) -> Mapping
     return {new: words for old, words in types.items() for new in changed.get(old, (old,))}
 
 
-def word_types(target: str) -> Mapping[str, Mapping[str, Mapping[str, Mapping[str, str]]]]:
+def word_types(provider: str) -> Mapping[str, Mapping[str, Mapping[str, Mapping[str, str]]]]:
     """Return op -> attribute -> value -> the dtypes of each type variable for which the value works.
 
     Kernels are registered by types only; attribute values that are not listed work for all of them.
     """
-    return _table(provider_of(target)).get("words", {})
+    return _table(provider).get("words", {})
 
 
-def failing_types(target: str) -> Mapping[str, Mapping[str, str]]:
+def failing_types(provider: str) -> Mapping[str, Mapping[str, str]]:
     """Return op -> type variable -> dtypes for which all kernels fail at run time."""
-    return _table(provider_of(target)).get("fails", {})
+    return _table(provider).get("fails", {})
 
 
 def cpu_sources() -> dict[int, str]:
@@ -116,9 +89,9 @@ def newest_opset() -> int:
 
 @dataclass(frozen=True)
 class Kernels:
-    """The kernels of a target for the ops of one opset."""
+    """The kernels of an execution provider for the ops of one opset."""
 
-    target: str
+    provider: str
     opset: int
 
     def has(self, name: str, schema_since: int, types: Mapping[str, str]) -> bool:
@@ -127,19 +100,19 @@ class Kernels:
         An open-ended kernel serves only the schema version that it was registered for: if ONNX revises the
         op, runtimes do not find it.
         """
-        fails = failing_types(self.target).get(name, {})
+        fails = failing_types(self.provider).get(name, {})
         if any(types.get(variable) in words.split() for variable, words in fails.items()):
             return False
         return any(
             serves(since, until, schema_since) and _admits(rename_variables(name, since, constraints), types)
-            for since, until, constraints in kernel_table(self.target).get(name, [])
+            for since, until, constraints in kernel_table(self.provider).get(name, [])
         )
 
     def failing_word(
         self, name: str, attributes: Mapping[str, object], types: Mapping[str, str]
     ) -> str | None:
         """Return an attribute with a value for which the op's kernel fails at run time, or None."""
-        for attribute, words in word_types(self.target).get(name, {}).items():
+        for attribute, words in word_types(self.provider).get(name, {}).items():
             word = attributes.get(attribute)
             if isinstance(word, str) and word in words and not _admits(words[word], types):
                 return f"{attribute} {word}"

@@ -29,7 +29,6 @@ from passes.builder.operands import set_operand
 from passes.builder.rewriting import Builder
 from passes.builder.shape_math import ShapeMath
 from passes.infer_types import infer_types
-from passes.kernel_tables import narrow_integers
 from passes.legalize_onnx import check
 from passes.size_checks.conditions import CONDITIONS, collect_rows, is_vector_of_sizes
 from passes.size_checks.expressions import Expressions
@@ -48,7 +47,7 @@ def write_checks(module: ModuleOp, source: ModuleOp, target: Target) -> None:
     """
     inferred = source.clone()
     infer_types(inferred)
-    for op in _Writer(module, inferred, narrow_integers(target.name) is not None).write():
+    for op in _Writer(module, inferred, target.spec.narrow_integers is not None).write():
         check(op, target)
 
 

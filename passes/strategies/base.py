@@ -229,6 +229,6 @@ def no_resize(target: Target, value: SSAValue) -> str | None:
     onnxruntime's CPU provider accepts one that is empty at run time; ONNX none that is statically empty.
     """
     shape = shape_of(value)
-    if 0 not in shape and (target.name == "cpu" or isinstance(shape[0], int)):
+    if 0 not in shape and (target.spec.empty_resize or isinstance(shape[0], int)):
         return None
     return "Resize refuses an empty batch, so a batch known to be positive is needed"

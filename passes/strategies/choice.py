@@ -301,7 +301,7 @@ def choose(op: Operation, forced: Strategy | None, target: Target) -> Strategy:
 
 def _prefer_blocked(op: Operation, known: Ranking, cheapest: Candidate) -> Strategy:
     """Prefer a blocked strategy for an op between others, if it costs hardly more than the cheapest."""
-    if known.target.name != "cpu" or not _is_between_ops(op) or cheapest.cost is None:
+    if not known.target.spec.prefers_nchwc or not _is_between_ops(op) or cheapest.cost is None:
         return cheapest.strategy
     for strategy in (s for s in known.applicable() if s.is_blocked):
         price = known.price(op, strategy)

@@ -1,1 +1,4 @@
-"""Targets of a compilation."""
+"""Targets of a compilation: one file of data per target, and the class that answers for it."""
+
+TARGETS = ("cpu", "cuda", "portable")
+"""Targets, each declared in the file of its name."""

@@ -21,19 +21,8 @@ from dialects.support.dtypes import HALVES, name_of
 from passes.builder.rewriting import Builder
 from passes.decompositions.missing_kernels.table import EXPANSIONS
 from passes.decompositions.older_opsets.table import write_older_form
-from passes.decompositions.portable.table import PortableQuirk, portable_quirk_of
-from passes.decompositions.quirks import quirk_of
-from passes.kernel_tables import (
-    EXPANDED_BY_RUNTIME,
-    FAILS_ON_EMPTY,
-    TARGETS,
-    Kernels,
-    excluded_ops,
-    narrow_integers,
-    provider_of,
-    symmetric_pads,
-    word_types,
-)
+from passes.kernel_tables import EXPANDED_BY_RUNTIME, FAILS_ON_EMPTY, Kernels, word_types
+from passes.targets.spec import TargetSpec, spec_of
 
 DEFAULT_OPSET = 18
 """Newest opset at which onnxruntime's CUDA provider has kernels for all ops that gradc emits."""
@@ -59,9 +48,8 @@ def check_threads(what: str, threads: int) -> None:
 
 @dataclass(frozen=True)
 class Target:
-    """A target: onnxruntime's provider `cpu` or `cuda`, or `portable` (the CPU provider and other runtimes);
-    the opset to write; the intra-op thread count. `strict_ieee` avoids lowerings that can turn inf into NaN
-    (0 * inf).
+    """A target by its name, the opset to write, and the intra-op thread count; `spec` has its capabilities.
+    `strict_ieee` avoids lowerings that can turn inf into NaN (0 * inf).
 
     Raises UsageError for an unknown name, an opset older than gradc writes, or an invalid thread count.
     """
@@ -81,31 +69,19 @@ class Target:
         return cls(name, **known, strict_ieee=strict_ieee)
 
     def __post_init__(self) -> None:
-        if self.name not in TARGETS:
-            text = sentence("target", self.name, f"one of {', '.join(TARGETS)}")
-            raise UsageError(Diagnostic("error", text))
+        _ = self.spec  # reject an unknown name
         if self.opset < OLDEST:
             raise UsageError(Diagnostic("error", sentence("opset", self.opset, f"{OLDEST} or newer")))
         check_threads("threads", self.threads)
 
     @property
+    def spec(self) -> TargetSpec:
+        """The target's capabilities, by which passes differ from one target to another."""
+        return spec_of(self.name)
+
+    @property
     def kernels(self) -> Kernels:
-        return Kernels(self.name, self.opset)
-
-    @property
-    def provider(self) -> str:
-        """The execution provider whose types and prices hold for this target."""
-        return provider_of(self.name)
-
-    @property
-    def symmetric_pads(self) -> str | None:
-        """Why a ConvTranspose must have equal pads at both ends of an axis; None if it need not."""
-        return symmetric_pads(self.name)
-
-    @property
-    def narrow_integers(self) -> str | None:
-        """Why size arithmetic must stay within 31 bits; None if s64 is available."""
-        return narrow_integers(self.name)
+        return Kernels(self.spec.provider, self.opset)
 
     def lacks(self, op: type[OnnxOp], dtype: str) -> str | None:
         """Return why this target can run neither an op on tensors of one dtype nor its decomposition; None if
@@ -127,8 +103,8 @@ class Target:
         return (
             since is not None
             and revision(type(op), self.opset) >= since
-            and name not in excluded_ops(self.name)
-            and self.portable_quirk(op) is None
+            and name not in self.spec.excluded_ops
+            and self.spec.form_quirk(op) is None
         )
 
     def may_fail_on_empty(self, op: OnnxOp) -> bool:
@@ -165,18 +141,14 @@ class Target:
     def expands(self, op: OnnxOp) -> bool:
         """Return whether to decompose this op: a decomposition exists, and it has no kernel, not even for
         widened half types, nor does the runtime inline its body."""
-        if (form := self.portable_quirk(op)) is not None:
+        if (form := self.spec.form_quirk(op)) is not None:
             return form.write is not None
         expansion = EXPANSIONS.get(type(op))
         if expansion is None or self.lacks_kernel(op) is None or self._runs_wide(op):
             return False
-        if self.leaves_to_runtime(op) and quirk_of(self.provider, op) is None:
+        if self.leaves_to_runtime(op) and self.spec.kernel_quirk(op) is None:
             return False
         return self._can_expand(type(op), variable_types(op)[expansion.data])
-
-    def portable_quirk(self, op: OnnxOp) -> PortableQuirk | None:
-        """Return the variant of an op that a runtime of this target computes wrongly, or None."""
-        return portable_quirk_of(op) if self.name == "portable" else None
 
     def _can_expand(self, op: type[OnnxOp], dtype: str) -> bool:
         expansion = EXPANSIONS.get(op)
@@ -200,6 +172,8 @@ class Target:
         version = schema_version(op, self.opset)
         words = version.types.items() if version else ()
         types = {variable: dtype for variable, known in words if dtype in known.split()}
+        if reason := self._excludes(types):
+            return reason
         if types and self.kernels.has(op.onnx_name(), revision(op, self.opset), types):
             return None
         return f"{op.onnx_name()} has no {dtype} kernel on {self.name} at opset {self.opset}"
@@ -209,21 +183,29 @@ class Target:
         if reason := self._misses_op(type(op)):
             return reason
         name, since = op.onnx_name(), revision(type(op), self.opset)
+        if reason := self._excludes(types):
+            return reason
         shown = ", ".join(sorted(set(types.values())))
         if not self.kernels.has(name, since, types):
             return f"{name} has no kernel for {shown} on {self.name} at opset {self.opset}"
-        if form := quirk_of(self.provider, op):
+        if form := self.spec.kernel_quirk(op):
             return f"{name} with {form} deviates from ONNX on {self.name}"
-        if avoided := self.portable_quirk(op):
-            return f"{name} with {avoided.what} is not {self.name}: {avoided.why}"
-        attributes = op.onnx_attributes() if name in word_types(self.name) else {}
+        if avoided := self.spec.form_quirk(op):
+            return f"{name} with {avoided.what} is avoided on {self.name}: {avoided.why}"
+        attributes = op.onnx_attributes() if name in word_types(self.spec.provider) else {}
         failing = self.kernels.failing_word(name, attributes, types)
         return failing and f"{name} with {failing} fails for {shown} on {self.name}"
 
+    def _excludes(self, types: Mapping[str, str]) -> str | None:
+        """Return why the target avoids one of the dtypes, or None."""
+        excluded = self.spec.excluded_dtypes
+        found = next((dtype for dtype in types.values() if dtype in excluded), None)
+        return None if found is None else f"{found} is avoided on {self.name}: {excluded[found]}"
+
     def _misses_op(self, op: type[OnnxOp]) -> str | None:
         """Return why the target does not have an op of any type, or None."""
-        if reason := excluded_ops(self.name).get(op.onnx_name()):
-            return f"{op.onnx_name()} is not {self.name}: {reason}"
+        if reason := self.spec.excluded_ops.get(op.onnx_name()):
+            return f"{op.onnx_name()} is avoided on {self.name}: {reason}"
         if schema_version(op, self.opset) is None:
             return f"{op.onnx_name()} needs opset {op.VERSIONS[0].since}, the target is {self.opset}"
         return None

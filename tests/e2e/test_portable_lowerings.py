@@ -13,14 +13,15 @@ import gradc
 from dialects.onnx.base import OnnxOp
 from dialects.support.diagnostics import UnsupportedError
 from gradc.importers.onnx import import_onnx
-from passes.decompositions.portable.table import portable_quirk_of
+from passes.targets.spec import spec_of
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
 def test_no_such_form_is_left(form: OpForm):
     written = gradc.compile(form.model, target="portable").model
-    left = [op for op in import_onnx(written).walk() if isinstance(op, OnnxOp) and portable_quirk_of(op)]
+    portable = spec_of("portable")
+    left = [op for op in import_onnx(written).walk() if isinstance(op, OnnxOp) and portable.form_quirk(op)]
     assert not left
     if form.opset > 26:  # onnxruntime has not released it
         return
@@ -52,7 +53,7 @@ def refused(op: str, ranks: list[int], opset: int = 18, **attributes: object) ->
 
 class TestRefused:
     def test_a_resize_of_unknown_sizes(self):
-        assert "unknown sizes is not portable" in refused("Resize", [4, 1], mode="linear", antialias=1)
+        assert "unknown sizes is avoided on portable" in refused("Resize", [4, 1], mode="linear", antialias=1)
 
     def test_a_pool_of_unknown_sizes(self):
         given = {"kernel_shape": [3], "ceil_mode": 1, "count_include_pad": 1}

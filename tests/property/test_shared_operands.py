@@ -18,7 +18,7 @@ from support.onnx_node_cases import cases, operands_of
 
 import gradc
 from dialects.support.diagnostics import GradcError, UnsupportedError
-from passes.kernel_tables import TARGETS
+from passes.targets import TARGETS
 
 Feeds = Mapping[str, np.ndarray]
 

@@ -22,9 +22,10 @@ from dialects.onnx.opsets import OLDEST
 from dialects.support.diagnostics import UnsupportedError
 from gradc.problems import parse_problem
 from passes import pipelines
-from passes.kernel_tables import TARGETS, newest_opset
+from passes.kernel_tables import newest_opset
 from passes.strategies import by_name
 from passes.strategies.choice import AUTO
+from passes.targets import TARGETS
 from passes.targets.target import Target
 
 SETTINGS = tuple(itertools.product(range(OLDEST, newest_opset() + 1), (False, True)))

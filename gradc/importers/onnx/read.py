@@ -364,10 +364,11 @@ class _Reader:
 
     def _decompose(self, op: NodeOp) -> tuple[Sequence[Operation], Sequence[SSAValue | None]] | None:
         """Return the decomposition that the target or a gradient needs, as `decompose_node` does, or None."""
-        from passes.decompositions.contrib.table import decompose_node, lacks_contributed
+        from passes.decompositions.contrib.table import decompose_node
+        from passes.targets.spec import spec_of
 
         wanted = (
-            lacks_contributed(self.target, op.domain.data)
+            op.domain.data in spec_of(self.target).decomposed_domains
             if self.for_gradients is None
             else op.title not in self.for_gradients
         )

@@ -33,17 +33,6 @@ DECOMPOSITIONS: Mapping[str, Mapping[str, Decomposition]] = MappingProxyType(
 """Domain -> op -> its decomposition."""
 
 
-DOMAINS_WITHOUT_KERNELS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"portable": ("", MICROSOFT, NCHWC), "cuda": (NCHWC,)}
-)
-"""Target -> domains whose ops it has no kernels of, so that they are decomposed."""
-
-
-def lacks_contributed(target: str, domain: str) -> bool:
-    """Return whether a target lacks onnxruntime's ops of a domain."""
-    return domain in DOMAINS_WITHOUT_KERNELS.get(target, ())
-
-
 def titles() -> Iterator[str]:
     """Return the qualified names of ops with a decomposition."""
     return (

@@ -17,7 +17,6 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.dims import TO_THE_END
 from dialects.support.shapes import Dim, shape_of
 from passes.builder.rewriting import Builder
-from passes.conv.convolution import CUDNN_SPREADS_NONFINITE
 from passes.conv.work import images
 from passes.cost.work import Work
 from passes.strategies.base import Strategy, no_kernel
@@ -34,10 +33,10 @@ class ConvToConvTranspose(Strategy):
         return no_kernel(target, op.diff_dst, onnx.ConvTransposeOp)
 
     def spreads_nonfinite(self, op: ConvBackwardDataOp, target: Target) -> str | None:
-        return CUDNN_SPREADS_NONFINITE if target.provider == "cuda" else None
+        return target.spec.spreads_nonfinite
 
     def works(self, op: ConvBackwardDataOp, target: Target, work: Work) -> None:
-        if target.symmetric_pads and op.pads_begin != op.pads_end:
+        if target.spec.symmetric_pads and op.pads_begin != op.pads_end:
             return
         pads = [*op.pads_begin, *op.pads_end]
         lists = {"strides": op.strides, "dilations": op.dilations, "pads": pads}
@@ -48,7 +47,7 @@ class ConvToConvTranspose(Strategy):
     def emit(self, op: ConvBackwardDataOp, target: Target, emit: Builder) -> SSAValue:
         begin = [axis.pad_begin for axis in op.axes]
         end = [axis.pad_end for axis in op.axes]
-        if begin == end or not target.symmetric_pads:
+        if begin == end or not target.spec.symmetric_pads:
             return _scatter(emit, op, begin, end)
         # pad both ends by the smaller pad, and slice off the rest
         least = [min(axis.pads) for axis in op.axes]

@@ -32,7 +32,7 @@ class WindowToSlice(Strategy):
     def emit(self, op: TakeWindowOp, target: Target, emit: Builder) -> SSAValue:
         math = ShapeMath(emit)
         axes, rank = op.axes, len(shape_of(op.data))
-        if target.name == "cpu" and _starts_with_data(op):
+        if target.spec.crops_by_pad and _starts_with_data(op):
             beyond = math.sub(op.size, math.sizes(op.data, axes))
             pads = math.concat([math.vector([0] * rank), math.spread(beyond, axes, rank)])
             return emit(onnx.PadOp(op.data, pads))

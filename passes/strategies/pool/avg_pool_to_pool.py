@@ -31,8 +31,8 @@ class AvgPoolToPool(Strategy):
         begin, end = _pads(op)
         if any(not 0 <= pad < k for pads in (begin, end) for pad, k in zip(pads, op.kernel, strict=True)):
             return "pads of an AveragePool must be at least 0 and less than its kernel"
-        if target.symmetric_pads and begin != end:
-            return f"begin and end pads differ: {target.symmetric_pads}"
+        if target.spec.symmetric_pads and begin != end:
+            return f"begin and end pads differ: {target.spec.symmetric_pads}"
         return no_kernel(target, op.diff_dst, onnx.AveragePoolOp)
 
     def emit(self, op: AvgPoolBackwardOp, target: Target, emit: Builder) -> SSAValue:

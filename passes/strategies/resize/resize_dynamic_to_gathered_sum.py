@@ -33,7 +33,7 @@ class ResizeDynamicToGatheredSum(Strategy):
         return no_kernel(target, op.diff_dst, *Tables.needs, onnx.GatherElementsOp) or too_wide(op, target)
 
     def emit(self, op: ResizeBackwardDynamicOp, target: Target, emit: Builder) -> SSAValue:
-        math = ShapeMath(emit, narrow=target.narrow_integers is not None)
+        math = ShapeMath(emit, narrow=target.spec.narrow_integers is not None)
         value: SSAValue = op.diff_dst
         for axis, sampling in runtime_samplings(math, op):
             matrix = emit_matrix(math, sampling, element_type_of(op.diff_dst))

@@ -35,7 +35,7 @@ class ResizeDynamicToMatMul(Strategy):
         return MATRIX_SPREADS_NONFINITE
 
     def emit(self, op: ResizeBackwardDynamicOp, target: Target, emit: Builder) -> SSAValue:
-        math = ShapeMath(emit, narrow=target.narrow_integers is not None)
+        math = ShapeMath(emit, narrow=target.spec.narrow_integers is not None)
         value: SSAValue = op.diff_dst
         for axis, sampling in runtime_samplings(math, op):
             matrix = emit_matrix(math, sampling, element_type_of(op.diff_dst))
@@ -45,13 +45,14 @@ class ResizeDynamicToMatMul(Strategy):
 
 def too_wide(op: ResizeBackwardDynamicOp, target: Target) -> str | None:
     """Return why a static step needs wider integers than the target has, or None."""
-    if not target.narrow_integers:
+    narrow = target.spec.narrow_integers
+    if not narrow:
         return None
     numerators, denominators = (dims_of(v) or () for v in (op.step_numerators, op.step_denominators))
     for n, q in zip(numerators, denominators, strict=False):
         if max(part for part in (n, q, 0) if isinstance(part, int)) > NARROW_STEP:
             return (
-                f"{target.narrow_integers}, and a step of {_text(n)} / {_text(q)} needs more: give sizes "
+                f"{narrow}, and a step of {_text(n)} / {_text(q)} needs more: give sizes "
                 f"in place of scales, or scales that are ratios of numbers up to {NARROW_STEP}"
             )
     return None

@@ -32,7 +32,6 @@ from passes.builder.budget import CompileTimeCost
 from passes.builder.rewriting import Builder
 from passes.builder.tensors import Size, product, reshape, size_of
 from passes.conv.convolution import (
-    CUDNN_SPREADS_NONFINITE,
     Convolution,
     convolve_planes,
     convolve_planes_last,
@@ -100,8 +99,8 @@ class ResizeToConv(Strategy):
         return None
 
     def spreads_nonfinite(self, op: ResizeBackwardOp, target: Target) -> str | None:
-        if target.provider == "cuda":
-            return CUDNN_SPREADS_NONFINITE
+        if target.spec.spreads_nonfinite:
+            return target.spec.spreads_nonfinite
         if all(axis_kernel(sampling).weights.all() for sampling in op.samplings):
             return None
         return "the kernel has weights of 0"

@@ -11,8 +11,8 @@ from onnx import helper, numpy_helper
 
 import gradc
 from passes import share_weights
-from passes.kernel_tables import TARGETS
 from passes.share_weights import BYTES_OF_A_NODE
+from passes.targets import TARGETS
 
 RNG = np.random.default_rng(0)
 F32 = onnx.TensorProto.FLOAT

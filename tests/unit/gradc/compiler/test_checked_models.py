@@ -12,7 +12,7 @@ from support.cli import run_gradc
 import gradc
 from gradc.compiler.options import Options
 from gradc.runtime.session import Session, newest_opset
-from passes.kernel_tables import TARGETS
+from passes.targets import TARGETS
 
 pytest.importorskip("onnxruntime")
 

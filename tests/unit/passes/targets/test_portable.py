@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from functools import cache
-from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -30,9 +29,10 @@ from gradc.cli.options import source_options
 from gradc.model.exporter import export
 from gradc.runtime.session import ep_of
 from passes import pipelines
-from passes.kernel_tables import PROVIDERS, TARGETS, excluded_ops, kernel_table
 from passes.resize.sampling_matrix import NARROW_STEP
 from passes.strategies.conv.conv_to_conv_transpose import ConvToConvTranspose
+from passes.targets import TARGETS
+from passes.targets.spec import spec_of
 from passes.targets.target import Target
 
 PORTABLE = Target("portable")
@@ -82,34 +82,26 @@ def problem(seed: int) -> Problem:
 
 class TestKernels:
     def test_what_is_shunned_is_refused_with_its_reason(self):
-        reason = excluded_ops("portable")["Col2Im"]
+        reason = spec_of("portable").excluded_ops["Col2Im"]
         for opset in (18, 20):
             target = Target("portable", opset)
-            assert target.lacks(onnx.Col2ImOp, "f32") == f"Col2Im is not portable: {reason}"
+            assert target.lacks(onnx.Col2ImOp, "f32") == f"Col2Im is avoided on portable: {reason}"
             assert target.lacks(onnx.ScatterNDOp, "f32") is None, "a product stands for it"
         assert Target().lacks(onnx.Col2ImOp, "f32") is None
 
-    def test_all_else_is_the_cpu_s(self):
-        cpu, portable = kernel_table("cpu"), kernel_table("portable")
-        assert set(cpu) - set(portable) == set(excluded_ops("portable")) == {"Col2Im", "ScatterND"}
-        assert all(cpu[name] == rows for name, rows in portable.items())
-        assert PORTABLE.provider == "cpu"
+    def test_the_kernels_are_the_cpu_s(self):
+        assert set(PORTABLE.spec.excluded_ops) == {"Col2Im", "ScatterND"}
+        assert PORTABLE.kernels == Target().kernels
 
-    def test_other_targets_shun_nothing(self):
-        for target in PROVIDERS:
-            assert not excluded_ops(target)
-            assert Target(target).provider == target
-
-    def test_the_cuda_table_has_its_reason(self):
-        assert '"symmetric_pads"' in (files("passes.kernel_tables") / "cuda.json").read_text(encoding="utf-8")
-        assert Target().symmetric_pads is None
+    def test_symmetric_pads_have_a_reason(self):
+        assert Target().spec.symmetric_pads is None
         for target in ("cuda", "portable"):
-            assert "asymmetric pads" in (Target(target).symmetric_pads or "")
+            assert "asymmetric pads" in (spec_of(target).symmetric_pads or "")
 
 
 class TestConvolution:
     def test_a_forced_form_is_refused_with_the_reason(self):
-        with pytest.raises(UnsupportedError, match="Col2Im is not portable: tract, TVM, IREE and MNN lack"):
+        with pytest.raises(UnsupportedError, match="Col2Im is avoided on portable: tract, TVM, IREE"):
             gradc.compile(graph(), target="portable", strategy="conv-to-col2im")
 
     def test_a_mask_of_the_kernel_s_sizes_is_refused(self):
