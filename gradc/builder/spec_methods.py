@@ -1,4 +1,4 @@
-"""Builder methods of the ops that op specs declare, created on first use.
+"""Builder methods of the source ops, created from their classes on first use.
 
 `python -m tools.documents.spec_methods` writes the stub for type checkers and editors.
 """
@@ -12,16 +12,27 @@ from typing import Any, Never  # noqa: F401  a name of annotations
 
 from xdsl.irdl import VariadicDef
 
-from dialects.onednn.families import TableOp
-from dialects.onednn.spec_classes import NAMES, spec_class
-from dialects.support.attributes import AttributeSpec, documented_attributes
+from dialects import source_op
+from dialects.cann.resize import CannResizeOp, ResizeBilinearV2GradOp
+from dialects.onednn import CLASSES, NAMES
+from dialects.onednn.base import OneDNNOp
+from dialects.support.attributes import DocumentedAttribute, documented_attributes, unknown_dims
 from gradc.builder.arguments import Dims, Floats, Ints  # noqa: F401  names of annotations
 from gradc.builder.base import GraphBuilder, Value
 
 REQUIRED: Any = None
 """Default of a required argument; the op reports that it is missing."""
 
+SHAPES = ("dst_shape",)
+"""Attributes that are shapes with dynamic sizes."""
+
+SourceOp = OneDNNOp | CannResizeOp
+
 TYPES = {"f32": "float", "s64": "int", "s64[]": "Ints", "f32[]": "Floats", "bool": "bool", "string": "str"}
+
+
+def method_name(op: str) -> str:
+    return op.partition(".")[2]
 
 
 class SpecMethod:
@@ -45,12 +56,16 @@ class SpecMethods(GraphBuilder):
     """
 
 
-for _name, _kind in NAMES.items():
-    setattr(SpecMethods, _name.partition(".")[2], SpecMethod(_kind))
+KINDS = {**{cls.name: cls.KIND for cls in (*CLASSES, ResizeBilinearV2GradOp)}, **NAMES}
+"""Name of an op in IR text -> its kind."""
+
+for _name, _kind in KINDS.items():
+    setattr(SpecMethods, method_name(_name), SpecMethod(_kind))
 
 
 def _create_method(kind: str) -> Any:
-    cls = spec_class(kind)
+    cls: Any = source_op(kind)
+    name = method_name(cls.name)
     signature = method_signature(cls)
     operands = [operand_argument(port) for port in cls.PORTS if port not in documented_attributes(cls)]
 
@@ -58,10 +73,10 @@ def _create_method(kind: str) -> Any:
         try:
             given = signature.bind(*args, **kwargs).arguments
         except TypeError as error:
-            raise TypeError(f"{cls.ROW.method}(): {error}") from None
+            raise TypeError(f"{name}(): {error}") from None
         return _add(given.pop("self"), cls, [given.pop(name, None) for name in operands], **given)
 
-    method.__name__, method.__qualname__ = cls.ROW.method, f"{SpecMethods.__name__}.{cls.ROW.method}"
+    method.__name__, method.__qualname__ = name, f"{SpecMethods.__name__}.{name}"
     method.__doc__ = method_docstring(cls)
     method.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
     return method
@@ -69,7 +84,7 @@ def _create_method(kind: str) -> Any:
 
 def _add(
     graph: GraphBuilder,
-    cls: type[TableOp],
+    cls: type[SourceOp],
     operands: Sequence[Any],
     *,
     name: str | None = None,
@@ -83,27 +98,31 @@ def _add(
     """Add an op. A Value among the attributes is passed as an input instead."""
     given = attributes | (unknown or {})
     inputs = [value for value in given.values() if isinstance(value, Value)]
-    plain = {key: value for key, value in given.items() if not isinstance(value, Value)}
+    plain = {key: _attribute(key, value) for key, value in given.items() if not isinstance(value, Value)}
     shapes = (result_shape,) if result_shape is not None else result_shapes
     results = graph._build_all(cls, [*operands, *inputs], plain, name, shapes, result_dtypes, result_dtype)
     return results[0] if len(cls.RESULTS) == 1 else tuple(results)
 
 
-def method_signature(cls: type[TableOp]) -> Signature:
+def _attribute(name: str, value: Any) -> Any:
+    return unknown_dims(value) if name in SHAPES and isinstance(value, list | tuple) else value
+
+
+def method_signature(cls: type[SourceOp]) -> Signature:
     """Return the signature of the method of an op: operands, attributes, declarations of the results."""
-    attributes = {d.name: d.spec for d in documented_attributes(cls).values()}
+    attributes = {attribute.name: _type_of(attribute) for attribute in documented_attributes(cls).values()}
     types = {
         **{operand_argument(port): _operand_type(cls, port) for port in cls.PORTS if port not in attributes},
-        **{port: "Value | Ints | None" for port in cls.PORTS if port in attributes},
+        **{port: f"Value | {attributes[port]}" for port in cls.PORTS if port in attributes},
     }
-    keywords = {name: _type_of(spec) for name, spec in attributes.items() if name not in cls.PORTS}
+    keywords = {name: type_ for name, type_ in attributes.items() if name not in cls.PORTS}
     keywords |= {"name": "str | None"}
     if len(cls.RESULTS) == 1:
         keywords["result_shape"] = "Dims | None"
     else:
         keywords["result_shapes"] = "Sequence[Dims | None] | None"
         keywords["result_dtypes"] = "Sequence[npt.DTypeLike | None] | None"
-    if cls.CHOOSES_DTYPE:
+    if getattr(cls, "CHOOSES_DTYPE", False):
         keywords["result_dtype"] = "npt.DTypeLike | None"
     parameters = [
         Parameter("self", Parameter.POSITIONAL_OR_KEYWORD),
@@ -123,7 +142,7 @@ def operand_argument(port: str) -> str:
     return port.removesuffix("_i")
 
 
-def _operand_type(cls: type[TableOp], port: str) -> str:
+def _operand_type(cls: type[SourceOp], port: str) -> str:
     if port.endswith("_i"):
         return "Sequence[Value]"
     definitions = cls.get_irdl_definition().operands
@@ -131,12 +150,13 @@ def _operand_type(cls: type[TableOp], port: str) -> str:
     return "Value" if cls.PORTS.index(port) < required else "Value | None"
 
 
-def _type_of(spec: AttributeSpec[Any]) -> str:
-    return TYPES[spec.tag] if spec.default is None else f"{TYPES[spec.tag]} | None"
+def _type_of(attribute: DocumentedAttribute) -> str:
+    type_ = "Dims" if attribute.name in SHAPES else TYPES[attribute.spec.tag]
+    return type_ if attribute.required else f"{type_} | None"
 
 
-def method_docstring(cls: type[TableOp]) -> str:
-    """Return the summary and the formula of an op."""
-    summary, formula, _ = (" ".join(part.split()) for part in (cls.__doc__ or "").split("\n\n"))
-    indented = textwrap.indent(textwrap.fill(formula, 100), "        ")
-    return f"{summary}\n\n{indented}\n        "
+def method_docstring(cls: type[SourceOp]) -> str:
+    """Return the documentation of an op without the constraints."""
+    summary, *others, _ = (" ".join(part.split()) for part in (cls.__doc__ or "").split("\n\n"))
+    texts = (textwrap.indent(textwrap.fill(text, 100), "        ") for text in others)
+    return "\n\n".join((summary, *texts)) + "\n        "
