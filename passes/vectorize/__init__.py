@@ -1,0 +1,1 @@
+"""Vectorization over a new leading axis of chosen inputs: a vmap over ONNX ops."""

@@ -1,0 +1,1 @@
+"""Batching rules, by classes of ops."""

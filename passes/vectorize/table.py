@@ -1,0 +1,21 @@
+"""Registry of batching rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from passes.vectorize.batch import BatchingRule
+from passes.vectorize.rules import axes, folded, index, pointwise, products, shape
+
+RULES: Mapping[str, BatchingRule] = MappingProxyType(
+    {
+        **axes.RULES,
+        **folded.RULES,
+        **index.RULES,
+        **pointwise.RULES,
+        **products.RULES,
+        **shape.RULES,
+    }
+)
+"""ONNX op, or canonical gradient -> its rule. Any other op is computed row by row, in a Scan."""

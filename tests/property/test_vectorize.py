@@ -1,0 +1,85 @@
+"""A vectorized function is the function of each row, stacked: for each op, and for whole gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+import pytest
+from support.adjoint import name_results
+from support.vjp_problems import Problem, module_of, problems
+from xdsl.dialects.builtin import ModuleOp
+
+from dialects.evaluate import evaluate
+from dialects.support.entry import entry_function, input_names
+from passes.differentiate import Request, differentiate
+from passes.vectorize.vectorize import vectorize
+
+ROWS = 3
+
+WITHOUT_F64 = frozenset(
+    ("CausalConvWithState", "DequantizeLinear", "DynamicQuantizeLinear", "LinearAttention", "RotaryEmbedding")
+)
+
+
+def patterns(inputs: Sequence[np.ndarray]) -> Iterator[tuple[int, ...]]:
+    """Sets of float inputs to batch: each one, each pair, and all of them."""
+    floats = [i for i, array in enumerate(inputs) if array.dtype.kind == "f"]
+    yield from {size: None for n in (1, 2, len(floats)) for size in combinations(floats, n) if size}
+
+
+def assert_rows(
+    module: ModuleOp, inputs: Sequence[np.ndarray], batched: Sequence[int], size: int | str
+) -> int:
+    """Compare a vectorized module with its rows; return the number of ops that fell back to a Scan."""
+    rng = np.random.default_rng(0)
+    stacks = {i: np.stack([inputs[i], *(_like(inputs[i], rng) for _ in range(ROWS - 1))]) for i in batched}
+    rows = [
+        evaluate(module, [stacks[i][row] if i in stacks else x for i, x in enumerate(inputs)])
+        for row in range(ROWS)
+    ]
+    if any(len({result.shape for result in results}) > 1 for results in zip(*rows, strict=True)):
+        return 0  # sizes that depend on values, which differ between rows
+    whole = module.clone()
+    function = entry_function(whole)
+    found = vectorize(function, [function.args[i] for i in batched], size)
+    whole.verify()
+    results = evaluate(whole, [stacks.get(i, x) for i, x in enumerate(inputs)])
+    for result, *expected in zip(results, *rows, strict=True):
+        np.testing.assert_allclose(result, np.stack(expected), rtol=1e-5, atol=1e-5)
+    return len(found.fallbacks)
+
+
+def _like(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Other values in the same range."""
+    return rng.permuted(array.reshape(-1)).reshape(array.shape)
+
+
+@pytest.mark.sweep(entries=r"\w+")
+@pytest.mark.parametrize("problem", list(problems()), ids=str)
+def test_an_op_is_vectorized_over_any_operands(problem: Problem):
+    module, inputs = module_of(problem, np.float32 if problem.op in WITHOUT_F64 else np.float64)
+    for index, batched in enumerate(patterns(inputs)):
+        assert_rows(module, inputs, batched, ROWS if index % 2 == 0 else "K")
+
+
+@pytest.mark.sweep(entries=r"\w+")
+@pytest.mark.parametrize("problem", list(problems()), ids=str)
+def test_the_gradient_of_an_op_is_vectorized_over_its_cotangents(problem: Problem):
+    module, inputs = module_of(problem, np.float32 if problem.op in WITHOUT_F64 else np.float64)
+    gradient, cotangents = gradient_of(module, inputs)
+    batched = range(len(inputs), len(inputs) + len(cotangents))
+    assert_rows(gradient, [*inputs, *cotangents], batched, ROWS if problem.sizes == "static" else "K")
+
+
+def gradient_of(module: ModuleOp, inputs: Sequence[np.ndarray]) -> tuple[ModuleOp, list[np.ndarray]]:
+    """The gradient with cotangents as last inputs, and values for these."""
+    rng = np.random.default_rng(1)
+    gradient, results = module.clone(), evaluate(module, inputs)
+    names = [f"y{i}" for i in range(len(results))]
+    name_results(gradient, names)
+    given = input_names(entry_function(gradient))
+    wrt = [name for name, array in zip(given, inputs, strict=True) if array.dtype.kind == "f"]
+    differentiate(gradient, Request(of=names, wrt=wrt, cotangents=True, allow_unused=True))
+    return gradient, [rng.normal(size=result.shape).astype(result.dtype) for result in results]
