@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from dialects.support.limits import Limits
+    from gradc import ops as ops
     from gradc.builder.graph import Graph
     from gradc.compiler.compiled import Compiled
     from gradc.compiler.driver import compile
@@ -48,6 +49,7 @@ __all__ = [
     "compile",
     "grad",
     "hvp",
+    "ops",
     "report",
     "value_and_grad",
     "vjp",
@@ -76,6 +78,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "ops":
+        return import_module("gradc.ops")
     if name not in _HOMES:
         raise AttributeError(f"module 'gradc' has no attribute '{name}'")
     return getattr(import_module(_HOMES[name]), name)

@@ -87,8 +87,8 @@ def grad(
     rebatch: new batch for a source with a fixed one: a size, or a name for a dynamic size.
     name_template: template of the names of new results and inputs: `{what}` is grad or cotangent, `{name}`
     the name of the value.
-    rules: op type, such as `com.example.Ramp` -> VJP rule `rule(f, g, e)`; docs/gradient_recipes.md has an
-    example.
+    rules: op type, such as `com.example.Ramp` -> VJP rule `rule(f, g, e)`, written with `gradc.ops`;
+    docs/gradient_recipes.md has an example.
     kernels: op type -> numpy implementation `f(*arrays, **attributes)`, for the check of user rules.
     check: True checks the gradient without a time limit, False not at all; default: within check_seconds
     (docs/gradients.md).

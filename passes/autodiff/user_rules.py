@@ -7,7 +7,14 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, sentence, suggest
+from dialects.support.diagnostics import (
+    Diagnostic,
+    GradcError,
+    UnsupportedError,
+    UsageError,
+    sentence,
+    suggest,
+)
 
 _PACKAGES = Path(__file__).resolve().parents[2]
 _OWN = tuple(f"{_PACKAGES / name}/" for name in ("dialects", "passes", "gradc"))
@@ -15,14 +22,23 @@ _OWN = tuple(f"{_PACKAGES / name}/" for name in ("dialects", "passes", "gradc"))
 
 @contextmanager
 def attribute_to_rule(title: str) -> Generator[None]:
-    """Raise UsageError for any error but a GradcError in the rule of an op."""
+    """Raise UsageError for any error in the rule of an op but a refusal, which is an UnsupportedError."""
     try:
         yield
-    except GradcError:
+    except UnsupportedError:
         raise
     except Exception as error:
-        what = f"the rule of {title} fails{_location(error)}: {type(error).__name__}: {_line(error)}"
+        reason = (
+            _op_error(error) if isinstance(error, GradcError) else f"{type(error).__name__}: {_line(error)}"
+        )
+        what = f"the rule of {title} fails{_location(error)}: {reason}"
         raise UsageError(Diagnostic("error", sentence(what, hint=_hint(error)))) from error
+
+
+def _op_error(error: GradcError) -> str:
+    """Return the message of an op that the rule could not create."""
+    first = error.diagnostic
+    return f"[{first.subject}] {first.message}" if first.subject else first.message
 
 
 def _line(error: Exception) -> str:

@@ -210,7 +210,7 @@ class Walk:
             return
         what = f"gradient of operand {index} by the rule of {title_of(op)}"
         if not isinstance(gradient, Value):
-            raise _usage(what, type(gradient).__name__, "an expression, or gradc.ZERO")
+            raise _usage(what, type(gradient).__name__, "a Value or gradc.ZERO")
         if gradient.dtype != operand.dtype or not shapes.compatible(gradient.shape, operand.shape):
             raise _usage(what, type_text(gradient.value.type), type_text(operand.value.type))
 

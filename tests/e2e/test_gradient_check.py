@@ -219,7 +219,7 @@ def test_single_ops_are_proved_where_the_whole_takes_too_long(monkeypatch: pytes
 def test_what_a_rule_gives_is_held_against_its_operand():
     with pytest.raises(gradc.UsageError, match="gradient of operand 0 by the rule of Tanh"):
         gradc.grad(network(), wrt="x", reduce="sum", rules={"Tanh": lambda f, g, e: [g[0].cast("f64")]})
-    with pytest.raises(gradc.UsageError, match=r"given NoneType, expected an expression, or gradc\.ZERO"):
+    with pytest.raises(gradc.UsageError, match=r"given NoneType, expected a Value or gradc\.ZERO"):
         gradc.grad(network(), wrt="x", reduce="sum", rules={"Tanh": lambda f, g, e: [None]})
     for given, said in (([], "given 0, expected 1"), (None, "given NoneType, expected a list of 1")):
         with pytest.raises(gradc.UsageError, match=f"result of the rule of Tanh: {said}, one for each"):

@@ -32,6 +32,7 @@ OTHERS = {
 HIDDEN = {"Compiled": ("parts", "source", "module", "options")}
 VALUES = {
     "ZERO": "The value that a custom rule returns for an operand whose gradient is always 0.",
+    "ops": "The module that a custom rule is written with: [its reference](ops.md).",
     "__version__": "The version of gradc, a string.",
 }
 
@@ -116,12 +117,12 @@ def _class(name: str, cls: type) -> Iterator[str]:
     own = inspect.getdoc(cls) or ""
     if not own.startswith(f"{cls.__name__}("):
         yield from _prose(cls)
-    rows = list(_members(cls))
+    rows = list(members(cls))
     if rows:
         yield table(("member", "meaning"), rows)
 
 
-def _members(cls: type) -> Iterator[tuple[str, str]]:
+def members(cls: type) -> Iterator[tuple[str, str]]:
     seen: set[str] = set(HIDDEN.get(cls.__name__, ()))
     for base in cls.__mro__:
         if not base.__module__.startswith(("gradc", "dialects", "passes")):

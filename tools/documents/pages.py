@@ -22,6 +22,7 @@ def pages() -> Mapping[str, Mapping[str, Content]]:
         markdown,
         mixed,
         op_page,
+        rule_api,
         speed,
         strategies,
     )
@@ -51,6 +52,7 @@ def pages() -> Mapping[str, Mapping[str, Content]]:
         },
         "docs/strategies.md": {"strategies": strategies.page},
         "docs/reference/api.md": {"api": api.reference},
+        "docs/reference/ops.md": {"classes": rule_api.classes, "functions": rule_api.functions},
         "docs/reference/cli.md": {
             "gradc": commands.gradc_commands,
             "gradc-opt": commands.opt_command,

@@ -43,7 +43,7 @@ class Convention:
 
 @dataclass
 class Primal:
-    """A primal op, as far as it is known.
+    """The op that a rule differentiates: operands, results, attributes.
 
     A reverse walk knows all of it. The lowering of a backward primitive knows what the document gives: the
     operands or, for rules that can use it instead of the only operand, the result. A missing result is
@@ -52,8 +52,11 @@ class Primal:
 
     e: ValueBuilder
     operands: Sequence[Value | None]
+    """The operands; None for an absent one."""
     attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The given attributes, as Python values."""
     results: list[Value | None] = field(default_factory=lambda: [None])
+    """The results."""
     emit: Callable[[], Sequence[Value]] | None = None
     convention: Convention = Convention()
     wanted: Collection[int] | None = None
@@ -62,14 +65,16 @@ class Primal:
     """Indices of results that have a cotangent; None for all."""
 
     def wants(self, index: int) -> bool:
+        """Return whether the gradient of an operand is requested; others may be ZERO."""
         return self.wanted is None or index in self.wanted
 
     def is_read(self, index: int) -> bool:
+        """Return whether a result has a cotangent; that of an unused result is zeros."""
         return self.read is None or index in self.read
 
     @property
     def x(self) -> Value:
-        """The first operand; an assertion fails if only the result is known."""
+        """The first operand."""
         assert self.operands[0] is not None, "the rule needs the operand"
         return self.operands[0]
 
@@ -101,7 +106,7 @@ class Primal:
         return self.operands[index] if index < len(self.operands) else None
 
     def value(self, name: str, default: Any = None) -> Any:
-        """Return an attribute or its ONNX default."""
+        """Return an attribute, or `default` if it is not given."""
         return self.attributes.get(name, default)
 
 
