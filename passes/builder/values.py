@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, cast
+from typing import Any, NoReturn, TypeAlias, cast
 
 import numpy as np
 from xdsl.dialects.builtin import UnitAttr, i64
@@ -139,7 +139,7 @@ class Value:
         """Number of axes."""
         return len(self.shape)
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> NoReturn:
         raise TypeError("a Value has no truth value while the graph is built; use where()")
 
     __iter__ = None

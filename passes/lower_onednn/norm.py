@@ -38,6 +38,10 @@ def _in_dtypes(op: NormalizationOp, results: Sequence[Value]) -> Sequence[Value]
     return [expression.cast(element_type_of(result)) for expression, result in rows]
 
 
+def _given_or_ones(scale: Value | None, like: Value, axes: Sequence[int], e: ValueBuilder) -> Value:
+    return _ones(like, axes, e) if scale is None else scale
+
+
 def _ones(like: Value, axes: Sequence[int], e: ValueBuilder) -> Value:
     """Return ones in the shape of some axes of a tensor."""
     sizes = e(ShapeMath(e.emit).sizes(like.value, axes))
@@ -56,7 +60,7 @@ def layer_norm(op: LayerNormalizationOp, e: ValueBuilder) -> Sequence[Value]:
     src, axis = e(op.src), op.first_axis()
     over = range(axis, _rank(op))
     axes = e.ints(over)
-    gamma = _parameter(op, "gamma", e) or _ones(src, over, e)
+    gamma = _given_or_ones(_parameter(op, "gamma", e), src, over, e)
     beta = _parameter(op, "beta", e)
     shift = None if beta is None else beta.value
     given = onnx.LayerNormalizationOp(src.value, gamma.value, shift, axis=axis, epsilon=op.value("epsilon"))
@@ -82,7 +86,8 @@ def layer_norm_backward(op: LayerNormalizationBackwardOp, e: ValueBuilder) -> Se
         return [gradient for gradient in found if isinstance(gradient, Value)]
 
     diff_src, *_ = gradients(gamma)
-    affine = [norm.sum_over(found, range(axis)) for found in gradients(gamma or _ones(src, over, e))[1:]]
+    _, *per_sample = gradients(_given_or_ones(gamma, src, over, e))
+    affine = [norm.sum_over(found, range(axis)) for found in per_sample]
     return _in_dtypes(op, [diff_src, *affine])
 
 
@@ -158,7 +163,7 @@ def batch_backward(op: TrainingBackwardOp, e: ValueBuilder) -> Sequence[Value]:
         found = norm.batch_normalization(forward, [diff_dst], e)
         return [gradient for gradient in found if isinstance(gradient, Value)]
 
-    diff_src, *affine = gradients(gamma or _ones(src, [axis], e))
+    diff_src, *affine = gradients(_given_or_ones(gamma, src, [axis], e))
     if gamma is None:
         deviation = (variance + op.value("epsilon")).sqrt()
         diff_src = diff_dst / norm.per_channel(deviation, axis, src.rank)

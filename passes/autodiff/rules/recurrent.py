@@ -282,7 +282,8 @@ def _steps(
     assert r is not None
     assert y is not None
     assert like is not None
-    firsts = [own(f.operand(i)) or f.e.fill_like(0, like) for i in (FIRST_H, FIRST_C)[:states]]
+    given_firsts = [own(f.operand(i)) for i in (FIRST_H, FIRST_C)[:states]]
+    firsts = [f.e.fill_like(0, like) if one is None else one for one in given_firsts]
     bias, rows = own(f.operand(B)), size_of(w, 0)
     of_x, of_h = (None, None) if bias is None else parts_of(bias, [rows] * 2, 0)
     peepholes = own(f.operand(PEEPHOLES)) if op == "LSTM" else None
