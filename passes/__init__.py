@@ -85,10 +85,31 @@ STRATEGIES_BY_PACKAGE: dict[str, tuple[str, ...]] = {
         "window-to-slice",
     ),
 }
-"""Strategies by their package in `strategies/`, each in the file of its name, and each a pass of that name.
+"""Strategies by their package in `strategies/`, each in the file of its name or one of FAMILIES, and each a
+pass of that name.
 
 The first of equally priced candidates is chosen.
 """
+
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "weights_by_products": (
+        "weights-to-taps",
+        "weights-to-columns",
+        "weights-to-windows",
+        "weights-nxc-to-columns",
+        "weights-to-exact-taps",
+    ),
+    "resize_by_form": (
+        "resize-to-matmul",
+        "resize-to-banded-matmul",
+        "resize-to-block-matmul",
+        "resize-to-plane-conv",
+        "resize-to-reduce-sum",
+        "resize-to-gathered-sum",
+    ),
+    "avg_pool_by_conv": ("avg-pool-to-conv-transpose", "avg-pool-to-upsampled-conv"),
+}
+"""Files of several strategies."""
 
 STRATEGY_NAMES = tuple(name for names in STRATEGIES_BY_PACKAGE.values() for name in names)
 
@@ -96,11 +117,12 @@ T = TypeVar("T")
 
 
 def class_of(package: str, name: str, base: type[T]) -> type[T]:
-    """Return the subclass of `base` with that `name` in the module of that name.
+    """Return the subclass of `base` with that `name` in the module of that name, or of its family.
 
     Raises LookupError if the module has none.
     """
-    module = import_module(f"{package}.{name.replace('-', '_')}")
+    file = next((file for file, names in FAMILIES.items() if name in names), name.replace("-", "_"))
+    module = import_module(f"{package}.{file}")
     for found in vars(module).values():
         if isinstance(found, type) and issubclass(found, base) and vars(found).get("name") == name:
             return found

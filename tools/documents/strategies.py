@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+import passes
 from dialects.support import option_names
 from gradc.bench.run import Case
 from gradc.bench.suite import cases_of, suite
@@ -35,18 +36,20 @@ ODD = (
 """Problems with dynamic or empty sizes, other dtypes, unequal axes."""
 
 
+FAMILY_MEMBERS = {name for names in passes.FAMILIES.values() for name in names}
+
+
 def page() -> str:
     return "\n\n".join(part for strategy in by_name().values() for part in _describe(strategy))
 
 
 def _describe(strategy: Strategy) -> Iterator[str]:
     yield f"## {strategy.name}"
-    module = inspect.getmodule(type(strategy))
-    first, *others = paragraphs(module)
-    said = first.removeprefix(f"{strategy.name}: ")
-    yield "\n\n".join(map(escape_markdown, (capitalize_first(said), *others)))
-    for more in paragraphs(type(strategy))[1:]:
-        yield escape_markdown(more)
+    own = [] if strategy.name in FAMILY_MEMBERS else paragraphs(inspect.getmodule(type(strategy)))
+    first, *others = (*own, *paragraphs(type(strategy))[1:])
+    yield "\n\n".join(
+        map(escape_markdown, (capitalize_first(first.removeprefix(f"{strategy.name}: ")), *others))
+    )
     ops = ", ".join(f"`{op.name}`" for op in strategy.ops)
     strict = (
         " Only with `--strict-ieee`, and where no other strategy applies: others are quicker."

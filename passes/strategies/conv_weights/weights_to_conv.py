@@ -20,17 +20,16 @@ from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
 from passes.builder.rewriting import Builder
 from passes.builder.tensors import reshape, size_of, take_static_window
-from passes.conv.weight_gradients import Taps, channels_first
-from passes.strategies.base import Strategy, no_kernel
+from passes.conv.weight_gradients import channels_first
+from passes.strategies.base import no_kernel
+from passes.strategies.conv_weights.weights_strategy import WeightsStrategy
 from passes.targets.target import Target
 
 
-class WeightsToConv(Strategy):
+class WeightsToConv(WeightsStrategy):
     """Conv of src by diff_dst."""
 
     name: ClassVar[str] = "weights-to-conv"
-    ops: ClassVar = (ConvBackwardWeightsOp,)
-    layouts: ClassVar = ("NCX", "NXC")
 
     def compile_time_cost(self, op: ConvBackwardWeightsOp) -> CompileTimeCost:
         return CompileTimeCost(0, 20)
@@ -42,9 +41,6 @@ class WeightsToConv(Strategy):
         if not shapes.is_static(shape_of(op.diff_dst)):
             return "diff_dst becomes a kernel, so its sizes must be static"
         return no_kernel(target, op.src, onnx.ConvOp, onnx.TransposeOp)
-
-    def spreads_nonfinite(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
-        return "zeros around src are multiplied by diff_dst" if Taps.of(op.axes).has_pads else None
 
     def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Builder) -> SSAValue:
         src, diff_dst = channels_first(op, emit)

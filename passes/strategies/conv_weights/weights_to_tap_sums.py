@@ -21,18 +21,17 @@ from passes.builder.rewriting import Builder
 from passes.builder.tensors import reshape, size_of
 from passes.conv.weight_columns import concat_values
 from passes.conv.weight_gradients import Taps, channels_first, tap_reads
-from passes.strategies.base import Strategy, no_kernel
+from passes.strategies.base import no_kernel
+from passes.strategies.conv_weights.weights_strategy import WeightsStrategy
 from passes.targets.target import Target
 
 NEEDED = (onnx.MulOp, onnx.ReduceSumOp, onnx.PadOp, onnx.SliceOp, onnx.ConcatOp)
 
 
-class WeightsToTapSums(Strategy):
+class WeightsToTapSums(WeightsStrategy):
     """Slice, Mul and ReduceSum for each tap, stacked."""
 
     name: ClassVar[str] = "weights-to-tap-sums"
-    ops: ClassVar = (ConvBackwardWeightsOp,)
-    layouts: ClassVar = ("NCX", "NXC")
 
     def compile_time_cost(self, op: ConvBackwardWeightsOp) -> CompileTimeCost:
         return CompileTimeCost(0, 20 + 12 * math.prod(op.kernel))
@@ -41,9 +40,6 @@ class WeightsToTapSums(Strategy):
         if shape_of(op.diff_weights)[1] != 1:
             return f"groups {op.groups}: a group has more than one channel of src"
         return no_kernel(target, op.src, *NEEDED)
-
-    def spreads_nonfinite(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
-        return "zeros around src are multiplied by diff_dst" if Taps.of(op.axes).has_pads else None
 
     def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Builder) -> SSAValue:
         src, diff_dst = channels_first(op, emit)

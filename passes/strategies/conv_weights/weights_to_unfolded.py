@@ -20,16 +20,15 @@ from passes.builder.rewriting import Builder
 from passes.builder.tensors import product, reshape, size_of
 from passes.conv.weight_gradients import channels_first, product_of
 from passes.resize.axis_forms.base import as_dtype_of
-from passes.strategies.base import Strategy, no_kernel
+from passes.strategies.base import no_kernel
+from passes.strategies.conv_weights.weights_strategy import WeightsStrategy
 from passes.targets.target import Target
 
 
-class WeightsToUnfolded(Strategy):
+class WeightsToUnfolded(WeightsStrategy):
     """Conv with weights of ones and zeros, and one MatMul."""
 
     name: ClassVar[str] = "weights-to-unfolded"
-    ops: ClassVar = (ConvBackwardWeightsOp,)
-    layouts: ClassVar = ("NCX", "NXC")
 
     def compile_time_cost(self, op: ConvBackwardWeightsOp) -> CompileTimeCost:
         return CompileTimeCost(math.prod(op.kernel) ** 2, 20)

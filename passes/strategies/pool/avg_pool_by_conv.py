@@ -1,4 +1,4 @@
-"""Base of the strategies that lower the gradient of a mean as that of a depthwise convolution.
+"""Strategies that lower the gradient of a mean as that of a depthwise convolution.
 
 Each channel has its own kernel, with weights 1 / (their number).
 """
@@ -21,6 +21,8 @@ from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
 from passes.builder.rewriting import Builder
 from passes.strategies.base import Strategy
+from passes.strategies.conv.conv_to_conv_transpose import ConvToConvTranspose
+from passes.strategies.conv.conv_to_upsampled_conv import ConvToUpsampledConv
 from passes.targets.target import Target
 
 
@@ -65,3 +67,23 @@ def _convolution(op: AvgPoolBackwardOp, emit: Builder) -> Generator[ConvBackward
         yield found
     finally:
         found.drop_all_references()
+
+
+class AvgPoolToConvTranspose(AvgPoolByConv):
+    """ConvTranspose of constant weights.
+
+    conv-to-conv-transpose with equal weights.
+    """
+
+    name: ClassVar[str] = "avg-pool-to-conv-transpose"
+    form: ClassVar[Strategy] = ConvToConvTranspose()
+
+
+class AvgPoolToUpsampledConv(AvgPoolByConv):
+    """Resize, Mul and Conv of constant weights.
+
+    conv-to-upsampled-conv with equal weights.
+    """
+
+    name: ClassVar[str] = "avg-pool-to-upsampled-conv"
+    form: ClassVar[Strategy] = ConvToUpsampledConv()

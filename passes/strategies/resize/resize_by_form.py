@@ -1,4 +1,4 @@
-"""Base of the strategies that lower a resize gradient axis by axis."""
+"""Strategies that lower a resize gradient axis by axis, in one form."""
 
 from __future__ import annotations
 
@@ -8,11 +8,22 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.resize import ResizeBackwardOp
 from dialects.grad.sampling import AxisSampling
+from dialects.support.shapes import shape_of
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
 from passes.builder.rewriting import Builder
 from passes.cost.work import Work
-from passes.resize.axis_forms import AxisForm, Dense, axes_to_write, axes_with_sizes
+from passes.resize.axis_forms import (
+    AxisForm,
+    Bands,
+    Blocks,
+    Convs,
+    Dense,
+    Sums,
+    Tables,
+    axes_to_write,
+    axes_with_sizes,
+)
 from passes.strategies.base import Strategy, no_kernel
 from passes.targets.target import Target
 
@@ -54,3 +65,69 @@ class ResizeByForm(Strategy):
         for axis, sampling in axes_to_write(op):
             value = self._form(sampling).write(emit, value, axis, sampling)
         return value
+
+
+class ResizeToMatMul(ResizeByForm):
+    """One dense MatMul per axis with a constant matrix.
+
+    Per axis, a product with the sampling matrix. See `resize.axis_forms`.
+    """
+
+    name: ClassVar[str] = "resize-to-matmul"
+    form: ClassVar = Dense()
+
+
+class ResizeToBandedMatMul(ResizeByForm):
+    """A MatMul per block of an axis with that block's part of the matrix.
+
+    The sampling matrix without its zeros. See `resize.axis_forms`.
+    """
+
+    name: ClassVar[str] = "resize-to-banded-matmul"
+    form: ClassVar = Bands()
+
+
+class ResizeToBlockMatMul(ResizeByForm):
+    """One MatMul on reshaped blocks where the sampling repeats.
+
+    One small matrix for all periods of the sampling. See `resize.axis_forms`.
+    """
+
+    name: ClassVar[str] = "resize-to-block-matmul"
+    form: ClassVar = Blocks()
+
+
+class ResizeToReduceSum(ResizeByForm):
+    """ReduceSum, or Gathers and Adds, for nearest enlargement by a whole factor.
+
+    Sums for nearest enlargement by a whole factor. See `resize.axis_forms`.
+    """
+
+    name: ClassVar[str] = "resize-to-reduce-sum"
+    form: ClassVar = Sums()
+
+
+class ResizeToGatheredSum(ResizeByForm):
+    """Gather, Mul and ReduceSum for any sampling.
+
+    Rows gathered by a table, weighted and summed. See `resize.axis_forms`.
+    """
+
+    name: ClassVar[str] = "resize-to-gathered-sum"
+    form: ClassVar = Tables()
+    strict_only: ClassVar = True
+
+
+class ResizeToPlaneConv(ResizeByForm):
+    """One strided Conv per axis if the sampling repeats, with an output channel per position of a period.
+
+    A Conv of images of one channel per axis. See `resize.axis_forms`.
+    """
+
+    name: ClassVar[str] = "resize-to-plane-conv"
+    form: ClassVar = Convs()
+
+    def refuses(self, op: ResizeBackwardOp, target: Target) -> str | None:
+        if len(shape_of(op.diff_dst)) - 1 not in op.axes:
+            return "the last axis is not resized: for channels last, block products are faster"
+        return super().refuses(op, target)
