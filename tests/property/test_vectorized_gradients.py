@@ -1,0 +1,70 @@
+"""Whole gradients, vectorized over their cotangents and compiled, on onnxruntime: the rows are single runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+from support.networks import NETWORKS, Network, module_of, values_of
+from xdsl.dialects.builtin import ModuleOp, f32
+
+from dialects.evaluate import evaluate
+from dialects.onnx import ops as onnx
+from dialects.support.entry import entry_function
+from dialects.support.shapes import DimLike
+from gradc.compiler.driver import compile_module
+from gradc.compiler.options import Options
+from passes.builder.values import Value
+from passes.differentiate import Request, differentiate
+from passes.vectorize.vectorize import Vectorized, vectorize
+
+ROWS, BATCH = 4, 3
+
+
+def lstm(x: Value, w: Value, r: Value) -> Value:
+    hidden = x.apply(onnx.LSTMOp, w, r, hidden_size=3, direction="forward")
+    return hidden.apply(onnx.ReduceSumOp, x.e.ints([1]), keepdims=0)
+
+
+def pooled(x: Value, w: Value) -> Value:
+    """Convolution, pools with and without shared elements, and a resize."""
+    e = x.e
+    maps = x.apply(onnx.ConvOp, w, pads=[1, 1, 1, 1])
+    halves = maps.apply(onnx.MaxPoolOp, kernel_shape=[2, 2], strides=[2, 2])
+    means = halves.apply(onnx.AveragePoolOp, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    largest = means.apply(onnx.MaxPoolOp, kernel_shape=[2, 2])
+    scales = e(e.emit.constant(np.array([1, 1, 2, 2], np.float32)))
+    return largest.apply(onnx.ResizeOp, None, scales, mode="linear")
+
+
+NETS: Mapping[str, tuple[Network, Mapping[str, Sequence[DimLike]]]] = {
+    **NETWORKS,
+    "lstm": (lstm, {"x": (5, "N", 2), "w": (1, 12, 2), "r": (1, 12, 3)}),
+    "lstm of one sample": (lstm, {"x": (5, 1, 2), "w": (1, 12, 2), "r": (1, 12, 3)}),
+    "pooled": (pooled, {"x": ("N", 2, 8, 8), "w": (4, 2, 3, 3)}),
+    "pooled one sample": (pooled, {"x": (1, 2, 8, 8), "w": (4, 2, 3, 3)}),
+}
+
+
+@pytest.mark.parametrize("size", [ROWS, "K"])
+@pytest.mark.parametrize("name", NETS)
+def test_a_gradient_of_all_cotangents_is_that_of_each(name: str, size: int | str):
+    network, inputs = NETS[name]
+    module = module_of(network, inputs, f32)
+    values = [array.astype(np.float32) for array in values_of(inputs, BATCH)]
+    shape = evaluate(module, values)[0].shape
+    differentiate(module, Request(cotangents=True))
+    cotangents = np.random.default_rng(1).normal(size=(ROWS, *shape)).astype(np.float32)
+    rows = [evaluate(module, [*values, cotangent]) for cotangent in cotangents]
+    _vectorize_last(module, size)
+    compiled = compile_module(module, Options(threads=1))
+    names = [info.name for info in compiled.inputs]
+    results = compiled.session().run(dict(zip(names, [*values, cotangents], strict=True))).values()
+    for result, *expected in zip(results, *rows, strict=True):
+        np.testing.assert_allclose(result, np.stack(expected), rtol=1e-3, atol=1e-5)
+
+
+def _vectorize_last(module: ModuleOp, size: int | str) -> Vectorized:
+    function = entry_function(module)
+    return vectorize(function, [function.args[-1]], size)
