@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import ChainMap
+from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from dialects.onnx.base import OnnxOp
+from dialects.onnx.control import YieldOp
 from dialects.shapes.forms import name as named_size
 from dialects.support.diagnostics import violation
 from dialects.support.entry import TYPE, input_names, output_names, return_op, set_names, update_function_type
@@ -22,6 +24,8 @@ from passes.builder.shape_math import ShapeMath
 from passes.builder.tensors import Size
 from passes.builder.values import Value, ValueBuilder
 from passes.vectorize.batch import Batch, OpCall, Operand, Result, Unbatched
+from passes.vectorize.regions import RULES as REGION_RULES
+from passes.vectorize.regions import Outer
 from passes.vectorize.rows import row_type, scan_rows
 from passes.vectorize.table import RULES
 
@@ -55,7 +59,7 @@ def vectorize(
         if not isinstance(argument, BlockArgument) or argument.owner is not block:
             raise violation("value to vectorize over", given=argument.name_hint, expected="an argument")
     walk.add_arguments(block, batched)
-    results = walk.results(block, expand=expand_results)
+    results = walk.results(block, [expand_results] * len(outputs))
     changed = [value in walk.batched for value in return_op(function).arguments]
     last = return_op(function)
     Rewriter.insert_op(ReturnOp(*results), InsertPoint.before(last))
@@ -81,7 +85,7 @@ class _Walk:
 
     dim: Dim
     size: Size | None = None
-    batched: dict[SSAValue, Value] = field(default_factory=dict)
+    batched: MutableMapping[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
     """Value -> the one with the new axis."""
     dead: list[Operation] = field(default_factory=list)
     fallbacks: list[Operation] = field(default_factory=list)
@@ -97,22 +101,23 @@ class _Walk:
             self.batched[argument] = e(new)
         if isinstance(self.dim, int):
             self.size = self.dim
-        elif arguments:
+        elif arguments and self.size is None:
             emit = Builder()
             self.size = ShapeMath(emit).sizes(self.batched[arguments[0]].value, [0])
             first = block.first_op
             assert first is not None
             Rewriter.insert_op(emit.ops, InsertPoint.before(first))
 
-    def results(self, block: Block, *, expand: bool) -> list[SSAValue]:
-        """Vectorize the ops of a block; return its results."""
+    def results(self, block: Block, expand: Sequence[bool]) -> list[SSAValue]:
+        """Vectorize the ops of a block; return its results, with the new axis where `expand` holds."""
         last = block.last_op
         assert last is not None
         for op in list(block.ops):
             if op is not last:
                 self.op(op)
         b = self._new_batch()
-        found = [self._result(value, b, expand) for value in last.operands]
+        pairs = zip(last.operands, expand, strict=True)
+        found = [self._result(value, b, expanded) for value, expanded in pairs]
         Rewriter.insert_op(b.e.emit.ops, InsertPoint.before(last))
         return found
 
@@ -145,11 +150,25 @@ class _Walk:
         self.dead.append(op)
 
     def _by_rule(self, op: Operation, b: Batch) -> Sequence[Result] | None:
-        rule = RULES.get(op.name.removeprefix("onnx."))
-        if rule is None or op.regions:
-            return None
+        name = op.name.removeprefix("onnx.")
         values = op.onnx_inputs() if isinstance(op, OnnxOp) else list(op.operands)
-        return rule(OpCall(op, [None if value is None else self._operand(value, b) for value in values]), b)
+        call = OpCall(op, [None if value is None else self._operand(value, b) for value in values])
+        if name in REGION_RULES:
+            return REGION_RULES[name](call, b, Outer(self.batched, self._body))
+        return RULES[name](call, b) if name in RULES else None
+
+    def _body(self, region: Region, given: Sequence[bool], made: Sequence[bool]) -> Region:
+        """Return a region with the new axis on some arguments and results."""
+        found = region.clone()
+        block, last = found.block, found.block.last_op
+        assert last is not None
+        walk = _Walk(self.dim, self.size, ChainMap({}, self.batched), fallbacks=self.fallbacks)
+        walk.add_arguments(block, [arg for arg, flag in zip(block.args, given, strict=True) if flag])
+        results = walk.results(block, made)
+        Rewriter.insert_op(YieldOp(*results), InsertPoint.before(last))
+        Rewriter.erase_op(last)
+        walk.erase(block)
+        return found
 
     def _operand(self, value: SSAValue, b: Batch) -> Operand:
         found = self.batched.get(value)

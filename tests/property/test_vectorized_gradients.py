@@ -1,4 +1,4 @@
-"""Whole gradients, vectorized over their cotangents and compiled, on onnxruntime: the rows are single runs."""
+"""Whole gradients that are vectorized over their cotangents, on onnxruntime: each row is a single run's."""
 
 from __future__ import annotations
 
