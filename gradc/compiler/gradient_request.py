@@ -32,7 +32,7 @@ from passes.autodiff.activity.non_differentiable import title_of
 from passes.autodiff.common.primal import Rule
 from passes.autodiff.named_values import base_of, values_by_name
 from passes.autodiff.table import REGION_RULES
-from passes.decompositions.contrib.table import titles
+from passes.decompositions.registry import Reason, table_of
 from passes.differentiate import NAME_TEMPLATE, REDUCTIONS, Gradients, Request
 
 KEEP_KEYWORDS = ("none", "of", "all")
@@ -212,7 +212,7 @@ def _check_title(title: str, own: Collection[str]) -> None:
     if title in REGION_RULES:
         hint = "it follows from the rules of the ops in its subgraphs"
         raise UsageError(Diagnostic("error", sentence(f"rules: {title} takes no rule", hint=hint)))
-    known = {*own, *op_names(), *titles()}
+    known = {*own, *op_names(), *table_of(Reason.OTHER_DOMAIN)}
     if title in known:
         return
     last = title.rpartition(".")[2]

@@ -10,8 +10,8 @@ from dialects.support.diagnostics import Diagnostic, UsageError, sentence, sugge
 from dialects.support.option_names import option
 from passes.autodiff.activity.non_differentiable import REFUSED, ZERO_BY_DEFINITION
 from passes.autodiff.rules import contributed
-from passes.autodiff.table import DECOMPOSITIONS, REGION_RULES, RULES
-from passes.decompositions.contrib.table import titles
+from passes.autodiff.table import REGION_RULES, RULES
+from passes.decompositions.registry import Reason, decomposition_of, table_of
 
 BY_DECOMPOSITION = "by its decomposition"
 
@@ -25,7 +25,7 @@ def rules() -> Iterator[tuple[str, str]]:
 def _derivative_of(name: str) -> str:
     if name in RULES or name in REGION_RULES:
         return "has a rule"
-    if name in DECOMPOSITIONS:
+    if decomposition_of(name, Reason.GRADIENT) is not None:
         return BY_DECOMPOSITION
     if name in ZERO_BY_DEFINITION:
         return f"zero: {ZERO_BY_DEFINITION[name]}"
@@ -55,4 +55,4 @@ def _of_other_domains() -> dict[str, str]:
     """Return the ops of other domains that have a derivative or a reason for none."""
     refused = {title: f"refused: {why}" for title, why in contributed.REFUSED.items()}
     ruled = dict.fromkeys(contributed.RULES, "has a rule")
-    return dict.fromkeys(titles(), BY_DECOMPOSITION) | refused | ruled
+    return dict.fromkeys(table_of(Reason.OTHER_DOMAIN), BY_DECOMPOSITION) | refused | ruled

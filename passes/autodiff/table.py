@@ -1,4 +1,4 @@
-"""Registry of VJP rules and decompositions."""
+"""Registry of VJP rules."""
 
 from __future__ import annotations
 
@@ -7,28 +7,24 @@ from types import MappingProxyType
 
 from dialects.onnx import traits
 from passes.autodiff import control_flow
-from passes.autodiff.common.primal import Decomposition, Rule
+from passes.autodiff.common.primal import Rule
 from passes.autodiff.control_flow import sequences
 from passes.autodiff.control_flow.regions import RegionRule
 from passes.autodiff.rules import (
-    attention,
     col2im,
     conv,
     determinant,
     fft,
     index,
     linear,
-    linear_attention,
     losses,
     lrn_lp_mvn,
     norm,
     pointwise,
     pool,
-    quantize,
     recurrent,
     reduce,
     resize,
-    sampled_ops,
     sampling,
     shape,
     softmaxes,
@@ -57,18 +53,6 @@ RULES: Mapping[str, Rule] = MappingProxyType(
     }
 )
 """ONNX op -> its rule."""
-
-DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType(
-    {
-        **attention.DECOMPOSITIONS,
-        **linear_attention.DECOMPOSITIONS,
-        **quantize.DECOMPOSITIONS,
-        **sampled_ops.DECOMPOSITIONS,
-        **sampling.DECOMPOSITIONS,
-        **fft.DECOMPOSITIONS,
-    }
-)
-"""ONNX op without a rule -> its decomposition, which the walk differentiates."""
 
 REGION_RULES: Mapping[str, RegionRule] = control_flow.RULES
 """ONNX op with regions -> its rule."""

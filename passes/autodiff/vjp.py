@@ -30,7 +30,7 @@ from passes.autodiff.activity.active_values import find_active_values, is_float,
 from passes.autodiff.activity.non_differentiable import NO_TYPE, REFUSED, title_of
 from passes.autodiff.activity.straight_through_marks import cotangent_target
 from passes.autodiff.common.concat_slices import concat_slices
-from passes.autodiff.common.primal import ZERO, Decomposition, Gradient, Primal, Rule, Zero, refusal
+from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule, Zero, refusal
 from passes.autodiff.common.unbroadcast import unbroadcast
 from passes.autodiff.control_flow.regions import Gradients, RegionPrimal, Seeds
 from passes.autodiff.control_flow.sequences import add_values, is_sequence, zeros_like
@@ -40,9 +40,10 @@ from passes.autodiff.record import Record
 from passes.autodiff.rules import contributed
 from passes.autodiff.rules.angles import angle, quotient_of_angle
 from passes.autodiff.rules.quantize import quantizing_op, straight_through_gradient
-from passes.autodiff.table import DECOMPOSITIONS, GRADIENT_RULES, REGION_RULES, RULES, is_repeated
+from passes.autodiff.table import GRADIENT_RULES, REGION_RULES, RULES, is_repeated
 from passes.autodiff.user_rules import attribute_to_rule
 from passes.builder.values import Value, ValueBuilder
+from passes.decompositions.registry import Body, Reason, decomposition_of
 
 
 @dataclass
@@ -246,12 +247,17 @@ def _rule(op: Operation) -> tuple[Rule, Sequence[SSAValue | None], Mapping[str, 
         return contributed.RULES[op.title], op.onnx_inputs(), op.onnx_attributes()
     if not isinstance(op, OnnxOp):
         raise _without_rule(op)
-    rule, body = RULES.get(op.onnx_name()), DECOMPOSITIONS.get(op.onnx_name())
-    if body is not None:
-        rule = by_decomposition(body)
-    if rule is None:
+    return _onnx_rule(op), op.onnx_inputs(), op.onnx_attributes()
+
+
+def _onnx_rule(op: OnnxOp) -> Rule:
+    name = op.onnx_name()
+    if name in RULES:
+        return RULES[name]
+    found = decomposition_of(name, Reason.GRADIENT)
+    if found is None:
         raise _without_rule(op)
-    return rule, op.onnx_inputs(), op.onnx_attributes()
+    return by_decomposition(found.body)
 
 
 def _usage(what: str, given: object, expected: str) -> UsageError:
@@ -293,7 +299,7 @@ def missing_decomposition(value: SSAValue) -> str:
     return _without_rule(made).diagnostic.message
 
 
-def by_decomposition(body: Decomposition) -> Rule:
+def by_decomposition(body: Body) -> Rule:
     """Return a rule that walks the op's decomposition. Emitted ops that no gradient uses are dead code."""
 
     def rule(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
@@ -301,7 +307,8 @@ def by_decomposition(body: Decomposition) -> Rule:
         results = body(f, e)
         made = e.emit.ops[first:]
         wanted = {x.value for i, x in enumerate(f.operands) if x is not None and f.wants(i)}
-        seeds = [(result.value, g[i]) for i, result in enumerate(results) if f.is_read(i)]
+        read = {i: result for i, result in enumerate(results) if result is not None and f.is_read(i)}
+        seeds = [(result.value, g[i]) for i, result in read.items()]
         found = Walk(e, made, wanted).gradients(seeds)
         return [ZERO if x is None else found.pop(x.value, ZERO) for x in f.operands]
 

@@ -20,14 +20,15 @@ from dialects.onnx.ops import op_names
 from gradc.verification.evaluation import evaluate_in_float64
 from passes.autodiff.activity import non_differentiable
 from passes.autodiff.control_flow import sequences
-from passes.autodiff.table import DECOMPOSITIONS, REGION_RULES, RULES
+from passes.autodiff.table import REGION_RULES, RULES
+from passes.decompositions.registry import Reason, table_of
 
 
 def test_every_op_has_a_rule_or_a_reason():
     """An op that is owed leaves the list as soon as it has a rule."""
     lists = (
         RULES,
-        DECOMPOSITIONS,
+        table_of(Reason.GRADIENT),
         REGION_RULES,
         non_differentiable.ZERO_BY_DEFINITION,
         non_differentiable.REFUSED,
@@ -42,7 +43,7 @@ def test_every_op_has_a_rule_or_a_reason():
 
 
 def test_every_rule_has_a_problem():
-    of_tensors = {*RULES, *DECOMPOSITIONS} - {
+    of_tensors = {*RULES, *table_of(Reason.GRADIENT)} - {
         *sequences.RULES
     }  # tests/e2e/test_dynamic_sequences.py has those
     owed = of_tensors - {problem.op for problem in problems()}

@@ -364,7 +364,7 @@ class _Reader:
 
     def _decompose(self, op: NodeOp) -> tuple[Sequence[Operation], Sequence[SSAValue | None]] | None:
         """Return the decomposition that the target or a gradient needs, as `decompose_node` does, or None."""
-        from passes.decompositions.contrib.table import decompose_node
+        from passes.decompositions.contrib.decompose import decompose_node
         from passes.targets.spec import spec_of
 
         wanted = (

@@ -105,15 +105,18 @@ class Primal:
         """Return an operand, or None if it is absent."""
         return self.operands[index] if index < len(self.operands) else None
 
+    def required(self, index: int) -> Value:
+        """Return an operand that the op's declaration requires."""
+        found = self.operand(index)
+        assert found is not None, f"operand {index} is required"
+        return found
+
     def value(self, name: str, default: Any = None) -> Any:
         """Return an attribute, or `default` if it is not given."""
         return self.attributes.get(name, default)
 
 
 Rule: TypeAlias = Callable[[Primal, Sequence[Value], ValueBuilder], Sequence[Gradient]]
-
-Decomposition: TypeAlias = Callable[[Primal, ValueBuilder], Sequence[Value]]
-"""Decomposition: the results of an op, computed by ops that have rules."""
 
 
 def refusal(what: str, given: object = None, expected: object = None, hint: str = "") -> UnsupportedError:

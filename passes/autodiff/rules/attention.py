@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 from xdsl.dialects.builtin import i1
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.dims import TO_THE_END
 from passes.autodiff.common.gather_adjoint import iota
-from passes.autodiff.common.primal import Decomposition, Primal
+from passes.autodiff.common.primal import Primal
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.builder.values import Value, ValueBuilder
 
@@ -18,8 +17,7 @@ INFINITE = float("inf")
 
 
 def swiglu(f: Primal, e: ValueBuilder) -> Sequence[Value]:
-    gate, b = f.x, f.operand(1)
-    assert b is not None
+    gate, b = f.x, f.required(1)
     return [gate * (f.value("alpha", 1.0) * gate).sigmoid() * b]
 
 
@@ -39,9 +37,7 @@ def _by_heads(x: Value, heads: int) -> Value:
 
 def attention(f: Primal, e: ValueBuilder) -> Sequence[Value]:
     """softmax(Q K^T scale + bias) V; a fully masked query gives zeros and has no gradient."""
-    q, k, v = f.x, f.operand(1), f.operand(2)
-    assert k is not None
-    assert v is not None
+    q, k, v = f.x, f.required(1), f.required(2)
     packed = q.rank == 3
     if packed:
         heads = [f.value(f"{side}_num_heads") for side in ("q", "kv", "kv")]
@@ -162,9 +158,7 @@ def _softmax(scores: Value, hidden: Value | None, precision: object) -> Value:
 
 def rotary_embedding(f: Primal, e: ValueBuilder) -> Sequence[Value]:
     """Rotate pairs of elements by the angles of their positions."""
-    x, cos, sin, places = f.x, f.operand(1), f.operand(2), f.operand(3)
-    assert cos is not None
-    assert sin is not None
+    x, cos, sin, places = f.x, f.required(1), f.required(2), f.operand(3)
     rows = _by_heads(x, f.value("num_heads")) if x.rank == 3 else x
     axis = 2 if x.rank == 3 else 1
     if places is not None:
@@ -203,8 +197,3 @@ def _rotate_pairs(part: Value, cos: Value, sin: Value, half: int | Value) -> Val
     pair = [one.apply(onnx.UnsqueezeOp, e.ints([4])).value for one in _rotate(a, b, cos, sin)]
     joined = e(e.emit(onnx.ConcatOp(pair, axis=4)))
     return joined.apply(onnx.ReshapeOp, vector(part, sizes), allowzero=1)
-
-
-DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType(
-    {"Attention": attention, "RotaryEmbedding": rotary_embedding, "SwiGLU": swiglu}
-)

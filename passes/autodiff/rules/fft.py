@@ -12,7 +12,7 @@ from dialects.onnx.call import axis_of
 from dialects.onnx.values import constant_of
 from passes.autodiff.common.dynamic_axes import AxisView, reshape_as
 from passes.autodiff.common.gather_adjoint import iota
-from passes.autodiff.common.primal import ZERO, Decomposition, Gradient, Primal, Rule
+from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule
 from passes.autodiff.common.slice_adjoint import pad_zeros, size_of
 from passes.builder.values import Value, ValueBuilder
 
@@ -117,6 +117,3 @@ def stft(f: Primal, e: ValueBuilder) -> Sequence[Value]:
 
 RULES: Mapping[str, Rule] = MappingProxyType({"DFT": dft})
 """ONNX op -> its rule."""
-
-DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType({"STFT": stft})
-"""ONNX op -> its decomposition."""

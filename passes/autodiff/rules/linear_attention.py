@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
-from types import MappingProxyType
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.dims import TO_THE_END
-from passes.autodiff.common.primal import Decomposition, Primal, refusal
+from passes.autodiff.common.primal import Primal, refusal
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.autodiff.rules.quantize import wide
 from passes.builder.scans import Exprs, scan
@@ -91,8 +90,3 @@ def causal_conv(f: Primal, e: ValueBuilder) -> Sequence[Value]:
         return [y]  # the state is empty
     state = whole.apply(onnx.SliceOp, e.ints([1 - taps]), e.ints([TO_THE_END]), e.ints([2]))
     return [y, state]
-
-
-DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType(
-    {"CausalConvWithState": causal_conv, "LinearAttention": linear_attention}
-)

@@ -10,7 +10,6 @@ rounding no scale matters.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, UnitAttr, f32
@@ -21,7 +20,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.values import constant_of
 from dialects.support.dtypes import HALVES, limits_of, of_mlir
 from dialects.support.shapes import element_type_of
-from passes.autodiff.common.primal import Decomposition, Primal
+from passes.autodiff.common.primal import Primal
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.builder.values import Value, ValueBuilder
 
@@ -81,8 +80,7 @@ def is_passed_over(op: Operation) -> bool:
 def dequantize(f: Primal, e: ValueBuilder) -> Sequence[Value]:
     """(x - zero point) * scale; codes of half types are computed in f32. All operands are cast to one type
     first: few kernels take 4-bit integers."""
-    scale, zero = f.operand(1), f.operand(2)
-    assert scale is not None
+    scale, zero = f.required(1), f.operand(2)
     dtype = wide(scale.dtype)
     codes = f.x.cast(dtype)
     if zero is not None:
@@ -175,8 +173,3 @@ def _same_scales(one: OnnxOp, other: OnnxOp) -> bool:
     known = constant_of(a)
     given = None if known is None else constant_of(b)
     return a is b or (known is not None and given is not None and np.array_equal(known, given))
-
-
-DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType(
-    {"DequantizeLinear": dequantize, "DynamicQuantizeLinear": dynamic_quantize}
-)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 from ml_dtypes import finfo
 from xdsl.dialects.builtin import i64
 
 from dialects.onnx import ops as onnx
 from passes.autodiff.common.gather_adjoint import iota, numpy_of
-from passes.autodiff.common.primal import Decomposition, Primal, refusal
+from passes.autodiff.common.primal import Primal, refusal
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.autodiff.rules.sampling import (
     Number,
@@ -37,9 +36,7 @@ def _stack_last(parts: Sequence[Value]) -> Value:
 
 def roi_align(f: Primal, e: ValueBuilder) -> Sequence[Value]:
     """Sample each bin of each region at points (R, bins, samples, bins, samples)."""
-    rois, batch = f.operand(1), f.operand(2)
-    assert rois is not None
-    assert batch is not None
+    rois, batch = f.required(1), f.required(2)
     split = onnx.SplitOp(rois.value, e.ints([1] * 4).value, axis=1, results=4)
     left, top, right, bottom = (e(part) for part in e.emit.all(split))
     rows = (
@@ -191,9 +188,3 @@ def _zero_padded(place: Value, size: Number) -> Taps:
     places = unsqueeze(floor, [floor.rank]) + row_of(offsets, floor)
     inside = (places >= 0) & (places <= size - 1)
     return Taps(places.at_least(0).at_most(size - 1), place.e.keep(_stack_last(weights), inside))
-
-
-DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType(
-    {"DeformConv": deform_conv, "RoiAlign": roi_align}
-)
-"""ONNX op -> its decomposition."""

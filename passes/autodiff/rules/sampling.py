@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import f32
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import of_mlir
 from passes.autodiff.common.gather_adjoint import iota, numpy_of
-from passes.autodiff.common.primal import ZERO, Decomposition, Gradient, Primal, Rule
+from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.autodiff.rules.shape import reshape_as
 from passes.builder.values import Value, ValueBuilder
@@ -147,8 +147,7 @@ def _at_least_one(x: Number) -> Number:
 
 
 def grid_sample(f: Primal, e: ValueBuilder) -> Sequence[Value]:
-    grid, x = f.operand(1), f.x
-    assert grid is not None
+    grid, x = f.required(1), f.x
     count, corners = x.rank - 2, bool(f.value("align_corners", 0))
     dtype = of_mlir(grid.dtype)
     grid = grid.cast(f32) if dtype is not None and dtype.name in ("f16", "bf16") else grid
@@ -199,8 +198,7 @@ def row_of(values: Sequence[float], like: Value) -> Value:
 
 def affine_grid(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of AffineGrid, theta (x, y, 1): the sum over points of g (x, y, 1)^T."""
-    theta, sizes = f.x, f.operand(1)
-    assert sizes is not None
+    theta, sizes = f.x, f.required(1)
     count = g[0].rank - 2
     unit = e(e.emit.constant(np.eye(count, count + 1, dtype=numpy_of(theta))[None]))
     spatial = sizes.apply(onnx.SliceOp, e.ints([1]), e.ints([count + 2]))
@@ -215,6 +213,3 @@ def affine_grid(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Grad
 
 RULES: Mapping[str, Rule] = MappingProxyType({"AffineGrid": affine_grid})
 """ONNX op -> its rule."""
-
-DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType({"GridSample": grid_sample})
-"""ONNX op -> its decomposition."""

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import f32
 from dialects.onnx import ops as onnx
 from passes.autodiff.common.primal import Primal, refusal
 from passes.builder.values import Value, ValueBuilder
-from passes.decompositions.contrib.decomposition import Decomposition, Results
+from passes.decompositions.registry import Results
 
 
 def scaler(f: Primal, e: ValueBuilder) -> Results:
@@ -28,8 +28,7 @@ def _constant(values: Sequence[float] | np.ndarray, e: ValueBuilder, shape: Sequ
 
 
 def array_feature_extractor(f: Primal, e: ValueBuilder) -> Results:
-    places = f.operand(1)
-    assert places is not None
+    places = f.required(1)
     x = f.x if f.x.rank > 1 else f.x.apply(onnx.UnsqueezeOp, e.ints([0]))
     flat = places.apply(onnx.ReshapeOp, e.ints([-1]))
     return [x.apply(onnx.GatherOp, flat, axis=x.rank - 1)]
@@ -213,18 +212,3 @@ def _distances(x: Value, supports: np.ndarray, e: ValueBuilder) -> Value:
     squares = x.apply(onnx.ReduceSumSquareOp, e.ints([1]), keepdims=1)
     product = x.apply(onnx.MatMulOp, _constant((-2 * supports.T).ravel(), e, supports.T.shape))
     return squares + product + _constant(np.square(supports).sum(1).tolist(), e)
-
-
-DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType(
-    {
-        "ArrayFeatureExtractor": array_feature_extractor,
-        "Imputer": imputer,
-        "LinearClassifier": linear_classifier,
-        "LinearRegressor": linear_regressor,
-        "Normalizer": normalizer,
-        "SVMClassifier": svm_classifier,
-        "SVMRegressor": svm_regressor,
-        "Scaler": scaler,
-    }
-)
-"""Op of ai.onnx.ml -> its decomposition."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 
 import numpy as np
 from xdsl.dialects.builtin import i32
@@ -15,15 +14,13 @@ from passes.autodiff.common.primal import Primal, refusal
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.autodiff.rules.attention import rotary_embedding as turned
 from passes.builder.values import Value, ValueBuilder
-from passes.decompositions.contrib.decomposition import Decomposition, Results
-from passes.decompositions.contrib.grouped_attention import group_query_attention
 from passes.decompositions.contrib.heads import LOWEST, by_heads, inverse_sqrt_size, split_last_axis
+from passes.decompositions.registry import Results
 
 
 def attention(f: Primal, e: ValueBuilder) -> Results:
     """Attention of one input, whose projections are queries, keys and values."""
-    weights, bias, past = f.operand(1), f.operand(2), f.operand(4)
-    assert weights is not None
+    weights, bias, past = f.required(1), f.operand(2), f.operand(4)
     if f.value("do_rotary", 0):
         hint = "onnxruntime's CPU kernel has none either: MultiHeadAttention and RotaryEmbedding have"
         raise refusal("do_rotary", given=1, expected=0, hint=hint)
@@ -101,7 +98,7 @@ def _unpack(q: Value, k: Value | None, v: Value | None) -> tuple[Value, Value, V
         return _flat(q, 0), _flat(q, 1), _flat(q, 2)
     if v is None and k is not None and k.rank == 5 and q.rank == 3:
         return q, _flat(k, 0), _flat(k, 1)
-    if k is None or v is None or q.rank != 3 or {k.rank, v.rank} > {3, 4}:
+    if k is None or v is None or q.rank != 3 or not {k.rank, v.rank} <= {3, 4}:
         raise refusal("query, key and value", expected="three tensors, or a packed one of rank 5")
     return q, k, v
 
@@ -191,13 +188,10 @@ def _starts(mask: Value, first: Value) -> Value:
 
 
 def embed_layer_normalization(f: Primal, e: ValueBuilder) -> Results:
-    scale, bias = f.operand(5), f.operand(6)
-    assert scale is not None
-    assert bias is not None
+    scale, bias = f.required(5), f.required(6)
 
     def rows(table: int, index: Value) -> Value:
-        found = f.operand(table)
-        assert found is not None
+        found = f.required(table)
         return found.apply(onnx.GatherOp, index, axis=0)
 
     y, total = sum_embeddings(f, rows, scale, bias, f.operand(8))
@@ -231,10 +225,7 @@ def sum_embeddings(
 def rotary_embedding(f: Primal, e: ValueBuilder) -> Results:
     """A single position is that of the first row; the next ones follow. onnxruntime ignores `scale`;
     `is_packed_batching` only allows more rows than the tables have."""
-    places, cos, sin = (f.operand(i) for i in (1, 2, 3))
-    assert places is not None
-    assert cos is not None
-    assert sin is not None
+    places, cos, sin = (f.required(i) for i in (1, 2, 3))
     x, heads, part = f.x, f.value("num_heads", 0), f.value("rotary_embedding_dim", 0)
     if x.rank == 3 and not heads:
         width, half = x.shape[2], cos.shape[1]
@@ -247,16 +238,3 @@ def rotary_embedding(f: Primal, e: ValueBuilder) -> Results:
         places = counts.apply(onnx.UnsqueezeOp, e.ints([0])).apply(onnx.ExpandOp, vector(x, [batch, 1]))
     own = {"interleaved": f.value("interleaved", 0), "num_heads": heads, "rotary_embedding_dim": part}
     return turned(Primal(e, [x, cos, sin, places], own), e)
-
-
-DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType(
-    {
-        "Attention": attention,
-        "DecoderMaskedMultiHeadAttention": decoder_masked_multi_head_attention,
-        "EmbedLayerNormalization": embed_layer_normalization,
-        "GroupQueryAttention": group_query_attention,
-        "MultiHeadAttention": multi_head_attention,
-        "RotaryEmbedding": rotary_embedding,
-    }
-)
-"""Op of com.microsoft -> its decomposition."""

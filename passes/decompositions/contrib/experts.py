@@ -16,8 +16,8 @@ from passes.autodiff.common.primal import Primal, refusal
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.autodiff.rules.quantize import spread
 from passes.builder.values import Value, ValueBuilder
-from passes.decompositions.contrib.decomposition import Decomposition, Results
 from passes.decompositions.contrib.packed_weights import BITS, mark_as_packed, unpack_codes
+from passes.decompositions.registry import Results
 
 INTERLEAVED = 1
 """`swiglu_fusion` with alternating rows of gate and value. 2: one half after the other."""
@@ -98,7 +98,7 @@ def _combine_experts(f: Primal, layers: Sequence[Layer | None], router_weights: 
     if f.value("use_sparse_mixer", 0):
         hint = "onnxruntime's kernel of the CPU does not look at it, that of CUDA mixes in another way"
         raise refusal("use_sparse_mixer", given=1, expected=0, hint=hint)
-    assert first is not None
+    assert first is not None  # both weights are required operands
     assert second is not None
     if f.value("swiglu_fusion", 0):
         first, gated = _halves(first, f.value("swiglu_fusion"))
@@ -131,8 +131,7 @@ def _halves(layer: Layer, order: int) -> tuple[Layer, Layer]:
 
 def _routing_weights(f: Primal, router_weights: Value | None) -> Value:
     """Return the weight of each expert for each row (rows, experts): 0 except for the top `k`."""
-    e, router = f.e, f.operand(1)
-    assert router is not None
+    e, router = f.e, f.required(1)
     router, is_normed = router.cast(f32), f.value("normalize_routing_weights", 0)
     _, places = map(e, e.emit.all(onnx.TopKOp(router.value, e.ints([f.value("k", 1)]).value, axis=1)))
     source = router.apply(onnx.SoftmaxOp, axis=1) if router_weights is None else router_weights.cast(f32)
@@ -179,7 +178,3 @@ def _swiglu(f: Primal, gate: Value, other: Value) -> Value:
     y = y.at_most(limit) if is_bounded and is_late else y
     beta = f.value("activation_beta", 0.0)
     return y * (other + beta if beta else other)
-
-
-DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType({"MoE": moe, "QMoE": q_moe})
-"""Op of com.microsoft -> its decomposition."""

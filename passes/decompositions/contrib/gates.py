@@ -2,45 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 from xdsl.dialects.builtin import f32
 
 from dialects.onnx import ops as onnx
+from dialects.onnx.call import axis_of
 from passes.autodiff.common.primal import Primal, refusal
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.autodiff.rules.attention import rotary_embedding as turned
 from passes.builder.values import Value, ValueBuilder
-from passes.decompositions.contrib.decomposition import Decomposition, Results
 from passes.decompositions.contrib.quantized import to_channels_first, to_channels_last
-
-
-def required_operand(f: Primal, index: int) -> Value:
-    found = f.operand(index)
-    assert found is not None
-    return found
-
+from passes.decompositions.registry import Results
 
 # With a bias
 
 
 def bias_add(f: Primal, e: ValueBuilder) -> Results:
-    return [f.x + required_operand(f, 1) + required_operand(f, 2)]
+    return [f.x + f.required(1) + f.required(2)]
 
 
 def bias_dropout(f: Primal, e: ValueBuilder) -> Results:
     """BiasDropout in inference; only the op computes the mask."""
     if f.operand(4) is not None:
         raise refusal("training_mode", expected="none")
-    total, residual = f.x + required_operand(f, 1), f.operand(2)
+    total, residual = f.x + f.required(1), f.operand(2)
     return [total if residual is None else total + residual, None]
 
 
 def bias_softmax(f: Primal, e: ValueBuilder) -> Results:
     """BiasSoftmax over all axes from `axis` on."""
-    total, axis = f.x + required_operand(f, 1), f.value("axis", 1) % f.x.rank
+    total, axis = f.x + f.required(1), axis_of(f.value("axis", 1), f.x.rank)
     if axis == total.rank - 1:
         return [total.apply(onnx.SoftmaxOp, axis=axis)]
     rows = total.apply(onnx.FlattenOp, axis=axis).apply(onnx.SoftmaxOp, axis=-1)
@@ -49,7 +40,7 @@ def bias_softmax(f: Primal, e: ValueBuilder) -> Results:
 
 def bias_split_gelu(f: Primal, e: ValueBuilder) -> Results:
     """Multiply the first half of the last axis by Gelu of the second."""
-    total = f.x + required_operand(f, 1)
+    total = f.x + f.required(1)
     width = total.shape[-1]
     if not isinstance(width, int):
         raise refusal("the width of X", given="unknown", expected="known")
@@ -67,7 +58,7 @@ def group_norm(f: Primal, e: ValueBuilder) -> Results:
 
 def skip_group_norm(f: Primal, e: ValueBuilder) -> Results:
     """SkipGroupNorm, with the sum before the norm. The skip may be one row for all pixels."""
-    skip, bias, last = required_operand(f, 3), f.operand(4), f.value("channels_last", 1)
+    skip, bias, last = f.required(3), f.operand(4), f.value("channels_last", 1)
     if skip.rank == 2:
         skip = skip.apply(onnx.UnsqueezeOp, e.ints([1, 2] if last else [2, 3]))
     total = f.x + skip
@@ -79,7 +70,7 @@ def skip_group_norm(f: Primal, e: ValueBuilder) -> Results:
 def _normalize_groups(f: Primal, x: Value) -> Value:
     last = f.value("channels_last", 1)
     first = to_channels_first(x) if last else x
-    scale, bias = required_operand(f, 1).cast(x.dtype), required_operand(f, 2).cast(x.dtype)
+    scale, bias = f.required(1).cast(x.dtype), f.required(2).cast(x.dtype)
     own = {"num_groups": f.value("groups"), "epsilon": f.value("epsilon", 1e-5)}
     y = first.apply(onnx.GroupNormalizationOp, scale, bias, **own)
     y = y * y.sigmoid() if f.value("activation", 0) else y
@@ -106,7 +97,7 @@ def branchwise_rms_norm(f: Primal, e: ValueBuilder) -> Results:
 
 
 def gated_rms_norm(f: Primal, e: ValueBuilder) -> Results:
-    scale, gate = required_operand(f, 1).cast(f32), required_operand(f, 2).cast(f32)
+    scale, gate = f.required(1).cast(f32), f.required(2).cast(f32)
     width = scale.shape[0]
     if not isinstance(width, int):
         raise refusal("the width of scale", given="unknown", expected="known")
@@ -123,7 +114,7 @@ def gated_rms_norm(f: Primal, e: ValueBuilder) -> Results:
 def gated_add(f: Primal, e: ValueBuilder) -> Results:
     if f.operand(3) is not None:
         raise refusal("gate_weight", expected="none", hint="onnxruntime's CPU kernel takes none either")
-    return [f.x + required_operand(f, 1) * required_operand(f, 2)]
+    return [f.x + f.required(1) * f.required(2)]
 
 
 def scaled_silu(f: Primal, e: ValueBuilder) -> Results:
@@ -134,19 +125,15 @@ def scaled_silu(f: Primal, e: ValueBuilder) -> Results:
 
 def linear_attention_gate(f: Primal, e: ValueBuilder) -> Results:
     a, b = f.x.cast(f32), f.operand(3)
-    decay = ((a + required_operand(f, 1)).softplus() * required_operand(f, 2)).cast(f.x.dtype)
+    decay = ((a + f.required(1)).softplus() * f.required(2)).cast(f.x.dtype)
     return [decay, None if b is None else b.cast(f32).sigmoid().cast(f.x.dtype)]
 
 
 def engram_gate(f: Primal, e: ValueBuilder) -> Results:
     """Return value times the sigmoid of the signed square root of normalized key . query."""
-    keys, queries, value = (required_operand(f, i).cast(f32) for i in range(3))
+    keys, queries, value = (f.required(i).cast(f32) for i in range(3))
     scale, epsilon = f.operand(5), f.value("epsilon", 1e-5)
-    pair = (
-        _rms(keys, epsilon)
-        * required_operand(f, 3).cast(f32)
-        * (_rms(queries, epsilon) * required_operand(f, 4).cast(f32))
-    )
+    pair = _rms(keys, epsilon) * f.required(3).cast(f32) * (_rms(queries, epsilon) * f.required(4).cast(f32))
     size = size_of(keys, 3)
     by = size**-0.5 if isinstance(size, int) else 1 / size.cast(f32).sqrt()
     dot = pair.apply(onnx.ReduceSumOp, e.ints([3]), keepdims=1) * by
@@ -175,6 +162,8 @@ def _merge_branches(y: Value, x: Value, count: int) -> Value:
 def _gates(gate: Value, like: Value) -> Value:
     """Broadcast (..., C), (..., C, 1), (..., C, H) or (..., C * H) to (..., C, H)."""
     e = like.e
+    if not gate.rank or like.rank < 2:
+        raise refusal("rank of streams and gates", given=f"{like.rank} and {gate.rank}", expected="2 and 1")
     if gate.rank == like.rank:
         return gate
     if gate.shape[-1] == like.shape[-2]:
@@ -184,9 +173,7 @@ def _gates(gate: Value, like: Value) -> Value:
 
 def hyper_connection_pre_mix(f: Primal, e: ValueBuilder) -> Results:
     x = _branches(f.x.cast(f32), f.value("num_branches", 0))
-    mixed = (x * _gates(required_operand(f, 1).cast(f32), x)).apply(
-        onnx.ReduceSumOp, e.ints([x.rank - 2]), keepdims=0
-    )
+    mixed = (x * _gates(f.required(1).cast(f32), x)).apply(onnx.ReduceSumOp, e.ints([x.rank - 2]), keepdims=0)
     return [(mixed * f.value("reduction_scale", 1.0)).cast(f.x.dtype)]
 
 
@@ -198,8 +185,8 @@ def hyper_connection_post_mix(f: Primal, e: ValueBuilder) -> Results:
         streams = mix.cast(f32).apply(onnx.TransposeOp, perm=order).apply(onnx.MatMulOp, x)
     else:
         streams = x
-    one = required_operand(f, 1).cast(f32).apply(onnx.UnsqueezeOp, e.ints([x.rank - 2]))
-    y = streams + _gates(required_operand(f, 2).cast(f32), x) * one
+    one = f.required(1).cast(f32).apply(onnx.UnsqueezeOp, e.ints([x.rank - 2]))
+    y = streams + _gates(f.required(2).cast(f32), x) * one
     return [_merge_branches(y, f.x, count).cast(f.x.dtype)]
 
 
@@ -208,7 +195,7 @@ def hyper_connection_post_mix(f: Primal, e: ValueBuilder) -> Results:
 
 def m_rotary_embedding(f: Primal, e: ValueBuilder) -> Results:
     """Rotate by three positions, whose table columns are contiguous or interleaved."""
-    places, cos, sin = (required_operand(f, i) for i in range(1, 4))
+    places, cos, sin = (f.required(i) for i in range(1, 4))
     half, sections = cos.shape[1], f.value("mrope_section")
     if not isinstance(half, int):
         raise refusal("the width of cos_cache", given="unknown", expected="known")
@@ -238,25 +225,3 @@ def _select_streams(rows: Value, which: Value) -> Value:
     first, second, third = streams
     one, two = (which.equals(e(e.emit.constant(np.array(i, np.int32)))) for i in (1, 2))
     return two.where(third, one.where(second, first))
-
-
-DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType(
-    {
-        "BiasAdd": bias_add,
-        "BiasDropout": bias_dropout,
-        "BiasSoftmax": bias_softmax,
-        "BiasSplitGelu": bias_split_gelu,
-        "BranchwiseRMSNorm": branchwise_rms_norm,
-        "EngramGate": engram_gate,
-        "GatedAdd": gated_add,
-        "GatedRMSNorm": gated_rms_norm,
-        "GroupNorm": group_norm,
-        "HyperConnectionPostMix": hyper_connection_post_mix,
-        "HyperConnectionPreMix": hyper_connection_pre_mix,
-        "LinearAttentionGate": linear_attention_gate,
-        "MRotaryEmbedding": m_rotary_embedding,
-        "ScaledSiLU": scaled_silu,
-        "SkipGroupNorm": skip_group_norm,
-    }
-)
-"""Op of com.microsoft -> its decomposition."""

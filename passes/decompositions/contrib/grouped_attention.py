@@ -1,4 +1,4 @@
-"""Decomposition of com.microsoft's GroupQueryAttention, whose query heads share key heads."""
+"""Body of com.microsoft's GroupQueryAttention, whose query heads share key heads."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from passes.autodiff.common.primal import Primal, refusal
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.autodiff.rules.attention import rotary_embedding as turned
 from passes.builder.values import Value, ValueBuilder
-from passes.decompositions.contrib.decomposition import Results
 from passes.decompositions.contrib.heads import LOWEST, by_heads, inverse_sqrt_size, split_last_axis
+from passes.decompositions.registry import Results
 
 BEFORE_SOFTMAX = 1
 """`qk_output` of the softmax's argument, 0 for masked keys. 2: its result."""
@@ -107,9 +107,7 @@ def _query_positions(f: Primal, q: Value) -> tuple[Value, Value]:
 
     Positions of a first prompt start at 0; shorter sequences are padded at the end.
     """
-    e, lengths, total = q.e, f.operand(5), f.operand(6)
-    assert lengths is not None
-    assert total is not None
+    e, lengths, total = q.e, f.required(5), f.required(6)
     total = total.as_int64().apply(onnx.ReshapeOp, e.ints([1]))
     count = vector(q, [size_of(q, 2)])
     ends = lengths.as_int64().apply(onnx.ReshapeOp, e.ints([-1, 1])) + e.ints([1])
@@ -131,10 +129,9 @@ def _rotate(f: Primal, x: Value, places: Value) -> Value:
 def _rotation_positions(f: Primal, x: Value, places: Value) -> Value:
     """Return the rotation steps of each row. For a first prompt the kernel uses the first given position for
     all sequences."""
-    e, given, total = x.e, f.operand(9), f.operand(6)
+    e, given, total = x.e, f.operand(9), f.required(6)
     if given is None:
         return places
-    assert total is not None
     length = size_of(x, 2)
     is_first = total.as_int64().apply(onnx.ReshapeOp, e.ints([1])).equals(vector(x, [length]))
     start = given.apply(onnx.ReshapeOp, e.ints([-1])).apply(onnx.SliceOp, e.ints([0]), e.ints([1]))
@@ -192,8 +189,7 @@ def _group_bias(bias: Value, heads: int, shared: int) -> Value:
 def _key_mask(f: Primal, places: Value, count: int | Value, scores: Value) -> Value:
     """Return the visible keys: those up to the query's position, perhaps in a window; all of the sequence if
     not causal."""
-    e, lengths = scores.e, f.operand(5)
-    assert lengths is not None
+    e, lengths = scores.e, f.required(5)
     if not f.value("causal", 1):
         ends = lengths.as_int64().apply(onnx.ReshapeOp, e.ints([-1, 1, 1, 1, 1]))
         return iota(count, scores) <= ends

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from dialects.onnx import ops as onnx
 from passes.autodiff.common.primal import Primal
 from passes.builder.values import Value, ValueBuilder
-from passes.decompositions.contrib import attention, experts, gates, packed_weights, quantized, renamed_ops
 from passes.decompositions.contrib.activations import apply_activation, numbers_of
-from passes.decompositions.contrib.decomposition import Decomposition, Results
+from passes.decompositions.registry import Results
 
 
 def fused_conv(f: Primal, e: ValueBuilder) -> Results:
@@ -33,8 +29,7 @@ def fused_gemm(f: Primal, e: ValueBuilder) -> Results:
 
 def fused_matmul(f: Primal, e: ValueBuilder) -> Results:
     """alpha A B; each operand may be transposed, or have its rows before the batch."""
-    b = f.operand(1)
-    assert b is not None
+    b = f.required(1)
     a = _permute(f.x, f.value("transA", 0), f.value("transBatchA", 0))
     found = a.apply(onnx.MatMulOp, _permute(b, f.value("transB", 0), f.value("transBatchB", 0)))
     alpha = f.value("alpha", 1.0)
@@ -54,13 +49,17 @@ def _permute(x: Value, last: int, batch: int) -> Value:
     return x.apply(onnx.TransposeOp, perm=order)
 
 
-def gelu(approximate: str) -> Decomposition:
-    def body(f: Primal, e: ValueBuilder) -> Results:
-        bias = f.operand(1)
-        x = f.x if bias is None else f.x + bias
-        return [x.apply(onnx.GeluOp, approximate=approximate)]
+def gelu(f: Primal, e: ValueBuilder) -> Results:
+    return [_add_bias(f).apply(onnx.GeluOp, approximate="none")]
 
-    return body
+
+def fast_gelu(f: Primal, e: ValueBuilder) -> Results:
+    return [_add_bias(f).apply(onnx.GeluOp, approximate="tanh")]
+
+
+def _add_bias(f: Primal) -> Value:
+    bias = f.operand(1)
+    return f.x if bias is None else f.x + bias
 
 
 def gemm_fast_gelu(f: Primal, e: ValueBuilder) -> Results:
@@ -74,8 +73,7 @@ def quick_gelu(f: Primal, e: ValueBuilder) -> Results:
 
 
 def _add_skip(f: Primal, bias: int) -> Value:
-    skip, added = f.operand(1), f.operand(bias)
-    assert skip is not None
+    skip, added = f.required(1), f.operand(bias)
     total = f.x + skip
     return total if added is None else total + added
 
@@ -83,10 +81,9 @@ def _add_skip(f: Primal, bias: int) -> Value:
 def skip_layer_normalization(f: Primal, e: ValueBuilder) -> Results:
     total = _add_skip(f, 4)
     op = onnx.LayerNormalizationOp
-    gamma, beta = f.operand(2), f.operand(3)
-    given = [None if x is None else x.value for x in (gamma, beta)]
-    assert given[0] is not None
-    made = op(total.value, given[0], given[1], axis=-1, epsilon=f.value("epsilon", 1e-12))
+    beta = f.operand(3)
+    shift = None if beta is None else beta.value
+    made = op(total.value, f.required(2).value, shift, axis=-1, epsilon=f.value("epsilon", 1e-12))
     y, mean, deviation = map(e, e.emit.all(made))
     return [y, mean, deviation, total]
 
@@ -104,8 +101,7 @@ def simplified_layer_normalization(f: Primal, e: ValueBuilder) -> Results:
 
 
 def layer_normalization(f: Primal, e: ValueBuilder) -> Results:
-    scale, bias = f.operand(1), f.operand(2)
-    assert scale is not None
+    scale, bias = f.required(1), f.operand(2)
     given = {name: f.attributes[name] for name in ("axis", "epsilon", "stash_type") if name in f.attributes}
     op = onnx.LayerNormalizationOp(f.x.value, scale.value, None if bias is None else bias.value, **given)
     return list(map(e, e.emit.all(op)))
@@ -119,32 +115,3 @@ def quantize(f: Primal, e: ValueBuilder) -> Results:
 def dequantize(f: Primal, e: ValueBuilder) -> Results:
     own = {"axis": f.attributes["axis"]} if "axis" in f.attributes else {}
     return [f.x.apply(onnx.DequantizeLinearOp, f.operand(1), f.operand(2), **own)]
-
-
-DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType(
-    {
-        **attention.DECOMPOSITIONS,
-        **experts.DECOMPOSITIONS,
-        **packed_weights.DECOMPOSITIONS,
-        **quantized.DECOMPOSITIONS,
-        **gates.DECOMPOSITIONS,
-        **renamed_ops.DECOMPOSITIONS,
-        "BiasGelu": gelu("none"),
-        "DequantizeLinear": dequantize,
-        "FastGelu": gelu("tanh"),
-        "FusedConv": fused_conv,
-        "FusedGemm": fused_gemm,
-        "FusedMatMul": fused_matmul,
-        "FusedMatMulActivation": fused_matmul,
-        "Gelu": gelu("none"),
-        "GemmFastGelu": gemm_fast_gelu,
-        "LayerNormalization": layer_normalization,
-        "QuantizeLinear": quantize,
-        "QuickGelu": quick_gelu,
-        "SimplifiedLayerNormalization": simplified_layer_normalization,
-        "SkipLayerNormalization": skip_layer_normalization,
-        "SkipSimplifiedLayerNormalization": skip_simplified,
-        "TransposeMatMul": fused_matmul,
-    }
-)
-"""Op of com.microsoft -> its decomposition."""

@@ -7,9 +7,7 @@ along any axis compute alike.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import prod
-from types import MappingProxyType
 
 import numpy as np
 
@@ -20,14 +18,13 @@ from dialects.support.shapes import static
 from passes.autodiff.common.primal import Primal, refusal
 from passes.builder.values import Value, ValueBuilder
 from passes.decompositions.contrib.activations import apply_activation
-from passes.decompositions.contrib.decomposition import Decomposition, Results
 from passes.decompositions.contrib.quantized import to_channels_first, to_channels_last
+from passes.decompositions.registry import Body, Results
 
 
 def conv(f: Primal, e: ValueBuilder) -> Results:
     """act(Conv(X, W, B) + Sum)"""
-    weights, bias, added = f.operand(1), f.operand(2), f.operand(3)
-    assert weights is not None
+    weights, bias, added = f.required(1), f.operand(2), f.operand(3)
     own = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
     given = {name: value for name, value in f.attributes.items() if name in own}
     y = f.x.apply(onnx.ConvOp, _unblock_weights(f, weights), bias, **given)
@@ -46,7 +43,7 @@ def _unblock_weights(f: Primal, weights: Value) -> Value:
     """Return weights (O, I, ...) from (O / b, I / b, ..., b, b), or from (O / b, I, ..., b) if the input is
     not blocked or the convolution is depthwise."""
     e, block, sizes = weights.e, _block(f), static(weights.shape)
-    if sizes is None or sizes[0] % block:
+    if sizes is None or len(sizes) < 2 or sizes[0] % block:
         raise refusal("sizes of weights", given="unknown", expected=f"known, for blocks of {block} channels")
     filters, channels, *window = sizes
     places = range(2, 2 + len(window))
@@ -63,7 +60,7 @@ def _unblock_weights(f: Primal, weights: Value) -> Value:
 
 def reorder_input(f: Primal, e: ValueBuilder) -> Results:
     x = to_channels_first(f.x) if f.value("channels_last", 0) else f.x
-    channels = x.shape[1]
+    channels = x.shape[1] if x.rank > 1 else None
     if not isinstance(channels, int):
         raise refusal("channels", given="unknown", expected="known")
     behind = -channels % _block(f)
@@ -77,9 +74,10 @@ def reorder_output(f: Primal, e: ValueBuilder) -> Results:
     return [to_channels_last(y) if f.value("channels_last", 0) else y]
 
 
-def pool(op: type[OnnxOp], *more: str) -> Decomposition:
-    own = ("auto_pad", "ceil_mode", "dilations", "kernel_shape", "pads", "strides", *more)
+WINDOW = ("auto_pad", "ceil_mode", "dilations", "kernel_shape", "pads", "strides")
 
+
+def pool(op: type[OnnxOp], *own: str) -> Body:
     def body(f: Primal, e: ValueBuilder) -> Results:
         return [f.x.apply(op, **{name: value for name, value in f.attributes.items() if name in own})]
 
@@ -95,16 +93,7 @@ def upsample(f: Primal, e: ValueBuilder) -> Results:
     return [f.x.apply(onnx.ResizeOp, None, e(e.emit.constant(np.array(scales, np.float32))), **own)]
 
 
-DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType(
-    {
-        "AveragePool": pool(onnx.AveragePoolOp, "count_include_pad"),
-        "Conv": conv,
-        "GlobalAveragePool": pool(onnx.GlobalAveragePoolOp),
-        "GlobalMaxPool": pool(onnx.GlobalMaxPoolOp),
-        "MaxPool": pool(onnx.MaxPoolOp),
-        "ReorderInput": reorder_input,
-        "ReorderOutput": reorder_output,
-        "Upsample": upsample,
-    }
-)
-"""Op of com.microsoft.nchwc -> its decomposition."""
+average_pool = pool(onnx.AveragePoolOp, *WINDOW, "count_include_pad")
+global_average_pool = pool(onnx.GlobalAveragePoolOp)
+global_max_pool = pool(onnx.GlobalMaxPoolOp)
+max_pool = pool(onnx.MaxPoolOp, *WINDOW)

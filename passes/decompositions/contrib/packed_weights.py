@@ -5,21 +5,19 @@ Runtimes fold the unpacking when they load a model, so that it computes with flo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 from xdsl.dialects.builtin import UnitAttr, f32, i32
 from xdsl.ir import Attribute, Operation
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import PACKED
+from dialects.onnx.call import axis_of
 from dialects.support.dtypes import UI8
 from passes.autodiff.common.primal import Primal, refusal
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.autodiff.rules.quantize import spread
 from passes.builder.values import Value, ValueBuilder
-from passes.decompositions.contrib.decomposition import Decomposition, Results
+from passes.decompositions.registry import Results
 
 BITS = (2, 4, 8)
 
@@ -36,9 +34,7 @@ _BNB4_VALUES = ((*_FP4, *(-x for x in _FP4)), _NF4)
 
 def matmul_n_bits(f: Primal, e: ValueBuilder) -> Results:
     """A W^T + bias, W (N, K) in f32. The kernel's rounding of A by `accuracy_level` is not modeled."""
-    codes, scales, bias = f.operand(1), f.operand(2), f.operand(5)
-    assert codes is not None
-    assert scales is not None
+    codes, scales, bias = f.required(1), f.required(2), f.operand(5)
     bits, block, rows, width = (f.value(name) for name in ("bits", "block_size", "N", "K"))
     if (bits or 4) not in BITS:
         raise refusal("bits", given=bits, expected="2, 4 or 8")
@@ -91,9 +87,9 @@ def unpack_codes(packed: Value, sizes: list[int], bits: int) -> Value:
 
 
 def mark_as_packed(x: Value) -> Value:
-    """Mark a value as not to be folded."""
-    assert isinstance(x.value.owner, Operation)
-    x.value.owner.attributes[PACKED] = UnitAttr()
+    """Mark a computed value as not to be folded."""
+    if isinstance(x.value.owner, Operation):
+        x.value.owner.attributes[PACKED] = UnitAttr()
     return x
 
 
@@ -115,9 +111,7 @@ def _first(x: Value, count: int) -> Value:
 
 def matmul_bnb4(f: Primal, e: ValueBuilder) -> Results:
     """A W^T, W (N, K): the upper code of a byte comes first; blocks continue across rows."""
-    codes, largest = f.operand(1), f.operand(2)
-    assert codes is not None
-    assert largest is not None
+    codes, largest = f.required(1), f.required(2)
     kind, block, rows, width = (f.value(name) for name in ("quant_type", "block_size", "N", "K"))
     count = rows * width
     if not f.value("transB", 1):
@@ -140,10 +134,11 @@ def _repeat(x: Value, times: int, count: int) -> Value:
 
 def gather_block_quantized(f: Primal, e: ValueBuilder) -> Results:
     """Gather from a table of codes, (codes - zero points) scales, blocked along an axis."""
-    indices, scales, zeros, bits = f.operand(1), f.operand(2), f.operand(3), f.value("bits", 4)
-    assert indices is not None
-    assert scales is not None
-    among, along = (f.value(name, i) % f.x.rank for i, name in enumerate(("gather_axis", "quantize_axis")))
+    indices, scales, zeros, bits = f.required(1), f.required(2), f.operand(3), f.value("bits", 4)
+    if {x.rank for x in (scales, zeros) if x is not None} != {f.x.rank}:
+        raise refusal("rank of scales and zero_points", expected="that of data")
+    names = enumerate(("gather_axis", "quantize_axis"))
+    among, along = (axis_of(f.value(name, i), f.x.rank) for i, name in names)
     if f.x.dtype == UI8 and (along != f.x.rank - 1 or not isinstance(f.x.shape[-1], int) or bits not in BITS):
         raise refusal("a table of u8", expected="bytes along the last axis, of a known number")
     if scales.shape[among] != f.x.shape[among] and among != along:
@@ -190,13 +185,3 @@ def _first_of(x: Value, like: Value, axis: int) -> Value:
         return x
     count = vector(like, [size_of(like, axis)])
     return x.apply(onnx.SliceOp, x.e.ints([0]), count, x.e.ints([axis])).assume_shape(like.shape)
-
-
-DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType(
-    {
-        "GatherBlockQuantized": gather_block_quantized,
-        "MatMulBnb4": matmul_bnb4,
-        "MatMulNBits": matmul_n_bits,
-    }
-)
-"""Op of com.microsoft -> its decomposition."""

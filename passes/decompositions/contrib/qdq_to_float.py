@@ -25,9 +25,9 @@ from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.builder.rewriting import replace, rewrite
 from passes.builder.values import Value, ValueBuilder
 from passes.decompositions.contrib import quantized
-from passes.decompositions.contrib.decomposition import Decomposition
+from passes.decompositions.registry import Body
 
-_DECOMPOSITIONS: Mapping[type[OnnxOp], Decomposition] = MappingProxyType(
+_DECOMPOSITIONS: Mapping[type[OnnxOp], Body] = MappingProxyType(
     {onnx.QLinearConvOp: quantized.qlinear_conv, onnx.QLinearMatMulOp: quantized.qlinear_matmul}
 )
 

@@ -5,9 +5,7 @@ Results equal those of integer kernels, except for rounding ties.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from math import prod
-from types import MappingProxyType
 
 import numpy as np
 from xdsl.dialects.builtin import f32
@@ -21,8 +19,8 @@ from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.autodiff.rules.quantize import spread
 from passes.builder.values import Value, ValueBuilder
 from passes.decompositions.contrib.attention import attention, sum_embeddings, unmasked_words
-from passes.decompositions.contrib.decomposition import Decomposition, Results
 from passes.decompositions.contrib.packed_weights import mark_as_packed
+from passes.decompositions.registry import Results
 
 LARGE = 4096
 """Weights of at least so many codes are stored as codes, smaller ones as floats."""
@@ -68,16 +66,13 @@ def _broadcast_scalar(x: Value, like: Value) -> Value:
 
 def _dequantize_operand(f: Primal, index: int, axis: int = 0) -> Value:
     """Dequantize the codes, scale and zero point that start at operand `index`."""
-    codes, scale = f.operand(index), f.operand(index + 1)
-    assert codes is not None
-    assert scale is not None
+    codes, scale = f.required(index), f.required(index + 1)
     return dequantize(codes, scale, f.operand(index + 2), axis)
 
 
 def _quantize_result(f: Primal, x: Value, index: int) -> Results:
     """Quantize by the scale and zero point that start at operand `index`, to the first operand's type."""
-    scale = f.operand(index)
-    assert scale is not None
+    scale = f.required(index)
     return [quantize(x, scale, f.operand(index + 1), f.x.dtype)]
 
 
@@ -96,9 +91,7 @@ def qlinear_conv(f: Primal, e: ValueBuilder) -> Results:
 
 
 def _product_scale(f: Primal, one: int, other: int, factor: float = 1.0) -> Value:
-    a, b = f.operand(one), f.operand(other)
-    assert a is not None
-    assert b is not None
+    a, b = f.required(one), f.required(other)
     found = _squeeze_scalar(a) * _squeeze_scalar(b)
     return found if factor == 1 else found * factor
 
@@ -113,8 +106,7 @@ def to_channels_last(x: Value) -> Value:
 
 
 def qlinear_matmul(f: Primal, e: ValueBuilder) -> Results:
-    b = f.operand(3)
-    assert b is not None
+    b = f.required(3)
     y = _dequantize_operand(f, 0, max(f.x.rank - 2, 0)).apply(
         onnx.MatMulOp, _dequantize_operand(f, 3, b.rank - 1)
     )
@@ -142,8 +134,7 @@ def dynamic_quantize_matmul(f: Primal, e: ValueBuilder) -> Results:
 def dynamic_quantize_lstm(f: Primal, e: ValueBuilder) -> Results:
     """A float LSTM of dequantized weights, rounded input and first state; hidden states are not rounded."""
     first = f.operand(5)
-    x, h = (None if x is None else _round_by_range(x) for x in (f.x, first))
-    assert x is not None
+    x, h = _round_by_range(f.x), None if first is None else _round_by_range(first)
     w, r = (_of_gates(f, codes, scale) for codes, scale in ((1, 8), (2, 10)))
     others = [f.operand(3), f.operand(4), h, f.operand(6), f.operand(7)]
     given = [None if operand is None else operand.value for operand in others]
@@ -158,9 +149,7 @@ def _round_by_range(x: Value) -> Value:
 def _of_gates(f: Primal, index: int, scale: int) -> Value:
     """Dequantize weights (directions, size, 4 hidden), per direction or column, and transpose them for
     LSTM."""
-    codes, by, apart = (f.operand(i) for i in (index, scale, scale + 1))
-    assert codes is not None
-    assert by is not None
+    codes, by, apart = f.required(index), f.required(scale), f.operand(scale + 1)
     numbers = codes.cast(by.dtype)
     numbers = mark_as_packed(numbers) if _is_large_weight(codes) else numbers
     if apart is not None:
@@ -173,17 +162,14 @@ def _of_columns(x: Value) -> Value:
 
 
 def matmul_integer_to_float(f: Primal, e: ValueBuilder) -> Results:
-    scale = f.operand(2)
-    assert scale is not None
+    scale = f.required(2)
     a = dequantize(f.x, scale, f.operand(4), max(f.x.rank - 2, 0))
     return [_with_bias(_product(f, a, (1, 3, 5)), f.operand(6))]
 
 
 def _product(f: Primal, a: Value, places: tuple[int, int, int]) -> Value:
     """MatMul with the codes, scale and zero point at `places`."""
-    codes, scale, zero = (f.operand(place) for place in places)
-    assert codes is not None
-    assert scale is not None
+    codes, scale, zero = f.required(places[0]), f.required(places[1]), f.operand(places[2])
     return a.apply(onnx.MatMulOp, dequantize(codes, scale, zero, codes.rank - 1))
 
 
@@ -194,11 +180,12 @@ def _with_bias(x: Value, bias: Value | None) -> Value:
 # Element by element
 
 
-def binary_op(function: Callable[[Value, Value], Value]) -> Decomposition:
-    def body(f: Primal, e: ValueBuilder) -> Results:
-        return _quantize_result(f, function(_dequantize_operand(f, 0), _dequantize_operand(f, 3)), 6)
+def qlinear_add(f: Primal, e: ValueBuilder) -> Results:
+    return _quantize_result(f, _dequantize_operand(f, 0) + _dequantize_operand(f, 3), 6)
 
-    return body
+
+def qlinear_mul(f: Primal, e: ValueBuilder) -> Results:
+    return _quantize_result(f, _dequantize_operand(f, 0) * _dequantize_operand(f, 3), 6)
 
 
 def qlinear_sigmoid(f: Primal, e: ValueBuilder) -> Results:
@@ -212,13 +199,14 @@ def qlinear_leaky_relu(f: Primal, e: ValueBuilder) -> Results:
 
 
 def qlinear_where(f: Primal, e: ValueBuilder) -> Results:
-    scale, zero = f.operand(7), f.operand(8)
-    assert scale is not None
+    scale, zero = f.required(7), f.operand(8)
     y = f.x.where(_dequantize_operand(f, 1), _dequantize_operand(f, 4))
     return [quantize(y, scale, zero, f.x.dtype)]
 
 
 def qlinear_concat(f: Primal, e: ValueBuilder) -> Results:
+    if (len(f.operands) - 2) % 3 or None in f.operands[2:]:
+        raise refusal("inputs", given=len(f.operands) - 2, expected="data, a scale and a zero point each")
     parts = [_dequantize_operand(f, index).value for index in range(2, len(f.operands), 3)]
     return [quantize(e(e.emit(onnx.ConcatOp(parts, axis=f.value("axis")))), f.x, f.operand(1), f32)]
 
@@ -264,12 +252,9 @@ def qlinear_reduce_mean(f: Primal, e: ValueBuilder) -> Results:
 
 
 def q_attention(f: Primal, e: ValueBuilder) -> Results:
-    scale, zero = f.operand(4), f.operand(7)
-    weights = f.operand(1)
-    input_scale = f.operand(3)
-    assert scale is not None
-    assert weights is not None
-    assert input_scale is not None
+    scale, zero = f.required(4), f.operand(7)
+    weights = f.required(1)
+    input_scale = f.required(3)
     x, w = dequantize(f.x, input_scale, f.operand(6), 0), dequantize(weights, scale, zero, 1)
     own = {name: value for name, value in f.attributes.items() if name != "past_present_share_buffer"}
     if f.value("past_present_share_buffer", 0):
@@ -279,40 +264,19 @@ def q_attention(f: Primal, e: ValueBuilder) -> Results:
 
 def q_embed_layer_normalization(f: Primal, e: ValueBuilder) -> Results:
     def rows(table: int, index: Value) -> Value:
-        codes, scale, zero = (f.operand(place) for place in (table, table + 6, table + 11))
-        assert codes is not None
-        assert scale is not None
+        codes, scale, zero = _parts_of_table(f, table)
         return dequantize(codes.apply(onnx.GatherOp, index, axis=0), scale, zero, 0)
 
     def whole(table: int) -> Value:
-        codes, scale, zero = (f.operand(place) for place in (table, table + 6, table + 11))
-        assert codes is not None
-        assert scale is not None
-        return dequantize(codes, scale, zero, 0)
+        return dequantize(*_parts_of_table(f, table), 0)
 
     y, _ = sum_embeddings(f, rows, whole(5), whole(6), None)
     return [y, unmasked_words(f)]
 
 
-DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType(
-    {
-        "DynamicQuantizeLSTM": dynamic_quantize_lstm,
-        "DynamicQuantizeMatMul": dynamic_quantize_matmul,
-        "MatMulIntegerToFloat": matmul_integer_to_float,
-        "QAttention": q_attention,
-        "QEmbedLayerNormalization": q_embed_layer_normalization,
-        "QGemm": q_gemm,
-        "QLinearAdd": binary_op(lambda a, b: a + b),
-        "QLinearAveragePool": qlinear_average_pool,
-        "QLinearConcat": qlinear_concat,
-        "QLinearConv": qlinear_conv,
-        "QLinearGlobalAveragePool": qlinear_global_average_pool,
-        "QLinearLeakyRelu": qlinear_leaky_relu,
-        "QLinearMul": binary_op(lambda a, b: a * b),
-        "QLinearReduceMean": qlinear_reduce_mean,
-        "QLinearSigmoid": qlinear_sigmoid,
-        "QLinearSoftmax": qlinear_softmax,
-        "QLinearWhere": qlinear_where,
-    }
-)
-"""Op of com.microsoft -> its decomposition."""
+def _parts_of_table(f: Primal, table: int) -> tuple[Value, Value, Value | None]:
+    """Return the codes, scale and zero point of an embedding table, of gamma or of beta."""
+    scale = f.operand(table + 6)
+    if scale is None:
+        raise refusal("segment_embedding_scale", given="none", expected="given with segment_embedding")
+    return f.required(table), scale, f.operand(table + 11)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 from xdsl.dialects.builtin import i64
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
+from dialects.onnx.call import axis_of
 from dialects.onnx.dims import TO_THE_END
 from dialects.onnx.values import constant_of
 from passes.autodiff.common.gather_adjoint import iota
@@ -17,8 +15,8 @@ from passes.autodiff.common.primal import Primal, refusal
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.builder.values import Value, ValueBuilder
 from passes.decompositions.contrib.activations import apply_activation
-from passes.decompositions.contrib.decomposition import Decomposition, Results
 from passes.decompositions.contrib.quantized import to_channels_first, to_channels_last
+from passes.decompositions.registry import Body, Results
 
 _WINDOW_ATTRIBUTES = ("auto_pad", "dilations", "kernel_shape", "pads", "strides")
 
@@ -27,7 +25,7 @@ _UNSUPPORTED_ATTRIBUTES = (
 )
 
 
-def same_as(op: type[OnnxOp], *attributes: str) -> Decomposition:
+def same_as(op: type[OnnxOp], *attributes: str) -> Body:
     """Return a decomposition to `op` with the same operands, and these attributes."""
 
     def body(f: Primal, e: ValueBuilder) -> Results:
@@ -46,8 +44,7 @@ def identity(f: Primal, e: ValueBuilder) -> Results:
 
 
 def expand_dims(f: Primal, e: ValueBuilder) -> Results:
-    axis = f.operand(1)
-    assert axis is not None
+    axis = f.required(1)
     known = constant_of(axis.value)
     if known is None:
         raise refusal("axis", given="known at run time", expected="a constant")
@@ -55,8 +52,7 @@ def expand_dims(f: Primal, e: ValueBuilder) -> Results:
 
 
 def pad(f: Primal, e: ValueBuilder) -> Results:
-    pads, value = f.operand(1), f.operand(2)
-    assert pads is not None
+    pads, value = f.required(1), f.operand(2)
     if pads.rank == 2:
         pads = pads.apply(onnx.ReshapeOp, e.ints([-1]))
     if value is not None and value.rank:
@@ -65,9 +61,7 @@ def pad(f: Primal, e: ValueBuilder) -> Results:
 
 
 def range_(f: Primal, e: ValueBuilder) -> Results:
-    start, limit, delta = (f.operand(i) for i in range(3))
-    assert start is not None
-    assert limit is not None
+    start, limit, delta = f.x, f.required(1), f.operand(2)
     step = e.scalar(1, start) if delta is None else delta
     first, *others = (x.apply(onnx.ReshapeOp, e.ints([])) if x.rank else x for x in (start, limit, step))
     return [first.apply(onnx.RangeOp, *others)]
@@ -87,7 +81,7 @@ def grid_sample(f: Primal, e: ValueBuilder) -> Results:
 
 def unfold_tensor(f: Primal, e: ValueBuilder) -> Results:
     """Windows along an axis, with their elements on a new last axis."""
-    axis, size, step = f.value("dim", -1) % f.x.rank, f.value("size"), f.value("step", 1)
+    axis, size, step = axis_of(f.value("dim", -1), f.x.rank), f.value("size"), f.value("step", 1)
     length = size_of(f.x, axis)
     if isinstance(length, int):
         rows = [[start + i for i in range(size)] for start in range(0, length - size + 1, step)]
@@ -138,11 +132,8 @@ def linear_attention(f: Primal, e: ValueBuilder) -> Results:
     if f.value("q_num_heads") < f.value("kv_num_heads"):
         raise refusal("q_num_heads", given=f.value("q_num_heads"), expected="no fewer than kv_num_heads")
     names = ("chunk_size", "kv_num_heads", "q_num_heads", "scale", "update_rule")
-    operands = [None if x is None else x.value for x in (*f.operands, *[None] * 6)][:6]
-    q, k, v, *others = operands
-    assert q is not None
-    assert k is not None
-    assert v is not None
+    q, k, v = (f.required(i).value for i in range(3))
+    others = [None if x is None else x.value for x in map(f.operand, range(3, 6))]
     return list(map(e, e.emit.all(onnx.LinearAttentionOp(q, k, v, *others, **_select_attributes(f, *names)))))
 
 
@@ -154,10 +145,9 @@ def causal_conv(f: Primal, e: ValueBuilder) -> Results:
     last, apart, weights, past = (
         f.value("channels_last", 0),
         f.value("dilation", 1),
-        f.operand(1),
+        f.required(1),
         f.operand(3),
     )
-    assert weights is not None
     channels, taps = weights.shape[0], weights.shape[2]
     if f.value("ndim", 1) != 1 or f.x.rank != 3 or not isinstance(channels, int) or not isinstance(taps, int):
         raise refusal("CausalConvWithState", expected="one spatial axis, and weights of known sizes")
@@ -180,8 +170,7 @@ def causal_conv(f: Primal, e: ValueBuilder) -> Results:
 
 def cdist(f: Primal, e: ValueBuilder) -> Results:
     """Return the distance of each row of A from each row of B, (M, N)."""
-    b, metric = f.operand(1), f.value("metric", "sqeuclidean")
-    assert b is not None
+    b, metric = f.required(1), f.value("metric", "sqeuclidean")
     if metric not in ("euclidean", "sqeuclidean"):
         raise refusal("metric", given=metric, expected="euclidean or sqeuclidean")
     apart = f.x.apply(onnx.UnsqueezeOp, e.ints([1])) - b.apply(onnx.UnsqueezeOp, e.ints([0]))
@@ -191,10 +180,7 @@ def cdist(f: Primal, e: ValueBuilder) -> Results:
 
 def crop_and_resize(f: Primal, e: ValueBuilder) -> Results:
     """Sample the region's image on a grid with the region's corners."""
-    regions, images, size = f.operand(1), f.operand(2), f.operand(3)
-    assert regions is not None
-    assert images is not None
-    assert size is not None
+    regions, images, size = f.required(1), f.required(2), f.required(3)
     known, is_nearest = constant_of(size.value), f.value("mode", "bilinear") == "nearest"
     if known is None:
         raise refusal("crop_size", given="known at run time", expected="a constant")
@@ -224,25 +210,5 @@ def _nearest(x: Value, size: int | Value) -> Value:
     return ((x + 1) * steps + 0.5).apply(onnx.FloorOp) / steps - 1
 
 
-DECOMPOSITIONS: Mapping[str, Decomposition] = MappingProxyType(
-    {
-        "CDist": cdist,
-        "CausalConvWithState": causal_conv,
-        "ConvTransposeWithDynamicPads": conv_transpose_with_dynamic_pads,
-        "CropAndResize": crop_and_resize,
-        "ExpandDims": expand_dims,
-        "GatherND": same_as(onnx.GatherNDOp),
-        "GridSample": grid_sample,
-        "LinearAttention": linear_attention,
-        "NhwcConv": nhwc_conv,
-        "NhwcFusedConv": nhwc_conv,
-        "NhwcMaxPool": nhwc_max_pool,
-        "Pad": pad,
-        "Range": range_,
-        "SampleOp": identity,
-        "Trilu": same_as(onnx.TriluOp, "upper"),
-        "UnfoldTensor": unfold_tensor,
-        "Unique": unique,
-    }
-)
-"""Op of com.microsoft -> its decomposition."""
+gather_nd = same_as(onnx.GatherNDOp)
+trilu = same_as(onnx.TriluOp, "upper")

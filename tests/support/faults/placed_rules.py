@@ -15,6 +15,7 @@ from passes.autodiff.common.dynamic_axes import reshape_as
 from passes.autodiff.common.primal import ZERO
 from passes.autodiff.rules import conv, pool, shape
 from passes.builder.values import Value
+from passes.decompositions.registry import Reason, table_of
 
 
 def _shifted(convolution: conv.Convolution) -> conv.Convolution:
@@ -119,9 +120,7 @@ def resize_as_nearest(f, found, g, e):
 
 def _in_body(patch: Patch, op: str, change) -> None:
     """The rule of an op with a body: what the walk gives for it is changed."""
-    right = vjp.by_decomposition(vjp.DECOMPOSITIONS[op])
-    bodies = {name: body for name, body in vjp.DECOMPOSITIONS.items() if name != op}
-    patch.setattr(vjp, "DECOMPOSITIONS", MappingProxyType(bodies))
+    right = vjp.by_decomposition(table_of(Reason.GRADIENT)[op].body)
     rules = {**vjp.RULES, op: lambda f, g, e: change(f, list(right(f, g, e)), g, e)}
     patch.setattr(vjp, "RULES", MappingProxyType(rules))
 

@@ -20,6 +20,8 @@ PACKAGES = (
     # passes
     "passes.__init__",
     "passes.builder",
+    "passes.autodiff.common.primal",
+    "passes.decompositions.registry",
     "passes.infer_types",
     "passes.name_sizes",
     "passes.fold_affine",
