@@ -36,6 +36,7 @@ from gradc.inspection.observe import Timing
 from gradc.inspection.verify_models import ModelError, WithinError
 from gradc.inspection.verify_ops import OpError
 from gradc.model import saving
+from gradc.runtime.other_runtimes import OtherSession, session_of_file
 from gradc.runtime.session import Session
 from gradc.terminal import messages, progress
 from gradc.terminal.numbers import format_bytes
@@ -196,22 +197,22 @@ def write_arrays(output: str, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def run_compiled(
-    compiled: Compiled, inputs: Inputs, ep: Any, threads: int | None
+    compiled: Compiled, inputs: Inputs, ep: Any, threads: int | None, runtime: str | None = None
 ) -> tuple[dict[str, np.ndarray], dict[str, int]]:
-    """Return the outputs, and the number of nodes that each provider took."""
-    session = compiled.session(ep, threads)
+    """Return the outputs, and the number of nodes that each of several providers took."""
+    session = compiled.session_on(runtime, ep, threads)
     return session.run(inputs.of_compiled(compiled)), _placement(session)
 
 
 def run_model(
-    path: str, inputs: Inputs, ep: Any, threads: int | None
+    path: str, inputs: Inputs, ep: Any, threads: int | None, runtime: str | None = None
 ) -> tuple[dict[str, np.ndarray], dict[str, int]]:
-    session = Session(path, ep=ep, threads=threads)
+    session = session_of_file(path, ep, threads, runtime)
     fed = _random_inputs(session, inputs, path) if inputs.files is None else read_files(inputs.files)
     return session.run(fed), _placement(session)
 
 
-def _random_inputs(session: Session, inputs: Inputs, path: str) -> dict[str, np.ndarray]:
+def _random_inputs(session: Session | OtherSession, inputs: Inputs, path: str) -> dict[str, np.ndarray]:
     """Draw inputs that fit the graph, if the model embeds it or has integer inputs, which may be sizes."""
     graph = session.graph
     if graph is None and any(info.dtype in ("s32", "s64") for info in session.inputs):
@@ -223,9 +224,9 @@ def _random_inputs(session: Session, inputs: Inputs, path: str) -> dict[str, np.
     return {info.name: drawn[info.name] for info in session.inputs if info.name in drawn}
 
 
-def _placement(session: Session) -> dict[str, int]:
+def _placement(session: Session | OtherSession) -> dict[str, int]:
     """Return the number of nodes per provider; empty if there is only one."""
-    if len(session.providers) < 2:
+    if not isinstance(session, Session) or len(session.providers) < 2:
         return {}
     return dict(sorted(Counter(session.placement().values()).items()))
 
@@ -304,11 +305,12 @@ def verify_model(
     threads: int | None,
     rtol: float | None,
     within: bool,
+    runtime: str | None = None,
 ) -> list[OutputError]:
     """Compare a model with its compiled form: a row per output and size, and for the first that differ the
     first intermediate value that does."""
     _check_rtol(rtol)
-    pair = verify_models.Pair(compiled, path, rtol, ep, threads)
+    pair = verify_models.Pair(compiled, path, rtol, ep, threads, runtime)
     guesses = verify_models.SIZES if inputs.has_default_sizes else (ANY_SIZES,)
     with progress.bar():
         draw, redraws = inputs.draw_for(compiled), inputs.files is None
@@ -324,16 +326,23 @@ def _check_rtol(rtol: float | None) -> None:
 
 
 def verify(
-    compiled: Compiled, inputs: Inputs, ep: Any, threads: int | None, rtol: float | None, wants_report: bool
+    compiled: Compiled,
+    inputs: Inputs,
+    ep: Any,
+    threads: int | None,
+    rtol: float | None,
+    wants_report: bool,
+    runtime: str | None = None,
 ) -> tuple[list[OutputError], Report | None]:
     """Compare with the reference: rows of outputs, then of ops, and on request the errors against float64."""
     _check_rtol(rtol)
     with progress.bar():
         check_reference(compiled.source)
         fed = inputs.of_compiled(compiled)
-        outputs = compiled.run(fed, ep, threads)
-        rows = verify_ops.verify(compiled, fed, outputs, rtol, ep, threads)
-        return rows, accuracy.report(compiled, fed, outputs, ep, threads) if wants_report else None
+        outputs = compiled.run(fed, ep, threads, runtime)
+        rows = verify_ops.verify(compiled, fed, outputs, rtol, ep, threads, runtime)
+        report = accuracy.report(compiled, fed, outputs, ep, threads, runtime) if wants_report else None
+        return rows, report
 
 
 def verify_table(rows: Sequence[OutputError], report: Report | None, look: Look = PLAIN) -> str:

@@ -31,6 +31,7 @@ from gradc.cli.options import (
     QUIET,
     RENAME,
     RTOL,
+    RUNTIME,
     SIZES,
     Tuning,
     gradient_arguments,
@@ -46,6 +47,7 @@ from gradc.cli.reduce import reduce
 from gradc.cli.report import report
 from gradc.cli.weights import weights
 from gradc.files.kinds import is_onnx
+from gradc.runtime import RUNTIMES
 from gradc.terminal import messages, progress, streams
 from gradc.terminal.console import has_style
 from gradc.terminal.tables import look
@@ -85,7 +87,7 @@ def cli() -> None:
 
 @cli.command(
     example="gradc run graph.json --inputs in.npz -o out.npz",
-    common="-o --inputs --seed --shape --ep --threads --target --opset --constants --rename --json",
+    common="-o --inputs --seed --shape --ep --runtime --threads --target --opset --constants --rename --json",
 )
 @click.option(
     "-o",
@@ -97,6 +99,7 @@ def cli() -> None:
 @source_arguments
 @AS_JSON
 @source_options_with_ep
+@RUNTIME
 @input_options
 @QUIET
 @LIMITS
@@ -108,11 +111,12 @@ def run(
     seed: int,
     shapes: tuple[str, ...],
     ep: Any,
+    runtime: str | None,
     threads: int | None,
     constants: str | tuple[str, ...] | None,
     **given: Any,
 ) -> None:
-    """Run IN, a graph or a compiled .onnx, on onnxruntime."""
+    """Run IN, a graph or a compiled .onnx, on onnxruntime or another runtime."""
     from gradc.cli import commands
 
     if as_json and output == commands.STDOUT:
@@ -121,10 +125,10 @@ def run(
     fed = inputs_of(inputs, seed, shapes)
     if source.is_model:
         _refuse_source_options(source)
-        results, placed = commands.run_model(source.files[0], fed, ep, threads)
+        results, placed = commands.run_model(source.files[0], fed, ep, threads, runtime)
     else:
         compiled = _compile(source, given, constants, ep, threads)
-        results, placed = commands.run_compiled(compiled, fed, ep, threads)
+        results, placed = commands.run_compiled(compiled, fed, ep, threads, runtime)
     if as_json:
         _print(commands.run_json(results, placed, output))
     else:
@@ -140,7 +144,8 @@ def run(
 
 @cli.command(
     example="gradc verify graph.json --report",
-    common="--report --within --rtol --inputs --seed --shape --size --wrt --of --target --opset --ep --json",
+    common="--report --within --rtol --inputs --seed --shape --size --wrt --of --target --opset --ep "
+    "--runtime --json",
 )
 @gradient_arguments
 @RTOL
@@ -153,6 +158,7 @@ def run(
 )
 @SIZES
 @source_options_with_ep
+@RUNTIME
 @input_options
 @QUIET
 @LIMITS
@@ -167,6 +173,7 @@ def verify(
     seed: int,
     shapes: tuple[str, ...],
     ep: Any,
+    runtime: str | None,
     threads: int | None,
     constants: str | tuple[str, ...] | None,
     **given: Any,
@@ -184,14 +191,16 @@ def verify(
         raise click.UsageError(f"--rename: {source} is compared with itself, under its own names.")
     if within and (report or not source.is_model):
         raise click.UsageError("--within needs a model (.onnx), and no --report.")
+    if within and runtime not in (None, RUNTIMES[0]):
+        raise click.UsageError(f"--within needs onnxruntime; --runtime is {runtime}.")
     _refuse_several_models(source)
     fed = inputs_of(inputs, seed, shapes, sizes)
     compiled = _compile(source, given, constants, ep, threads)
     if source.is_model and not report:
         path = source.files[0]
-        rows, errors = commands.verify_model(compiled, path, fed, ep, threads, rtol, within), None
+        rows, errors = commands.verify_model(compiled, path, fed, ep, threads, rtol, within, runtime), None
     else:
-        rows, errors = commands.verify(compiled, fed, ep, threads, rtol, report)
+        rows, errors = commands.verify(compiled, fed, ep, threads, rtol, report, runtime)
     if as_json:
         _print(commands.verify_json(rows, errors))
     else:

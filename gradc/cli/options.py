@@ -17,6 +17,7 @@ import click
 from gradc.cli.completion import a_file, a_limit, a_strategy
 from gradc.cli.help import QUIET_HELP, Word, keep_quiet
 from gradc.cli.piped import model_from_stdin
+from gradc.runtime import RUNTIMES
 from passes.targets import TARGETS
 
 if TYPE_CHECKING:
@@ -313,6 +314,12 @@ EP = click.option(
     "--ep",
     type=Word(["cpu", "cuda"]),
     help="Execution provider to run on.  [default: that of --target]",
+)
+
+RUNTIME = click.option(
+    "--runtime",
+    type=Word(RUNTIMES),
+    help="Runtime of the compiled model.  [default: onnxruntime]",
 )
 
 RTOL = click.option(

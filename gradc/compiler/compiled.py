@@ -35,6 +35,7 @@ from gradc.verification.proof import Proof
 if TYPE_CHECKING:
     from gradc.model.exporter import ModelProto
     from gradc.model.split_model import ModelParts
+    from gradc.runtime.other_runtimes import OtherSession
     from gradc.runtime.session import Ep, Session
 
 
@@ -144,13 +145,17 @@ class Compiled:
         inputs: Mapping[str, np.ndarray],
         ep: Ep | None = None,
         threads: int | None = None,
+        runtime: str | None = None,
     ) -> dict[str, np.ndarray]:
-        """Run the model on onnxruntime; return the outputs by name. bfloat16 is ml_dtypes' type.
+        """Run the model; return the outputs by name. bfloat16 is ml_dtypes' type.
 
-        `inputs` may contain dropped inputs. `ep` defaults to the target's execution provider, `threads` to
-        the number compiled for. Raises GradcError for sizes that the graph cannot have.
+        `inputs` may contain dropped inputs. `runtime` is `onnxruntime` (default), `openvino` or `tract`.
+        `ep` is onnxruntime's execution provider, by default the target's; `threads` defaults to the number
+        compiled for. Raises GradcError for sizes that the graph cannot have, and UnsupportedError for a
+        runtime that is not installed.
         """
-        return self.session(ep, threads).run(self._read(arguments.arrays("inputs", inputs)))
+        session = self.session_on(runtime, ep, threads)
+        return session.run(self._read(arguments.arrays("inputs", inputs)))
 
     def _read(self, given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the inputs without the dropped ones."""
@@ -193,6 +198,25 @@ class Compiled:
             self._sessions[key] = now, session
         return session
 
+    def session_on(
+        self, runtime: str | None, ep: Ep | None = None, threads: int | None = None
+    ) -> Session | OtherSession:
+        """Return the session of `run` on a runtime."""
+        from gradc.runtime.other_runtimes import SESSIONS, check_runtime, runtime_argument
+        from gradc.runtime.session import threads_argument
+
+        runtime = runtime_argument(runtime)
+        if runtime not in SESSIONS:
+            return self.session(ep, threads)
+        check_runtime(runtime, ep)
+        count = threads_argument(threads) or self.options.resolve_target().threads
+        key, now = (runtime, count), self._digest
+        made, session = self._other_sessions.get(key, (None, None))
+        if session is None or made != now:
+            session = SESSIONS[runtime](self._now, count, self._sizes)
+            self._other_sessions[key] = now, session
+        return session
+
     def __repr__(self) -> str:
         edge = f"{', '.join(map(str, self.inputs))} -> {', '.join(map(str, self.outputs))}"
         target = self.options.resolve_target()
@@ -232,6 +256,10 @@ class Compiled:
     @cached_property
     def _sizes(self) -> DynamicSizes:
         return DynamicSizes(self.source, self.options.strict, self.options.limits)
+
+    @cached_property
+    def _other_sessions(self) -> dict[tuple[str, int], tuple[bytes, OtherSession]]:
+        return {}
 
     @cached_property
     def _sessions(self) -> dict[tuple[str, int], tuple[bytes, Session]]:

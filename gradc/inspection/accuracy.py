@@ -50,8 +50,10 @@ def report(
     outputs: Mapping[str, np.ndarray],
     ep: Any = None,
     threads: int | None = None,
+    runtime: str | None = None,
 ) -> Report:
-    """Report errors of the compiled graph's `outputs` for `inputs`; the ops are compiled and run on `ep`."""
+    """Report errors of the compiled graph's `outputs` for `inputs`; the ops are compiled and run on `ep`, or
+    on `runtime`."""
     function = entry.entry_function(compiled.source)
     if why := unmeasured_reason([*inputs.values(), *outputs.values()]):
         raise UnsupportedError(Diagnostic("error", why))
@@ -59,7 +61,7 @@ def report(
     got = [outputs[name] for name in entry.output_names(function)]
     rows = _rows(entry.output_names(function), got, compiled.source, fed)
     gradients = [op for op in function.body.block.ops if isinstance(op, DocumentedOp)]
-    ops = _ops(compiled, fed, ep, threads) if len(gradients) > 1 else ()
+    ops = _ops(compiled, fed, ep, threads, runtime) if len(gradients) > 1 else ()
     return Report(tuple(rows), tuple(ops))
 
 
@@ -74,7 +76,9 @@ def _rows(
         yield Row(name, dtype.name, array.shape, errors(array, want, terms) if right else None)
 
 
-def _ops(compiled: Compiled, inputs: Sequence[np.ndarray], ep: Any, threads: int | None) -> Iterator[Row]:
+def _ops(
+    compiled: Compiled, inputs: Sequence[np.ndarray], ep: Any, threads: int | None, runtime: str | None
+) -> Iterator[Row]:
     """Compile and run each gradient op alone, on operands of the reference that rounds after every op."""
     block = entry.entry_function(compiled.source).body.block
     known: dict[SSAValue, np.ndarray] = dict(zip(block.args, inputs, strict=True))
@@ -87,7 +91,7 @@ def _ops(compiled: Compiled, inputs: Sequence[np.ndarray], ep: Any, threads: int
             continue
         single = compile_module(module, compiled.options)
         names = entry.input_names(entry.entry_function(single.source))
-        got = single.run(dict(zip(names, given, strict=True)), ep, threads)
+        got = single.run(dict(zip(names, given, strict=True)), ep, threads, runtime)
         yield from _rows(_result_names(op), list(got.values()), single.source, given)
 
 

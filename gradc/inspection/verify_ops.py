@@ -62,6 +62,7 @@ def verify(
     rtol: float | None = None,
     ep: Any = None,
     threads: int | None = None,
+    runtime: str | None = None,
 ) -> list[OutputError]:
     """Return the rows of `verify_outputs`, then those of wrong ops.
 
@@ -72,11 +73,11 @@ def verify(
     fed = inputs_in_order(compiled.source, compiled.inputs, inputs)
     ops = depth(compiled.source)
     looks = rtol is None and ops > MOST_AT_ONCE
-    expected, errors = _with_ops(compiled, fed, ep, threads) if looks else (None, [])
+    expected, errors = _with_ops(compiled, fed, (ep, threads, runtime)) if looks else (None, [])
     expected = reference(compiled.source, fed) if expected is None else expected
     rows = compare_outputs(compiled.source, fed, outputs, expected, rtol)
     if rtol is None and not looks and ops > 1 and not all(row.ok for row in rows):
-        _, errors = _with_ops(compiled, fed, ep, threads)
+        _, errors = _with_ops(compiled, fed, (ep, threads, runtime))
     return [*rows, *_rows_to_report(errors)]
 
 
@@ -92,13 +93,17 @@ def _rows_to_report(errors: Sequence[OpError]) -> list[OpError]:
     return [*(wrong or checked[:1])[:MOST_NAMED], *unchecked[:MOST_NAMED]]
 
 
+Place = tuple[Any, int | None, str | None]
+"""Execution provider, number of threads, and runtime."""
+
+
 def _with_ops(
-    compiled: Compiled, fed: Sequence[np.ndarray], ep: Any, threads: int | None
+    compiled: Compiled, fed: Sequence[np.ndarray], where: Place
 ) -> tuple[tuple[np.ndarray, ...], list[OpError]]:
     """Return the reference's outputs and the errors of the ops from one evaluation of the source."""
     module = compiled.source.clone()
     infer_types(module)
-    ops = _Ops(compiled, ep, threads)
+    ops = _Ops(compiled, where)
     with using(compiled.options.limits):
         return reference(module, fed, ops), ops.errors
 
@@ -106,9 +111,9 @@ def _with_ops(
 class _Ops:
     """Callback after each op of the reference."""
 
-    def __init__(self, compiled: Compiled, ep: Any, threads: int | None) -> None:
+    def __init__(self, compiled: Compiled, where: Place) -> None:
         self.errors: list[OpError] = []
-        self._options, self._ep, self._threads = compiled.options, ep, threads
+        self._options, self._where = compiled.options, where
         self._strategies = _strategies(compiled)
         self._kept: dict[object, Compiled] = {}
 
@@ -172,7 +177,7 @@ class _Ops:
         self, op: Operation, single: Compiled, free: Sequence[np.ndarray], results: Sequence[np.ndarray]
     ) -> OpError:
         names = entry.input_names(entry.entry_function(single.source))
-        got = single.session(self._ep, self._threads).run(dict(zip(names, free, strict=True)))
+        got = single.run(dict(zip(names, free, strict=True)), *self._where)
         rows = compare_outputs(single.source, free, got, results)
         worst = max(rows, key=lambda row: (not row.ok, row.worst))
         strategy = single.options.strategy_name

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import BinaryIO
 
+import onnx
 from google.protobuf.message import DecodeError, Message
 from onnx import ModelProto, TensorProto
 
@@ -47,6 +48,12 @@ def resolve_model_path(path: str | os.PathLike[str]) -> Path:
                 raise violation(f'cannot load {name}: tensor "{tensor.name}": {message}') from None
     real, folder = Path(os.path.realpath(name)), data.folders[0]
     return real if folder == real.parent else folder / os.path.basename(name)
+
+
+def message_of_file(path: str | os.PathLike[str]) -> tuple[ModelProto, Path]:
+    """Return a model's message without its external data, and its path as `resolve_model_path` does."""
+    resolved = resolve_model_path(path)
+    return onnx.load(os.fspath(resolved), load_external_data=False), resolved
 
 
 @dataclass(frozen=True)

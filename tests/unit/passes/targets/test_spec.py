@@ -115,11 +115,11 @@ class TestExcluded:
         assert abacus.lacks_uncached(onnx.AddOp, "f32") is None
 
     def test_a_half_type_is_widened(self, abacus: Target):
-        def doubled(dtype) -> onnx.AddOp:
+        def twice(dtype) -> onnx.AddOp:
             (x,) = test.TestOp(result_types=[TensorType(dtype, [2])]).results
             return onnx.AddOp(x, x)
 
-        assert abacus.lacks_kernel(doubled(f32)) is None
-        assert abacus.lacks_kernel(doubled(f16)) == "f16 is avoided on abacus: abacus has 32 bits"
-        assert abacus.lacks_form(doubled(f16)) is None
-        assert abacus.lacks_form(doubled(f64)) == "f64 is avoided on abacus: abacus has 32 bits"
+        assert abacus.lacks_kernel(twice(f32)) is None
+        assert abacus.lacks_kernel(twice(f16)) == "f16 is avoided on abacus: abacus has 32 bits"
+        assert abacus.lacks_form(twice(f16)) is None
+        assert abacus.lacks_form(twice(f64)) == "f64 is avoided on abacus: abacus has 32 bits"
