@@ -2,11 +2,10 @@
 
     python benchmarks/compiled_speed.py MODEL_OR_FOLDER ... [--seconds 4] [--json FILE]
 
-`export_models.py` writes a collection to a folder. Original and compiled model run alternately in one
-process, with one thread, on the same random inputs, and their results are compared. The ratio is the time of
-the original over that of the compiled model: the median, over rounds, of the ratio of the least times in a
-round, with quartiles. `fused` counts the fused ops in onnxruntime's optimized graph, `lost` those of which
-the compiled model has fewer.
+`export_models.py` writes a collection to a folder. A model and its compiled form race as in `gradc bench
+MODEL`, with one thread. The ratio is the time of the original over that of the compiled model: the median
+over bursts, with quartiles. `fused` counts the fused ops in onnxruntime's optimized graph, `lost` those of
+which the compiled model has fewer.
 """
 
 from __future__ import annotations
@@ -14,32 +13,22 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
-import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import median, quantiles
-from typing import Any
-
-import numpy as np
-import onnx
-import onnxruntime as ort
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from support.fused_ops import fused_ops
+import onnx
+from support.fused_ops import ALL, fused_ops, optimized_ops
 
 import gradc
+from gradc.bench.races.models import RaceSettings, race_model
+from gradc.bench.report import geometric_mean
 from gradc.terminal.tables import look, table
 
 FLOOR = 0.97
 """The lowest ratio that is no regression."""
-
-FEWEST_ROUNDS, RUNS_OF_A_ROUND = 9, 5
-
-Feeds = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -64,84 +53,21 @@ class Row:
         return [self.model, *numbers, f"{self.error:.0e}", *counts, self.lost]
 
 
-def optimize(model: bytes) -> tuple[ort.InferenceSession, Counter[str]]:
-    """Return a session with one thread, and the ops of its optimized graph."""
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 4
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "optimized.onnx"
-        options.optimized_model_filepath = str(path)
-        session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        nodes = onnx.load(path, load_external_data=False).graph.node
-    return session, Counter(f"{node.domain}.{node.op_type}".lstrip(".") for node in nodes)
-
-
-def feeds_of(session: ort.InferenceSession) -> Feeds:
-    """Return random inputs; unknown sizes are 1, integers small."""
-    random = np.random.default_rng(0)
-    feeds: Feeds = {}
-    for info in session.get_inputs():
-        shape = [dim if isinstance(dim, int) else 1 for dim in info.shape]
-        if info.type == "tensor(int64)":
-            is_mask = "mask" in info.name
-            feeds[info.name] = np.ones(shape, np.int64) if is_mask else random.integers(3, 400, shape)
-        elif info.type == "tensor(float)":
-            feeds[info.name] = random.standard_normal(shape, np.float32)
-        else:
-            raise ValueError(f"an input of {info.type}")
-    return feeds
-
-
-def largest_error(before: Sequence[Any], after: Sequence[Any]) -> float:
-    """Return the largest difference of any result, relative to the largest value of that result."""
-    errors = [0.0]
-    for one, other in zip(before, after, strict=True):
-        if isinstance(one, np.ndarray) and one.size and one.dtype.kind in "fiu":
-            one, other = one.astype(np.float64), other.astype(np.float64)
-            errors.append(float(np.abs(one - other).max() / max(float(np.abs(one).max()), 1e-30)))
-    return max(errors)
-
-
-def least_time(run: Callable[[], object], count: int) -> float:
-    """Return the least seconds of some runs."""
-    times: list[float] = []
-    for _ in range(count):
-        begun = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - begun)
-    return min(times)
-
-
-def alternate(runs: Sequence[Callable[[], object]], seconds: float) -> list[tuple[float, float]]:
-    """Return the least times of both in each round; the order alternates."""
-    for run in runs:
-        run()
-    rounds: list[tuple[float, float]] = []
-    end = time.perf_counter() + seconds
-    while len(rounds) < FEWEST_ROUNDS or time.perf_counter() < end:
-        order = (0, 1) if len(rounds) % 2 else (1, 0)
-        times = {index: least_time(runs[index], RUNS_OF_A_ROUND) for index in order}
-        rounds.append((times[0], times[1]))
-    return rounds
-
-
 def compare(path: Path, seconds: float) -> Row:
-    original = path.read_bytes()
-    compiled = gradc.compile(path, threads=1).model.SerializeToString()
-    (first, before), (second, after) = optimize(original), optimize(compiled)
-    feeds = feeds_of(first)
-    error = largest_error(first.run(None, feeds), second.run(None, feeds))
-    rounds = alternate([lambda: first.run(None, feeds), lambda: second.run(None, feeds)], seconds)
-    ratios = [one / other for one, other in rounds]
-    low, _, high = quantiles(ratios, n=4)
+    """Race a model. Raises ValueError if the results differ or the original does not run."""
+    found = race_model(str(path), RaceSettings(threads=1, budget=seconds / 2, seed=0, peers=["original"]))
+    compiled, original = found.finishes
+    if found.failure or compiled.seconds is None or original.ratio is None or original.spread is None:
+        raise ValueError(found.failure or original.note)
+    before = optimized_ops(onnx.load(path), ALL)
+    after = optimized_ops(gradc.compile(path, threads=1).model, ALL)
     lost = fused_ops(before) - fused_ops(after)
     return Row(
         path.stem,
-        median(ratios),
-        (low, high),
-        1e3 * min(other for _, other in rounds),
-        error,
+        original.ratio,
+        original.spread,
+        1e3 * compiled.seconds,
+        compiled.error or 0.0,
         (before.total(), after.total()),
         (fused_ops(before).total(), fused_ops(after).total()),
         ", ".join(f"{count} {op.rpartition('.')[2]}" for op, count in lost.items()),
@@ -169,8 +95,8 @@ def main() -> int:
     header = ["model", "ratio", "quartiles", "ms", "error", "nodes", "fused", "lost"]
     print(table(header, [row.cells for row in rows], range(1, 7), look(sys.stdout)))
     if rows:
-        mean = float(np.exp(np.mean([np.log(row.ratio) for row in rows])))
         slower = sum(row.ratio < FLOOR for row in rows)
+        mean = geometric_mean([row.ratio for row in rows])
         print(f"{len(rows)} models, geometric mean {mean:.3f}, {slower} below {FLOOR}")
     if options.json:
         options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n", encoding="utf-8")
