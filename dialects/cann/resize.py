@@ -138,8 +138,6 @@ class ResizeBilinearV2GradOp(CannResizeOp):
     name = "cann.resize_bilinear_v2_grad"
     KIND: ClassVar[str] = "ResizeBilinearV2Grad"
 
-    PORTS: ClassVar = ("grads", "original_image")
-    RESULTS: ClassVar = ("y",)
     FOREIGN_ATTRIBUTES: ClassVar = {
         "alignCorners": "did you mean align_corners? alignCorners is the aclnn call's spelling",
         "halfPixelCenters": "did you mean half_pixel_centers?",
@@ -229,7 +227,6 @@ class UpsampleBilinear2dBackwardOp(CannResizeOp):
     KIND: ClassVar[str] = "UpsampleBilinear2dBackward"
 
     PORTS: ClassVar = ("gradOut",)
-    RESULTS: ClassVar = ("out",)
     FOREIGN_ATTRIBUTES: ClassVar = {
         "align_corners": "did you mean alignCorners?",
         "output_size": "did you mean outputSize?",

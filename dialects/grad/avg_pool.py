@@ -41,8 +41,6 @@ class AvgPoolBackwardOp(LayoutOp, WindowedGradOp):
 
     name = "grad.avg_pool_backward"
 
-    PORTS: ClassVar = ("diff_dst",)
-    RESULTS: ClassVar = ("diff_src",)
     LAYOUT_PORTS: ClassVar = ("diff_dst", "diff_src")
 
     diff_dst = operand_def(TensorType)

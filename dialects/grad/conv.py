@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
@@ -31,9 +30,6 @@ class GradConvOp(LayoutOp, InfersOperands):
 
     `layout` is NCX, as written here, or NXC; `batch`, `channels` and `spatial` read a shape in either.
     """
-
-    PORTS: ClassVar = ("diff_dst", "weights")
-    RESULTS: ClassVar = ("diff_src",)
 
     diff_dst = operand_def(TensorType)
     weights = operand_def(TensorType)
@@ -203,9 +199,6 @@ class TakeWindowOp(DocumentedOp):
     """
 
     name = "grad.take_window"
-
-    PORTS: ClassVar = ("data", "begin", "size")
-    RESULTS: ClassVar = ("result",)
 
     data = operand_def(TensorType)
     begin = operand_def(TensorType)

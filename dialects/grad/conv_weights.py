@@ -47,8 +47,6 @@ class ConvBackwardWeightsOp(WindowedGradOp):
 
     name = "grad.conv_backward_weights"
 
-    PORTS: ClassVar = ("src", "diff_dst")
-    RESULTS: ClassVar = ("diff_weights",)
     LAYOUT_PORTS: ClassVar = ("src", "diff_dst")
 
     src = operand_def(TensorType)

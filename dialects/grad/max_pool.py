@@ -38,8 +38,6 @@ class MaxPoolBackwardOp(WindowedGradOp):
 
     name = "grad.max_pool_backward"
 
-    PORTS: ClassVar = ("src", "diff_dst")
-    RESULTS: ClassVar = ("diff_src",)
     LAYOUT_PORTS: ClassVar = ("src", "diff_dst", "diff_src")
 
     src = operand_def(TensorType)

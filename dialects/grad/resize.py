@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
@@ -34,9 +34,6 @@ class ResizeBackwardOp(DocumentedOp):
     """
 
     name = "grad.resize_backward"
-
-    PORTS: ClassVar = ("diff_dst",)
-    RESULTS: ClassVar = ("diff_src",)
 
     diff_dst = operand_def(TensorType)
     axes = required(INTS)
@@ -98,9 +95,6 @@ class ResizeBackwardDynamicOp(DocumentedOp):
     """
 
     name = "grad.resize_backward_dynamic"
-
-    PORTS: ClassVar = ("diff_dst", "input_sizes", "step_numerators", "step_denominators")
-    RESULTS: ClassVar = ("diff_src",)
 
     diff_dst = operand_def(TensorType)
     input_sizes = operand_def(TensorType)

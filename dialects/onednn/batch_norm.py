@@ -38,7 +38,7 @@ class BatchNormalizationOp(NormalizationOp, ABC):
             self.check_parameter(port, value, channels, f"data_format is {self.value('data_format')}")
         return shape
 
-    def given(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         return {"axis": self.channel_axis(), "epsilon": self.value("epsilon")}
 
 
@@ -50,8 +50,6 @@ class InferenceOp(BatchNormalizationOp, ABC):
         "C1 a float dtype; the other inputs have one, that of src or f32; C2 each of them has an element per "
         "channel."
     )
-    PORTS: ClassVar = ("src", "gamma", "beta", "mean", "variance")
-    RESULTS: ClassVar = ("dst",)
 
     src = operand_def(TensorType)
     gamma = operand_def(TensorType)
@@ -63,9 +61,6 @@ class InferenceOp(BatchNormalizationOp, ABC):
     def infer_result_types(self) -> tuple[TensorType, ...]:
         self.parameters_dtype()
         return (tensor_type(element_type_of(self.src), self.check_per_channel()),)
-
-    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return (self.ROW.meaning(*operands, **self.given()),)
 
 
 class TrainingOp(BatchNormalizationOp, ABC):
@@ -81,7 +76,6 @@ class TrainingOp(BatchNormalizationOp, ABC):
         "momentum": FLOAT.with_default(0.5),
     }
     PORTS: ClassVar = ("src", "mean", "variance", "gamma", "beta")
-    RESULTS: ClassVar = ("dst", "running_mean", "running_variance", "batch_mean", "batch_variance")
 
     src = operand_def(TensorType)
     mean = operand_def(TensorType)
@@ -99,8 +93,8 @@ class TrainingOp(BatchNormalizationOp, ABC):
         statistics = tensor_type(self.parameters_dtype(), (shape[self.channel_axis()],))
         return (tensor_type(element_type_of(self.src), shape), *[statistics] * 4)
 
-    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return self.ROW.meaning(*operands, momentum=self.value("momentum"), **self.given())
+    def arguments(self) -> dict[str, Any]:
+        return {"momentum": self.value("momentum"), **super().arguments()}
 
 
 class TrainingBackwardOp(BatchNormalizationOp, ABC):
@@ -113,7 +107,6 @@ class TrainingBackwardOp(BatchNormalizationOp, ABC):
     )
     DATA: ClassVar = ("src", "diff_dst")
     PORTS: ClassVar = ("src", "diff_dst", "mean", "variance", "gamma")
-    RESULTS: ClassVar = ("diff_src", "diff_gamma", "diff_beta")
 
     src = operand_def(TensorType)
     diff_dst = operand_def(TensorType)
@@ -139,9 +132,6 @@ class TrainingBackwardOp(BatchNormalizationOp, ABC):
                 "without gamma the library takes mean and variance as constants, and so does gradc: "
                 "diff_src is diff_dst / sqrt(variance + epsilon)"
             )
-
-    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return self.ROW.meaning(*operands, **self.given())
 
 
 def inference(

@@ -52,8 +52,6 @@ class ForwardConvOp(TableOp, WeightedOp, InfersOperands, ABC):
         "groups": INT.with_default(1),
         "data_format": DATA_FORMAT,
     }
-    PORTS: ClassVar = ("src", "weights", "bias")
-    RESULTS: ClassVar = ("dst",)
     RANKS: ClassVar = (3, 4, 5)
     SAMPLE: ClassVar = {"strides": [1], "dilations": [1], "pads_begin": [0], "pads_end": [0]}
 

@@ -81,9 +81,6 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
     name = "onednn.convolution_backward_data"
     KIND: ClassVar[str] = "ConvolutionBackwardData"
 
-    PORTS: ClassVar = ("diff_dst", "weights", "dst_shape")
-    RESULTS: ClassVar = ("diff_src",)
-
     diff_dst = operand_def(TensorType)
     weights = operand_def(TensorType)
     dst_shape_input = opt_operand_def(TensorType)

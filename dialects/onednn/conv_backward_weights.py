@@ -68,8 +68,6 @@ class WeightsGradientOp(TableOp, WeightedOp, InfersOperands, ABC):
         "pads_end": [0],
         "weights_shape": [1, 3, 3],
     }
-    PORTS: ClassVar = ("src", "diff_dst", "weights_shape")
-    RESULTS: ClassVar = ("diff_weights",)
     UNSET_WHEN_ZERO: ClassVar = ("weights_shape",)
 
     src = operand_def(TensorType)

@@ -60,8 +60,6 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, AmbiguousOp):
     name = "onednn.conv_transpose_backward_data"
     KIND: ClassVar[str] = "ConvTransposeBackwardData"
 
-    PORTS: ClassVar = ("diff_dst", "weights")
-    RESULTS: ClassVar = ("diff_src",)
     EXTRA_PORT_HINT: ClassVar = "this op has no shape input: its sizes follow from diff_dst"
     FOREIGN_ATTRIBUTES: ClassVar = {
         "dst_shape": "dst_shape belongs to ConvolutionBackwardData: here the sizes follow from diff_dst"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -100,9 +100,14 @@ class TableOp(OneDNNOp, ABC):
         del port
         return False
 
-    @abstractmethod
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the results in float64, or in the dtype that a result always has."""
+        results = self.ROW.meaning(*operands, **self.arguments())
+        return results if isinstance(results, tuple) else (results,)
+
+    def arguments(self) -> Mapping[str, Any]:
+        """Return the keyword arguments of the spec's meaning."""
+        return self.spec_attributes()
 
     def remarks(self) -> Iterator[Diagnostic]:
         return iter(())
@@ -137,8 +142,6 @@ class UnaryOp(TableOp, ABC):
 
     SUMMARY: ClassVar = "A function of each element."
     CONSTRAINTS: ClassVar = "C1 a float dtype."
-    PORTS: ClassVar = ("src",)
-    RESULTS: ClassVar = ("dst",)
 
     src = operand_def(TensorType)
     dst = result_def(TensorType)
@@ -146,9 +149,6 @@ class UnaryOp(TableOp, ABC):
     def infer_result_types(self) -> tuple[TensorType, ...]:
         self._check_dtype("src", self.src)
         return (tensor_type(element_type_of(self.src), shape_of(self.src)),)
-
-    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return (self.ROW.meaning(*operands, **self.spec_attributes()),)
 
 
 class BinaryOp(TableOp, ABC):
@@ -162,8 +162,6 @@ class BinaryOp(TableOp, ABC):
     )
     COMMON_ATTRIBUTES: ClassVar = {"auto_broadcast": AUTO_BROADCAST}
     CHOOSES_DTYPE: ClassVar = True
-    PORTS: ClassVar = ("src_0", "src_1")
-    RESULTS: ClassVar = ("dst",)
 
     src_0 = operand_def(TensorType)
     src_1 = operand_def(TensorType)
@@ -205,9 +203,6 @@ class BinaryOp(TableOp, ABC):
     def _ports(self) -> list[tuple[str, SSAValue]]:
         return [("src_0", self.src_0), ("src_1", self.src_1)]
 
-    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return (self.ROW.meaning(*operands),)
-
 
 class ComparisonOp(BinaryOp, ABC):
     """An elementwise comparison with a boolean result."""
@@ -233,8 +228,6 @@ class SelectionOp(TableOp, ABC):
         "shapes where auto_broadcast is none; C4 cond broadcasts to their shape, or has it."
     )
     COMMON_ATTRIBUTES: ClassVar = {"auto_broadcast": AUTO_BROADCAST}
-    PORTS: ClassVar = ("cond", "src_0", "src_1")
-    RESULTS: ClassVar = ("dst",)
 
     cond = operand_def(TensorType)
     src_0 = operand_def(TensorType)
@@ -265,9 +258,6 @@ class SelectionOp(TableOp, ABC):
         given, expected = show(self.cond), f"one that broadcasts to {shapes.show(common)}"
         raise self.error("shape of cond", given=given, expected=expected)
 
-    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return (self.ROW.meaning(*operands),)
-
 
 class UnaryBackwardOp(TableOp, ABC):
     """Gradient of an elementwise op."""
@@ -276,8 +266,6 @@ class UnaryBackwardOp(TableOp, ABC):
 
     SUMMARY: ClassVar = "The gradient of a function of each element."
     CONSTRAINTS: ClassVar = "C1 one float dtype on both ports; C2 equal shapes."
-    PORTS: ClassVar = ("src", "diff_dst")
-    RESULTS: ClassVar = ("diff_src",)
 
     src = operand_def(TensorType)
     diff_dst = operand_def(TensorType)
@@ -314,8 +302,6 @@ class ReductionOp(TableOp, ABC):
     )
     COMMON_ATTRIBUTES: ClassVar = {"axes": INTS.with_default(()), "keep_dims": FLAG.with_default(False)}
     SAMPLE: ClassVar = {"axes": [0]}
-    PORTS: ClassVar = ("src", "axes")
-    RESULTS: ClassVar = ("dst",)
 
     src = operand_def(TensorType)
     axes_input = opt_operand_def(TensorType)

@@ -45,8 +45,6 @@ class InterpolationOp(TableOp, ABC):
         "data_format": DATA_FORMAT,
     }
     UNSET_WHEN_ZERO: ClassVar[tuple[str, ...]] = ("sizes",)
-    PORTS: ClassVar = ("src", "sizes")
-    RESULTS: ClassVar = ("dst",)
     RANKS: ClassVar = (3, 4, 5)
     SAMPLE: ClassVar = {"mode": "linear", "sizes": [6]}
 

@@ -54,9 +54,6 @@ class InterpolateBackwardOp(OneDNNOp, InfersOperands):
     name = "onednn.interpolate_backward"
     KIND: ClassVar[str] = "InterpolateBackward"
 
-    PORTS: ClassVar = ("src", "diff_dst", "sizes")
-    RESULTS: ClassVar = ("diff_src",)
-
     src = operand_def(TensorType)
     diff_dst = operand_def(TensorType)
     sizes_input = opt_operand_def(TensorType)

@@ -45,8 +45,6 @@ class BiasOp(ChannelOp, ABC):
 
     SUMMARY: ClassVar = "Adds a number per channel to each element of the channel."
     CONSTRAINTS: ClassVar = "C1 one float dtype on both ports; C2 bias is a vector of the channels of src."
-    PORTS: ClassVar = ("src", "bias")
-    RESULTS: ClassVar = ("dst",)
 
     src = operand_def(TensorType)
     bias = operand_def(TensorType)
@@ -71,8 +69,6 @@ class BiasBackwardOp(ChannelOp, ABC):
 
     SUMMARY: ClassVar = "The gradient of an added bias: the sum of each channel."
     CONSTRAINTS: ClassVar = "C1 a float dtype; C2 two axes or more."
-    PORTS: ClassVar = ("diff_dst",)
-    RESULTS: ClassVar = ("diff_bias",)
 
     diff_dst = operand_def(TensorType)
     diff_bias = result_def(TensorType)
@@ -101,8 +97,6 @@ class ProductOp(TableOp, ABC):
         "accumulation_mode": word("strict", "relaxed", "any", "f32", "s32", "f16", default="strict"),
     }
     CHOOSES_DTYPE: ClassVar = True
-    PORTS: ClassVar = ("src", "weights", "bias")
-    RESULTS: ClassVar = ("dst",)
 
     src = operand_def(TensorType)
     weights = operand_def(TensorType)

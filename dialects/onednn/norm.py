@@ -84,7 +84,6 @@ class ForwardOp(NormalizationOp, ABC):
     """An op with gamma and beta, or neither, that also returns the statistics."""
 
     PORTS: ClassVar = ("src", "gamma", "beta")
-    RESULTS: ClassVar = ("dst", "mean", "variance")
 
     src = operand_def(TensorType)
     affine = var_operand_def(TensorType)
@@ -126,7 +125,7 @@ class LastAxesOp(NormalizationOp, ABC):
         hint = f"begin_norm_axis is {self.value('begin_norm_axis')}"
         self.check_parameter(port, value, shape[self.first_axis() :], hint)
 
-    def given(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         return {"axis": self.first_axis(), "epsilon": self.value("epsilon")}
 
 
@@ -157,9 +156,6 @@ class LayerNormalizationOp(ForwardOp, LastAxesOp, ABC):
             self.check_last(port, value, shape)
         return self.types_with_statistics(shape, shape[:axis])
 
-    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return self.ROW.meaning(*operands, **self.given())
-
 
 class LayerNormalizationBackwardOp(LastAxesOp, ABC):
     """Gradients of layer normalisation, by given statistics."""
@@ -174,7 +170,6 @@ class LayerNormalizationBackwardOp(LastAxesOp, ABC):
     COMMON_ATTRIBUTES: ClassVar = {**LAST_AXES, "use_affine": FLAG.with_default(True), "epsilon": EPSILON}
     DATA: ClassVar = ("src", "diff_dst")
     PORTS: ClassVar = ("src", "diff_dst", "mean", "variance", "gamma", "beta")
-    RESULTS: ClassVar = ("diff_src", "diff_gamma", "diff_beta")
 
     src = operand_def(TensorType)
     diff_dst = operand_def(TensorType)
@@ -212,9 +207,6 @@ class LayerNormalizationBackwardOp(LastAxesOp, ABC):
         affine = tensor_type(self.parameters_dtype(), shape[axis:])
         return (tensor_type(element_type_of(self.src), shape), affine, affine)
 
-    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return self.ROW.meaning(*operands, **self.given())
-
 
 class RMSNormalizationOp(LastAxesOp, ABC):
     """Normalises each slice over the last axes to mean square 1, then scales."""
@@ -226,7 +218,6 @@ class RMSNormalizationOp(LastAxesOp, ABC):
     )
     COMMON_ATTRIBUTES: ClassVar = {**LAST_AXES, "epsilon": EPSILON}
     PORTS: ClassVar = ("src", "gamma")
-    RESULTS: ClassVar = ("dst",)
 
     src = operand_def(TensorType)
     affine = var_operand_def(TensorType)
@@ -244,9 +235,6 @@ class RMSNormalizationOp(LastAxesOp, ABC):
         for port, value in self.parameters():
             self.check_last(port, value, shape)
         return (tensor_type(element_type_of(self.src), shape),)
-
-    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return (self.ROW.meaning(*operands, **self.given()),)
 
 
 class GroupNormalizationOp(ForwardOp, ABC):

@@ -41,8 +41,6 @@ class PoolingOp(TableOp, WindowedOp, ABC):
         "rounding_type": ROUNDING,
         "data_format": DATA_FORMAT,
     }
-    PORTS: ClassVar = ("src",)
-    RESULTS: ClassVar = ("dst",)
     RANKS: ClassVar = (3, 4, 5)
     SAMPLE: ClassVar = {"strides": [1], "kernel": [2], "pads_begin": [0], "pads_end": [0]}
 

@@ -31,7 +31,6 @@ class PoolGradientOp(TableOp, WindowedOp, ABC):
         "auto_pad": AUTO_PAD,
         "data_format": DATA_FORMAT,
     }
-    RESULTS: ClassVar = ("diff_src",)
     RANKS: ClassVar = (3, 4, 5)
 
     if TYPE_CHECKING:
@@ -120,7 +119,6 @@ class MaxPoolGradientOp(PoolGradientOp, ABC):
     )
     COMMON_ATTRIBUTES: ClassVar = {**PoolGradientOp.COMMON_ATTRIBUTES, "dilations": INTS.with_default(())}
     SAMPLE: ClassVar = {"strides": [1], "kernel": [1], "pads_begin": [0], "pads_end": [0]}
-    PORTS: ClassVar = ("src", "diff_dst")
 
     src = operand_def(TensorType)
     diff_dst = operand_def(TensorType)
@@ -164,7 +162,6 @@ class AvgPoolGradientOp(PoolGradientOp, ABC):
         "src_shape": [DYNAMIC_INDEX, 3, 3],
         "data_format": "NCX",
     }
-    PORTS: ClassVar = ("diff_dst", "src_shape")
     UNSET_WHEN_ZERO: ClassVar = ("src_shape",)
 
     diff_dst = operand_def(TensorType)

@@ -80,7 +80,6 @@ class PReLUBaseOp(SlopeOp, ABC):
         "per_channel_broadcast": FLAG.with_default(True),
     }
     PORTS: ClassVar = ("src", "slope")
-    RESULTS: ClassVar = ("dst",)
 
     data = operand_def(TensorType)
     slopes = operand_def(TensorType)
@@ -110,7 +109,6 @@ class PReLUBackwardBaseOp(SlopeOp, ABC):
     )
     COMMON_ATTRIBUTES: ClassVar = {"data_format": DATA_FORMAT}
     PORTS: ClassVar = ("src", "slope", "diff_dst")
-    RESULTS: ClassVar = ("diff_src", "diff_slope")
 
     data = operand_def(TensorType)
     slopes = operand_def(TensorType)

@@ -71,8 +71,6 @@ class StaticScalingOp(ScalingOp, ABC):
     }
     UNSET_WHEN_ZERO: ClassVar = ("zps",)
     SAMPLE: ClassVar = {"scales": [0.5]}
-    PORTS: ClassVar = ("src",)
-    RESULTS: ClassVar = ("dst",)
 
     src = operand_def(TensorType)
     dst = result_def(TensorType)
@@ -131,8 +129,6 @@ class DequantizationOp(StaticScalingOp, ABC):
 class DynamicScalingOp(ScalingOp, ABC):
     """An op whose scales and zero points are inputs."""
 
-    PORTS: ClassVar = ("src", "scales", "zps")
-    RESULTS: ClassVar = ("dst",)
     ZERO_POINTS: ClassVar = (*INTEGERS, "s32")
     SCALES: ClassVar[tuple[str, ...]] = ("f32",)
 

@@ -37,8 +37,6 @@ class SoftmaxFamilyOp(TableOp, ABC):
         "f32; C2 axis from -rank to rank - 1."
     )
     CHOOSES_DTYPE: ClassVar = True
-    PORTS: ClassVar = ("src",)
-    RESULTS: ClassVar = ("dst", "stats")
 
     src = operand_def(TensorType)
     dst = result_def(TensorType)
@@ -76,8 +74,6 @@ class LogSoftmaxFamilyOp(TableOp, ABC):
 
     SUMMARY: ClassVar = "The logarithm of a softmax along an axis."
     CONSTRAINTS: ClassVar = "C1 a float dtype; C2 axis from -rank to rank - 1."
-    PORTS: ClassVar = ("src",)
-    RESULTS: ClassVar = ("dst",)
 
     src = operand_def(TensorType)
     dst = result_def(TensorType)
@@ -100,8 +96,6 @@ class SoftmaxFamilyBackwardOp(TableOp, ABC):
         "rank - 1."
     )
     CHOOSES_DTYPE: ClassVar = True
-    PORTS: ClassVar = ("diff_dst", "dst")
-    RESULTS: ClassVar = ("diff_src",)
 
     diff_dst = operand_def(TensorType)
     dst = operand_def(TensorType)

@@ -33,8 +33,6 @@ class ConcatBaseOp(TableOp, ABC):
         "C3 axis from -rank to rank - 1."
     )
     COMMON_ATTRIBUTES: ClassVar = {"axis": INT}
-    PORTS: ClassVar = ("src_i",)
-    RESULTS: ClassVar = ("dst",)
 
     src = var_operand_def(TensorType)
     dst = result_def(TensorType)
@@ -72,8 +70,6 @@ class ReshapeBaseOp(TableOp, ABC):
     )
     COMMON_ATTRIBUTES: ClassVar = {"shape": INTS, "special_zero": FLAG}
     SAMPLE: ClassVar = {"shape": [-1]}
-    PORTS: ClassVar = ("src",)
-    RESULTS: ClassVar = ("dst",)
 
     src = operand_def(TensorType)
     dst = result_def(TensorType)
@@ -111,8 +107,6 @@ class TransposeBaseOp(TableOp, ABC):
     )
     COMMON_ATTRIBUTES: ClassVar = {"order": INTS}
     SAMPLE: ClassVar = {"order": []}
-    PORTS: ClassVar = ("src",)
-    RESULTS: ClassVar = ("dst",)
 
     src = operand_def(TensorType)
     dst = result_def(TensorType)
@@ -146,8 +140,6 @@ class TypeCastBaseOp(TableOp, ABC):
     SUMMARY: ClassVar = "Each element in the dtype of the result."
     CONSTRAINTS: ClassVar = "C1 f32 on one side, bf16 or f16 on the other."
     CHOOSES_DTYPE: ClassVar = True
-    PORTS: ClassVar = ("src",)
-    RESULTS: ClassVar = ("dst",)
 
     src = operand_def(TensorType)
     dst = result_def(TensorType)
@@ -160,9 +152,6 @@ class TypeCastBaseOp(TableOp, ABC):
         dtype = self.check_chosen(self._check_dtype("src", self.src))
         return (tensor_type(dtype, shape_of(self.src)),)
 
-    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return (self.ROW.meaning(*operands),)
-
 
 class GenIndexBaseOp(TableOp, ABC):
     """The index of each element along an axis."""
@@ -170,8 +159,6 @@ class GenIndexBaseOp(TableOp, ABC):
     SUMMARY: ClassVar = "The position of each element on an axis."
     CONSTRAINTS: ClassVar = "C1 a float dtype; dst is s32; C2 axis from -rank to rank - 1."
     COMMON_ATTRIBUTES: ClassVar = {"axis": INT}
-    PORTS: ClassVar = ("src",)
-    RESULTS: ClassVar = ("dst",)
 
     src = operand_def(TensorType)
     dst = result_def(TensorType)
@@ -194,8 +181,6 @@ class DropoutBaseOp(TableOp, ABC):
         "C3 probability is 0: any other constant is an error, any other run-time value an error of `gradc "
         "run`, and NaN elsewhere."
     )
-    PORTS: ClassVar = ("src", "seed", "offset", "probability")
-    RESULTS: ClassVar = ("dst", "mask")
 
     src = operand_def(TensorType)
     seed = operand_def(TensorType)
@@ -232,9 +217,6 @@ class DropoutBaseOp(TableOp, ABC):
                 "probability is known at run time only; dst is NaN unless it is 0: "
                 "which elements oneDNN drops is not documented"
             )
-
-    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return self.ROW.meaning(*operands)
 
 
 def nonzero_probability(op: DropoutBaseOp, given: float) -> GradcError:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, TypeVar, cast
@@ -28,7 +28,14 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import IRDLOperation, VariadicDef, irdl_op_definition
+from xdsl.irdl import (
+    IRDLOperation,
+    VariadicDef,
+    VarOperandDef,
+    irdl_op_definition,
+    operand_def,
+    result_def,
+)
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
@@ -68,6 +75,23 @@ _NORMALISED = Memo()
 """Normalised properties by class, operand types and given properties. Most ops are clones."""
 
 
+_OPERAND, _RESULT = (type(definition(TensorType)) for definition in (operand_def, result_def))
+"""Types of the definitions in a class body."""
+
+
+def _documented_names(cls: type, kind: type) -> Iterator[str]:
+    """Yield the documented names of the definitions of a class, in the order of the op's operands or results.
+
+    An operand that may be an attribute instead has the suffix `_input`.
+    """
+    seen: set[str] = set()
+    for base in cls.__mro__:
+        for name, definition in vars(base).items():
+            if isinstance(definition, kind) and name not in seen:
+                seen.add(name)
+                yield f"{name}_i" if definition.cls is VarOperandDef else name.removesuffix("_input")
+
+
 def documented_op(cls: type[OpT]) -> type[OpT]:
     """Define an op, as `irdl_op_definition` does, with accessors that return Python values: `op.strides` is
     `op.value("strides")`."""
@@ -81,17 +105,27 @@ class DocumentedOp(VerifiedOnce, IRDLOperation, InfersTypes, ABC):
     """An op whose attributes are declared with an `AttributeSpec` each."""
 
     PORTS: ClassVar[tuple[str, ...]]
-    """The documented names of the operands, in order. A last `src_i` denotes any number of operands, `src_0`,
-    `src_1` and so on, and is declared with `var_operand_def`."""
+    """The documented names of the operands, in order; by default from their definitions. A last `src_i`
+    denotes any number of operands, `src_0`, `src_1` and so on, and is declared with `var_operand_def`."""
 
     RESULTS: ClassVar[tuple[str, ...]]
-    """The documented names of the results, in order. An op has all of them, even unused ones."""
+    """The documented names of the results, in order; by default from their definitions. An op has all of
+    them, even unused ones."""
 
     EXTRA_PORT_HINT: ClassVar[str] = ""
     """Hint for an op with more operands than documented."""
 
     FOREIGN_ATTRIBUTES: ClassVar[Mapping[str, str]] = {}
     """Attribute names of other frameworks, with a hint for each."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Derive PORTS and RESULTS of a class with definitions, unless it states them."""
+        super().__init_subclass__(**options)
+        own = dict(vars(cls))
+        for name, kind in (("PORTS", _OPERAND), ("RESULTS", _RESULT)):
+            if name not in own and any(isinstance(definition, kind) for definition in own.values()):
+                setattr(cls, name, tuple(_documented_names(cls, kind)))
+                cls.__annotations__[name] = ClassVar[tuple[str, ...]]
 
     def __post_init__(self) -> None:
         super().__post_init__()
