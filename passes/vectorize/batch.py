@@ -192,10 +192,11 @@ class Batch:
             return x.value
         return x.value.apply(onnx.UnsqueezeOp, self.e.ints(range(1, 1 + missing)))
 
-    def fold(self, value: Value) -> Value:
-        """Merge the new axis into the first axis of the rows."""
-        first, second, *others = self.sizes(value)
-        return self.reshape(value, [self.product([first, second]), *others])
+    def fold(self, value: Value, axis: int = 0) -> Value:
+        """Merge the new axis into an axis of the rows."""
+        moved, sizes = self.move(value, 0, axis), self.sizes(value)[1:]
+        sizes[axis] = self.product([self.size, sizes[axis]])
+        return self.reshape(moved, sizes)
 
     def unfold(self, value: Value, count: Size, axis: int = 0) -> Value:
         """Split an axis into the new axis and one of `count`, which stay where they are."""

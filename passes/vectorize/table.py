@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from passes.vectorize.batch import BatchingRule
-from passes.vectorize.rules import axes, folded, index, pointwise, products, shape
+from passes.vectorize.rules import axes, folded, index, pointwise, pools, products, shape
 
 RULES: Mapping[str, BatchingRule] = MappingProxyType(
     {
@@ -14,6 +14,7 @@ RULES: Mapping[str, BatchingRule] = MappingProxyType(
         **folded.RULES,
         **index.RULES,
         **pointwise.RULES,
+        **pools.RULES,
         **products.RULES,
         **shape.RULES,
     }

@@ -92,6 +92,30 @@ def concat(f: OpCall, b: Batch) -> Sequence[Result] | None:
     return f.again(b, [b.expand(x) for x in f.present], axis=shift(f.value("axis", 0)))
 
 
+def dft(f: OpCall, b: Batch) -> Sequence[Result] | None:
+    axis = f.operand(2)
+    if axis is None or not f.only_batched(0):
+        return f.along(b) if f.only_batched(0) else None
+    length = f.operand(1)
+    return f.again(b, [f.present[0].value, None if length is None else length.value, shift_operand(b, axis)])
+
+
+def center_crop_pad(f: OpCall, b: Batch) -> Sequence[Result] | None:
+    data = f.present[0]
+    if not f.only_batched(0) or not data.has_rank:
+        return None
+    return f.along(b, axes=[shift(axis) for axis in f.value("axes", range(data.rank))])
+
+
+def mean_variance(f: OpCall, b: Batch) -> Sequence[Result] | None:
+    """Compute the formula of the op, as kernels know few axes."""
+    x = f.present[0].value
+    axes = b.e.ints([shift(axis) for axis in f.value("axes", (0, 2, 3))])
+    mean = x.apply(onnx.ReduceMeanOp, axes)
+    variance = x.square().apply(onnx.ReduceMeanOp, axes) - mean.square()
+    return [(x - mean) / (variance.sqrt() + 1e-9)]
+
+
 def quantize(f: OpCall, b: Batch) -> Sequence[Result] | None:
     if not f.only_batched(0):
         return None
@@ -122,7 +146,10 @@ RULES: Mapping[str, BatchingRule] = MappingProxyType(
         **dict.fromkeys(("Det", "Trilu"), last_axes),
         **dict.fromkeys(("CumProd", "CumSum"), axis_operand),
         **dict.fromkeys(("DequantizeLinear", "QuantizeLinear"), quantize),
+        "CenterCropPad": center_crop_pad,
         "Compress": compress,
         "Concat": concat,
+        "DFT": dft,
+        "MeanVarianceNormalization": mean_variance,
     }
 )

@@ -5,48 +5,52 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 from dialects.onnx import ops as onnx
 from dialects.onnx import traits
-from passes.builder.tensors import Size
+from dialects.onnx.dims import TO_THE_END
 from passes.builder.values import Value
 from passes.vectorize.batch import Batch, BatchingRule, OpCall, Operand, Result
 from passes.vectorize.rules.axes import along_axes
 
-_FOLDED: Mapping[str, tuple[int, ...]] = MappingProxyType(
+_OF_FIRST: Mapping[int, int] = MappingProxyType({0: 0})
+
+_FOLDED: Mapping[str, Mapping[int, int]] = MappingProxyType(
     {
-        **dict.fromkeys(traits.GLOBAL_POOLS | traits.POOLS, (0,)),
-        **dict.fromkeys(("GroupNormalization", "InstanceNormalization", "LRN"), (0,)),
-        **dict.fromkeys(("BatchNormalization", "Col2Im", "DepthToSpace", "SpaceToDepth"), (0,)),
-        **dict.fromkeys(("Conv", "ConvTranspose", "grad.conv_backward_data"), (0,)),
-        **dict.fromkeys(("grad.avg_pool_backward", "grad.conv_transpose_backward_data"), (0,)),
-        "DeformConv": (0, 2, 4),
-        "GridSample": (0, 1),
-        "grad.max_pool_backward": (0, 1),
-        "grad.resize_backward": (0,),
-        "grad.resize_backward_dynamic": (0,),
+        **dict.fromkeys(traits.GLOBAL_POOLS | traits.POOLS, _OF_FIRST),
+        **dict.fromkeys(("GroupNormalization", "InstanceNormalization", "LRN", "STFT"), _OF_FIRST),
+        **dict.fromkeys(("BatchNormalization", "Col2Im", "DepthToSpace", "SpaceToDepth"), _OF_FIRST),
+        **dict.fromkeys(("Conv", "ConvTranspose", "grad.conv_backward_data"), _OF_FIRST),
+        **dict.fromkeys(("grad.avg_pool_backward", "grad.conv_transpose_backward_data"), _OF_FIRST),
+        **dict.fromkeys(("grad.resize_backward", "grad.resize_backward_dynamic"), _OF_FIRST),
+        "DeformConv": {0: 0, 2: 0, 4: 0},
+        "GridSample": {0: 0, 1: 0},
     }
 )
-"""Op -> operands whose first axis is the batch, which is the first of all results."""
+"""Op -> axis of the batch in each operand that has one; it is the first axis of all results."""
 
 
 def fold_batch(f: OpCall, b: Batch) -> Sequence[Result] | None:
-    positions = _FOLDED[f.name]
-    if not f.only_batched(*positions) or not all(x.has_rank for x in f.present):
+    return fold_at(f, b, _FOLDED[f.name])
+
+
+def fold_at(
+    f: OpCall, b: Batch, axes: Mapping[int, int], results: Sequence[int] = (), **changes: Any
+) -> Sequence[Result] | None:
+    """Fold the new axis into that of the batch in each operand, and unfold it in each result, where the batch
+    is the first axis unless `results` has it."""
+    if not f.only_batched(*axes) or not all(x.has_rank for x in f.present):
         return None
-    operands, count = _fold_operands(f, b, positions)
-    made = zip(f.again(b, operands), f.op.results, strict=True)
-    return [b.unfold(x, count) if old.first_use else x for x, old in made]
-
-
-def _fold_operands(f: OpCall, b: Batch, positions: Sequence[int]) -> tuple[list[Value | None], Size]:
-    """Return the operands with the new axis folded into the batch, and the size of the batch in a row."""
-    whole = {i: b.expand(x) for i, x in enumerate(f.operands) if x is not None and i in positions}
-    count = next(b.sizes(whole[i])[1] for i, x in enumerate(f.operands) if x is not None and x.batched)
-    operands = [
-        b.fold(whole[i]) if i in whole else None if x is None else x.value for i, x in enumerate(f.operands)
+    given = {i: x for i, x in enumerate(f.operands) if x is not None}
+    count = next(b.sizes(x.value)[1 + axes[i]] for i, x in given.items() if x.batched)
+    folded = {i: b.fold(b.expand(x), axes[i]) if i in axes else x.value for i, x in given.items()}
+    made = f.again(b, [folded.get(i) for i in range(len(f.operands))], **changes)
+    positions = results or (0,) * len(made)
+    return [
+        b.move(b.unfold(x, count, axis), axis, 0) if old.first_use else x
+        for x, old, axis in zip(made, f.op.results, positions, strict=False)
     ]
-    return operands, count
 
 
 def normalization(f: OpCall, b: Batch) -> Sequence[Result] | None:
@@ -56,9 +60,55 @@ def normalization(f: OpCall, b: Batch) -> Sequence[Result] | None:
     return fold_batch(f, b)
 
 
-def max_pool(f: OpCall, b: Batch) -> Sequence[Result] | None:
-    """Fold; the second result has indices into the whole tensor, which would be others."""
-    return None if any(result.first_use for result in f.op.results[1:]) else fold_batch(f, b)
+def recurrent(f: OpCall, b: Batch) -> Sequence[Result] | None:
+    """Fold; the batch is the second axis of the data and the states, or the first of all."""
+    first = 0 if f.value("layout", 0) else 1
+    axes = {_DATA: first, _LENGTHS: 0, _FIRST_H: first, _FIRST_C: first}
+    known = {i: axis for i, axis in axes.items() if f.operand(i) is not None}
+    return fold_at(f, b, known, (0 if first == 0 else 2, first, first))
+
+
+_DATA, _LENGTHS, _FIRST_H, _FIRST_C = 0, 4, 5, 6
+"""Indices of operands of LSTM, GRU and RNN that have a batch."""
+
+
+def attention(f: OpCall, b: Batch) -> Sequence[Result] | None:
+    """Fold, with a mask that all samples share and without states."""
+    mask = f.operand(3)
+    if any(f.operand(i) is not None for i in (4, 5, 6)) or (mask is not None and mask.rank > 2):
+        return None
+    return fold_at(f, b, {0: 0, 1: 0, 2: 0})
+
+
+def rotary_embedding(f: OpCall, b: Batch) -> Sequence[Result] | None:
+    """Fold; without positions the tables have a batch."""
+    return fold_at(f, b, {0: 0, 1: 0, 2: 0} if f.operand(3) is None else {0: 0, 3: 0})
+
+
+def affine_grid(f: OpCall, b: Batch) -> Sequence[Result] | None:
+    """Fold; the size of the batch is also an entry of the second operand."""
+    theta, sizes = f.present
+    if not f.only_batched(0) or not theta.has_rank:
+        return None
+    count = b.sizes(theta.value)[1]
+    others = sizes.value.apply(onnx.SliceOp, b.e.ints([1]), b.e.ints([TO_THE_END]))
+    whole = b.vector([b.product([b.size, count]), others.value])
+    return [b.unfold(f.again(b, [b.fold(theta.value), whole])[0], count)]
+
+
+def loss(f: OpCall, b: Batch) -> Sequence[Result] | None:
+    """Fold the losses of all elements, and reduce them in each row."""
+    how, weighted = f.value("reduction", "mean"), f.operand(2) is not None
+    if how == "mean" and (weighted or f.value("ignore_index", None) is not None):
+        return None
+    found = fold_at(f, b, {0: 0, 1: 0}, reduction="none")
+    if found is None or how == "none":
+        return found
+    losses, *others = found
+    assert isinstance(losses, Value)
+    target = f.present[1]
+    axes = b.e.ints(range(1, 1 + target.rank))
+    return [losses.apply(onnx.ReduceSumOp if how == "sum" else onnx.ReduceMeanOp, axes, keepdims=0), *others]
 
 
 def resize_gradient(f: OpCall, b: Batch) -> Sequence[Result] | None:
@@ -148,7 +198,11 @@ RULES: Mapping[str, BatchingRule] = MappingProxyType(
         **dict.fromkeys(_GROUPS, convolution),
         **dict.fromkeys(("grad.resize_backward", "grad.resize_backward_dynamic"), resize_gradient),
         "BatchNormalization": normalization,
-        "MaxPool": max_pool,
+        **dict.fromkeys(traits.LOSSES, loss),
+        **dict.fromkeys(traits.RECURRENT, recurrent),
+        "AffineGrid": affine_grid,
+        "Attention": attention,
+        "RotaryEmbedding": rotary_embedding,
         "grad.conv_backward_weights": weights_gradient,
     }
 )
