@@ -21,17 +21,22 @@ WITHOUT_F64 = frozenset(
 )
 
 
-def patterns(inputs: Sequence[np.ndarray]) -> Iterator[tuple[int, ...]]:
-    """Sets of float inputs to batch: each one, each pair, and all of them."""
-    floats = [i for i, array in enumerate(inputs) if array.dtype.kind == "f"]
-    yield from {size: None for n in (1, 2, len(floats)) for size in combinations(floats, n) if size}
+BY_INDICES = frozenset(("Gather", "GatherElements", "GatherND", "OneHot", "ScatterElements", "ScatterND"))
+"""Ops whose integers are indices, which may differ between rows; others read sizes and axes."""
+
+
+def patterns(op: str, inputs: Sequence[np.ndarray]) -> Iterator[tuple[int, ...]]:
+    """Sets of inputs to batch: each one, each pair, and all of them."""
+    kinds = "fi" if op in BY_INDICES else "f"
+    chosen = [i for i, array in enumerate(inputs) if array.dtype.kind in kinds]
+    yield from {some: None for n in (1, 2, len(chosen)) for some in combinations(chosen, n) if some}
 
 
 @pytest.mark.sweep(entries=r"\w+")
 @pytest.mark.parametrize("problem", list(problems()), ids=str)
 def test_an_op_is_vectorized_over_any_operands(problem: Problem):
     module, inputs = module_of(problem, np.float32 if problem.op in WITHOUT_F64 else np.float64)
-    for index, batched in enumerate(patterns(inputs)):
+    for index, batched in enumerate(patterns(problem.op, inputs)):
         assert_rows(module, inputs, batched, ROWS if index % 2 == 0 else "K")
 
 
@@ -51,6 +56,6 @@ def gradient_of(module: ModuleOp, inputs: Sequence[np.ndarray]) -> tuple[ModuleO
     names = [f"y{i}" for i in range(len(results))]
     name_results(gradient, names)
     given = input_names(entry_function(gradient))
-    wrt = [name for name, array in zip(given, inputs, strict=True) if array.dtype.kind == "f"]
+    wrt = [n for n, array in zip(given, inputs, strict=True) if array.dtype == results[0].dtype]
     differentiate(gradient, Request(of=names, wrt=wrt, cotangents=True, allow_unused=True))
     return gradient, [rng.normal(size=result.shape).astype(result.dtype) for result in results]

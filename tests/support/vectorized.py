@@ -37,5 +37,7 @@ def assert_rows(
 
 
 def _like(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Other values in the same range."""
+    """Other floats in the same range, or the same indices in another order."""
+    if array.dtype.kind == "i":
+        return rng.permutation(array) if array.ndim else array * 0
     return rng.permuted(array.reshape(-1)).reshape(array.shape)
