@@ -22,7 +22,8 @@ from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.documented_op import Declared, build, documented_attributes
 from dialects.support.shapes import shape_of
-from passes.builder.rewriting import Builder, replace, rewrite, simplify
+from passes.builder.builder import Builder
+from passes.builder.rewriting import replace, rewrite, simplify
 
 ConvOp = ConvolutionBackwardDataOp | ConvTransposeBackwardDataOp
 

@@ -23,7 +23,8 @@ from dialects.onnx import traits
 from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import name_of, of_mlir
 from dialects.support.shapes import UnknownRank, element_type_of
-from passes.builder.rewriting import Builder, replace, rewrite, simplify
+from passes.builder.builder import Builder
+from passes.builder.rewriting import replace, rewrite, simplify
 from passes.decompositions.missing_kernels.empty_expand import EmptyExpand
 from passes.decompositions.missing_kernels.matrix_vector import VectorAsColumn
 from passes.decompositions.missing_kernels.table import EXPANSIONS

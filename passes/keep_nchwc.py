@@ -28,7 +28,8 @@ from xdsl.rewriter import Rewriter
 
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import static_shape
-from passes.builder.rewriting import Builder, functions, replace
+from passes.builder.builder import Builder
+from passes.builder.rewriting import functions, replace
 from passes.layout.nchwc_forms import (
     ABSORBED,
     Form,

@@ -21,8 +21,8 @@ from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.documented_op import build
 from dialects.support.shapes import element_type_of, shape_of
-from passes.builder.rewriting import Builder, replace, rewrite
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
+from passes.builder.rewriting import replace, rewrite
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,12 @@ class ConvertUpsample(RewritePattern):
 
 def _image(op: UpsampleBilinear2dBackwardOp, emit: Builder) -> SSAValue:
     """Return a tensor of inputSize with gradOut's batch; it folds away, as only its shape is read."""
-    math = ShapeMath(emit)
     batch = layouts.axis_of(op.format, "N", 2)
     sizes = [
-        math.sizes(op.grad_out, [axis]) if axis == batch else math.vector([dim])
+        emit.sizes(op.grad_out, [axis]) if axis == batch else emit.ints([dim])
         for axis, dim in enumerate(op.inputSize)
     ]
-    zeros = emit(onnx.ConstantOfShapeOp(math.concat(sizes)))
+    zeros = emit(onnx.ConstantOfShapeOp(emit.concat(sizes)))
     return emit(onnx.CastOp(zeros, to=element_type_of(op.grad_out)))
 
 

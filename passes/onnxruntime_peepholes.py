@@ -37,8 +37,9 @@ from dialects.onnx.values import constant_of
 from dialects.support.shapes import element_type_of, has_rank, shape_of, static_shape
 from passes.autodiff.common.primal import Primal
 from passes.autodiff.rules.pointwise import GATES
+from passes.builder.builder import Builder
 from passes.builder.equal_ops import bring_forward, equal_ops
-from passes.builder.rewriting import Builder, replace, rewrite
+from passes.builder.rewriting import replace, rewrite
 from passes.builder.step_as_hard_sigmoid import Line, line_behind
 from passes.builder.tensors import reshape
 from passes.builder.values import EXPONENTIAL, MASK, SUM, ValueBuilder

@@ -19,7 +19,8 @@ from xdsl.rewriter import Rewriter
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.values import constant_of
-from passes.builder.rewriting import Builder, functions
+from passes.builder.builder import Builder
+from passes.builder.rewriting import functions
 from passes.targets.target import Target, TargetPass
 
 BYTES_OF_A_NODE = 2**17

@@ -31,7 +31,7 @@ from dialects.support.diagnostics import (
 from dialects.support.interfaces import InfersTypes, refine_results, set_type
 from dialects.support.option_names import option
 from dialects.support.shapes import DimLike, Shape, element_type_of, has_rank, shape_of, show, tensor_type
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.infer_types import infer_types
 
 PROBE = 1_000_003

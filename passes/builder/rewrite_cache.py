@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from dialects.support.memo import Memo
 from dialects.support.op_cache_key import state_of
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 
 MOST_TEMPLATES, MOST_BYTES = 2048, 2**16
 """Limits on the templates of a cache, and on the constant bytes of a template."""

@@ -1,17 +1,17 @@
-"""Rewriting that preserves locations, and the builder that all lowerings use."""
+"""Rewriting that preserves locations: simplification, folding, equal ops."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from dataclasses import dataclass
+from functools import cache
 from typing import TypeGuard, cast
 
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType, UnrankedTensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import Rewriter
 from xdsl.traits import Pure
@@ -27,54 +27,14 @@ from dialects.onnx.values import constant_of, dims_of
 from dialects.shapes.forms import Size
 from dialects.support import shapes
 from dialects.support.constants import constant_attribute
-from dialects.support.dense import from_numpy
 from dialects.support.documented_op import CHOICE, STRATEGY, DocumentedOp
 from dialects.support.entry import update_function_type
 from dialects.support.interfaces import refine_results, set_type
-from dialects.support.memo import MEMO_SIZE, by_identity
+from dialects.support.memo import by_identity
 from dialects.support.shapes import shape_of
+from passes.builder.builder import Builder
 from passes.builder.operands import replace_uses
 from passes.builder.pattern_driver import Walker
-
-
-@dataclass
-class Builder:
-    """Collects new ops in order: `y = emit(onnx.AddOp(a, b))` returns the op's first result.
-
-    `emit.all` returns all results, of a Split for instance.
-    """
-
-    ops: list[Operation] = field(default_factory=list)
-    _vectors: dict[tuple[int, ...], OpResult] = field(default_factory=dict)
-
-    def __call__(self, op: Operation) -> OpResult:
-        return self.all(op)[0]
-
-    def all(self, op: Operation) -> Sequence[OpResult]:
-        self.ops.append(op)
-        return op.results
-
-    def constant(self, value: np.ndarray) -> OpResult:
-        return self(ConstantOp(value))
-
-    def ints(self, values: Sequence[int]) -> OpResult:
-        """Return an int64 vector constant; equal ones are one op."""
-        key = tuple(values)
-        if key not in self._vectors:
-            self._vectors[key] = self(ConstantOp(_ints(key)))
-        return self._vectors[key]
-
-    def discard(self) -> None:
-        """Erase the ops, which are in no block yet: they count as readers of their operands."""
-        for op in reversed(self.ops):
-            op.erase()
-        self.ops.clear()
-        self._vectors.clear()
-
-
-@lru_cache(MEMO_SIZE)
-def _ints(values: tuple[int, ...]) -> DenseIntOrFPElementsAttr:
-    return from_numpy(np.array(values, np.int64).reshape(len(values)))
 
 
 def rewrite(

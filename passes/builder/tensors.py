@@ -12,8 +12,7 @@ from dialects.onnx import ops as onnx
 from dialects.support.constants import is_const
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import Dim, element_type_of, shape_of
-from passes.builder.rewriting import Builder
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 
 Size = int | SSAValue
 """A static size, or an int64 vector of one element."""
@@ -21,7 +20,7 @@ Size = int | SSAValue
 
 def size_of(emit: Builder, value: SSAValue, axis: int) -> Size:
     dim = shape_of(value)[axis]
-    return dim if isinstance(dim, int) else ShapeMath(emit).sizes(value, [axis])
+    return dim if isinstance(dim, int) else emit.sizes(value, [axis])
 
 
 def product(emit: Builder, sizes: Sequence[Size]) -> Size:
@@ -31,8 +30,8 @@ def product(emit: Builder, sizes: Sequence[Size]) -> Size:
         return known
     total = unknown[0]
     for size in unknown[1:]:
-        total = ShapeMath(emit).mul(total, size)
-    return total if known == 1 else ShapeMath(emit).mul(total, emit.ints([known]))
+        total = emit.mul(total, size)
+    return total if known == 1 else emit.mul(total, emit.ints([known]))
 
 
 def sum_values(emit: Builder, parts: Iterable[SSAValue]) -> SSAValue:
@@ -59,7 +58,7 @@ def reshape(
             return value
         return emit(onnx.ReshapeOp(value, emit.ints(known)))
     parts = [emit.ints([size]) if isinstance(size, int) else size for size in sizes]
-    shape = ShapeMath(emit).concat(parts)
+    shape = emit.concat(parts)
     if 0 in [size for size in sizes if isinstance(size, int)]:
         # shape inference rejects a reshape with both a 0 and an unknown size: use any empty tensor
         return emit(onnx.ConstantOfShapeOp(shape, value=_zero_like(value)))
@@ -149,7 +148,7 @@ def _broadcast_to_batch(emit: Builder, matrix: SSAValue, value: SSAValue) -> SSA
     missing = len(shape_of(value)) - len(shape_of(matrix))
     batched = emit(onnx.UnsqueezeOp(matrix, emit.ints(range(missing))))
     zero, one = emit.ints([0]), emit.ints([1])
-    present = emit(onnx.MinOp([ShapeMath(emit).sizes(value, [0]), one]))
+    present = emit(onnx.MinOp([emit.sizes(value, [0]), one]))
     return emit(onnx.SliceOp(batched, zero, present, zero))
 
 

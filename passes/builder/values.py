@@ -25,7 +25,7 @@ from dialects.support.shapes import (
     static_shape,
     tensor_type,
 )
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 
 MASK = "gradc.mask"
 """Attribute of a 0/1 mask that a rule multiplies by, as opposed to a mask of the model."""

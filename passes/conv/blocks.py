@@ -15,7 +15,7 @@ from dialects.onnx import ops as onnx
 from dialects.support.constants import is_const
 from dialects.support.dtypes import name_of
 from dialects.support.shapes import element_type_of, shape_of
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.onnxruntime.optimizer_model import BLOCK
 from passes.targets.target import Target
 

@@ -12,7 +12,7 @@ from dialects.grad.geometry import axis_letters
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import element_type_of, shape_of
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.tensors import Size, product, reshape, size_of
 from passes.conv.blocks import to_blocks
 from passes.conv.weights import flip_kernel

@@ -12,8 +12,7 @@ from dialects.grad.geometry import ConvAxis, Pads, Window
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.shapes import shape_of
-from passes.builder.rewriting import Builder
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 
 Sides = tuple[SSAValue, SSAValue]
 """Begin and end pads of the spatial axes, two int64 vectors."""
@@ -23,37 +22,37 @@ def conv_axes(windows: Sequence[Window], pads: Sequence[Pads]) -> list[ConvAxis]
     return [ConvAxis(window, *pad) for window, pad in zip(windows, pads, strict=True)]
 
 
-def library_total(windows: Sequence[Window], size: SSAValue, math: ShapeMath) -> SSAValue:
+def library_total(windows: Sequence[Window], size: SSAValue, emit: Builder) -> SSAValue:
     """Return max(0, Ke - (X mod s, or s if that is 0)) = max(0, Ke - (X - s ((X - 1) div s)))."""
-    strides = math.vector([w.stride for w in windows])
-    whole = math.mul(strides, math.div(math.sub(size, math.vector([1])), strides))
-    rest = math.sub(size, whole)
-    return math.max(math.sub(math.vector([w.extent for w in windows]), rest), 0)
+    strides = emit.ints([w.stride for w in windows])
+    whole = emit.mul(strides, emit.div(emit.sub(size, emit.ints([1])), strides))
+    rest = emit.sub(size, whole)
+    return emit.max(emit.sub(emit.ints([w.extent for w in windows]), rest), 0)
 
 
-def begin_of(total: SSAValue, odd_at_end: bool, math: ShapeMath) -> SSAValue:
+def begin_of(total: SSAValue, odd_at_end: bool, emit: Builder) -> SSAValue:
     """Return the begin's share of a total: the smaller half if the odd one goes to the end."""
-    less = math.div(total, math.vector([2]))
-    return less if odd_at_end else math.sub(total, less)
+    less = emit.div(total, emit.ints([2]))
+    return less if odd_at_end else emit.sub(total, less)
 
 
 def same_sides(
-    data: SSAValue, layout: str, windows: Sequence[Window], odd_at_end: bool, math: ShapeMath
+    data: SSAValue, layout: str, windows: Sequence[Window], odd_at_end: bool, emit: Builder
 ) -> Sides:
     """Return the pads of an op with `auto_pad` SAME_* for data in a layout."""
     spatial = layouts.spatial_axes(layout, len(windows))
-    total = library_total(windows, math.sizes(data, spatial), math)
-    begin = begin_of(total, odd_at_end, math)
-    return begin, math.sub(total, begin)
+    total = library_total(windows, emit.sizes(data, spatial), emit)
+    begin = begin_of(total, odd_at_end, emit)
+    return begin, emit.sub(total, begin)
 
 
 def pad_input(
     data: SSAValue, layout: str, sides: Sides, emit: Builder, fill: SSAValue | None = None
 ) -> SSAValue:
     """Pad the spatial axes with `fill`, by default 0."""
-    math, rank = ShapeMath(emit), len(shape_of(data))
+    rank = len(shape_of(data))
     axes = layouts.spatial_axes(layout, rank - 2)
-    spread = math.concat([math.spread(side, axes, rank) for side in sides])
+    spread = emit.concat([emit.spread(side, axes, rank) for side in sides])
     return emit(onnx.PadOp(data, spread, fill))
 
 
@@ -68,11 +67,11 @@ def convolve_all_windows(
 ) -> SSAValue:
     """Convolve with dynamic pads without multiplying padding by weights: compute the Y + Ke - 1 windows of
     stride 1 that overlap the data, and slice those at x s - pb + Ke - 1, the last at most at Y + pe - 1."""
-    math, spatial = ShapeMath(emit), layouts.spatial_axes(layout, len(windows))
+    spatial = layouts.spatial_axes(layout, len(windows))
     axes = [ConvAxis(replace(w, stride=1), w.extent - 1, w.extent - 1) for w in windows]
     value = emit(conv_transpose_backward_data(data, weights, axes, groups, layout))
     begin, end = sides
-    edges = math.vector([window.extent - 1 for window in windows])
-    stop = math.add(math.sizes(data, spatial), end)
-    steps = math.vector([window.stride for window in windows])
-    return emit(onnx.SliceOp(value, math.sub(edges, begin), stop, math.vector(spatial), steps))
+    edges = emit.ints([window.extent - 1 for window in windows])
+    stop = emit.add(emit.sizes(data, spatial), end)
+    steps = emit.ints([window.stride for window in windows])
+    return emit(onnx.SliceOp(value, emit.sub(edges, begin), stop, emit.ints(spatial), steps))

@@ -28,7 +28,7 @@ from xdsl.ir import SSAValue
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import is_static, shape_of, static
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.tensors import product, reshape, size_of, sum_values
 from passes.conv.blocks import to_blocks
 from passes.conv.convolution import Convolution, GradConv, convolve, crop, no_sums

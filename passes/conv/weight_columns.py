@@ -16,8 +16,7 @@ from dialects.grad.geometry import ConvAxis, Window
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
-from passes.builder.rewriting import Builder
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 from passes.builder.tensors import product, reshape, size_of
 from passes.conv.weight_gradients import channels_first, product_of
 
@@ -35,10 +34,10 @@ class Sliding:
         begin, end = zip(*(axis.pads for axis in self.axes), strict=True)
         if not any((*begin, *end)):
             return src
-        math, rank = ShapeMath(self.emit), len(shape_of(src))
+        rank = len(shape_of(src))
         places = range(self.first, self.first + len(self.axes))
-        spread = [math.spread(math.vector(side), places, rank) for side in (begin, end)]
-        return self.emit(onnx.PadOp(src, math.concat(spread)))
+        spread = [self.emit.spread(self.emit.ints(side), places, rank) for side in (begin, end)]
+        return self.emit(onnx.PadOp(src, self.emit.concat(spread)))
 
     def reads(self, data: SSAValue, index: int, shift: int = 0) -> Iterator[SSAValue]:
         """Yield the reads of each tap along an axis, with `shift` new axes before it."""
@@ -46,13 +45,12 @@ class Sliding:
         if window.kernel == window.stride == 1:
             yield data
             return
-        math = ShapeMath(self.emit)
-        stride, place = math.vector([window.stride]), math.vector([axis + shift])
-        reach = math.mul(math.sizes(self.diff_dst, [axis]), stride)
+        stride, place = self.emit.ints([window.stride]), self.emit.ints([axis + shift])
+        reach = self.emit.mul(self.emit.sizes(self.diff_dst, [axis]), stride)
         steps = [stride] if window.stride > 1 else []
         for tap in range(window.kernel):
-            begin = math.vector([tap * window.dilation])
-            yield self.emit(onnx.SliceOp(data, begin, math.add(begin, reach), place, *steps))
+            begin = self.emit.ints([tap * window.dilation])
+            yield self.emit(onnx.SliceOp(data, begin, self.emit.add(begin, reach), place, *steps))
 
     def all_reads(self, data: SSAValue, count: int, shift: int) -> list[SSAValue]:
         """Return the reads of the taps along the first `count` axes, in order."""

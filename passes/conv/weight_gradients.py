@@ -21,8 +21,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import layouts, shapes
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, shape_of
-from passes.builder.rewriting import Builder
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 from passes.builder.tensors import Size, product, reshape, size_of
 
 Tap = tuple[int, ...]
@@ -75,12 +74,11 @@ def tap_reads(emit: Builder, src: SSAValue, diff_dst: SSAValue, taps: Taps) -> l
     padded = _pad_src(emit, src, taps)
     rank = len(shape_of(src))
     axes, strides = range(2, rank), [window.stride for window in taps.windows]
-    math_ = ShapeMath(emit)
-    reach = math_.mul(math_.sizes(diff_dst, axes), math_.vector(strides))
+    reach = emit.mul(emit.sizes(diff_dst, axes), emit.ints(strides))
     found: list[SSAValue] = []
     for tap in taps.all():
-        first = math_.vector([k * w.dilation for k, w in zip(tap, taps.windows, strict=True)])
-        bounds = (first, math_.add(first, reach), math_.vector(axes), math_.vector(strides))
+        first = emit.ints([k * w.dilation for k, w in zip(tap, taps.windows, strict=True)])
+        bounds = (first, emit.add(first, reach), emit.ints(axes), emit.ints(strides))
         found.append(emit(onnx.SliceOp(padded, *bounds[: 4 if any(s > 1 for s in strides) else 3])))
     return found
 
@@ -88,10 +86,10 @@ def tap_reads(emit: Builder, src: SSAValue, diff_dst: SSAValue, taps: Taps) -> l
 def _pad_src(emit: Builder, src: SSAValue, taps: Taps) -> SSAValue:
     if not taps.has_pads:
         return src
-    math_, rank = ShapeMath(emit), len(shape_of(src))
+    rank = len(shape_of(src))
     sides = (side if isinstance(side, SSAValue) else emit.ints(side) for side in (taps.begin, taps.end))
-    spread = [math_.spread(side, range(2, rank), rank) for side in sides]
-    return emit(onnx.PadOp(src, math_.concat(spread)))
+    spread = [emit.spread(side, range(2, rank), rank) for side in sides]
+    return emit(onnx.PadOp(src, emit.concat(spread)))
 
 
 def without_padding(emit: Builder, src: SSAValue, diff_dst: SSAValue, taps: Taps) -> Iterator[SSAValue]:
@@ -130,16 +128,15 @@ def _inside(emit: Builder, src: SSAValue, diff_dst: SSAValue, taps: Taps, axis: 
         places = [np.arange(y) * window.stride - begin[axis] + step for step in steps]
         known = [(place >= 0) & (place < x) for place in places]
         return [None if mask.all() else emit.constant(mask.reshape(1, 1, *column)) for mask in known]
-    math_ = ShapeMath(emit)
-    bound = math_.sizes(src, [2 + axis])
-    pad = math_.take(begin, [axis]) if isinstance(begin, SSAValue) else math_.vector([begin[axis]])
+    bound = emit.sizes(src, [2 + axis])
+    pad = emit.take(begin, [axis]) if isinstance(begin, SSAValue) else emit.ints([begin[axis]])
     zero, one = (emit.constant(np.array(value, np.int64)) for value in (0, 1))
-    count = emit(onnx.SqueezeOp(math_.sizes(diff_dst, [2 + axis]), emit.ints([0])))
-    windows = math_.mul(emit(onnx.RangeOp(zero, count, one)), math_.vector([window.stride]))
-    origin = math_.sub(windows, pad)
+    count = emit(onnx.SqueezeOp(emit.sizes(diff_dst, [2 + axis]), emit.ints([0])))
+    windows = emit.mul(emit(onnx.RangeOp(zero, count, one)), emit.ints([window.stride]))
+    origin = emit.sub(windows, pad)
     found: list[SSAValue | None] = []
     for step in steps:
-        place = math_.add(origin, math_.vector([step]))
+        place = emit.add(origin, emit.ints([step]))
         mask = emit(onnx.AndOp(_not_negative(emit, place), emit(onnx.LessOp(place, bound))))
         found.append(emit(onnx.ReshapeOp(mask, emit.ints([1, 1, *column]))))
     return found
@@ -176,7 +173,7 @@ def _zero_if_empty(emit: Builder, diff_dst: SSAValue, products: SSAValue) -> SSA
     """Select 0 for an empty sum: onnxruntime 1.31 does not write a product with a fused Transpose."""
     dtype = of_mlir(element_type_of(products))
     assert dtype is not None
-    some = emit(onnx.CastOp(ShapeMath(emit).sizes(diff_dst, [2]), to=i1))
+    some = emit(onnx.CastOp(emit.sizes(diff_dst, [2]), to=i1))
     return emit(onnx.WhereOp(some, products, emit.constant(np.zeros(1, dtype.numpy))))
 
 

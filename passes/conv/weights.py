@@ -19,7 +19,7 @@ from dialects.onnx.base import FREE_FOLD_BYTES
 from dialects.onnx.dims import TO_THE_END
 from dialects.support.constants import is_const
 from dialects.support.shapes import shape_of
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.tensors import reshape
 
 MOST_GATHERED = 2**16

@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.geometry import ConvAxis
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.tensors import product, reshape, size_of
 from passes.conv.phases import Phase
 

@@ -19,7 +19,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from dialects.support.constants import constant_attribute
 from dialects.support.shapes import shape_of
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.cost import rates, roofline
 from passes.cost.features import features
 from passes.cost.graph import SMALL, Graph

@@ -14,8 +14,9 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import element_type_of, has_rank
+from passes.builder.builder import Builder
 from passes.builder.operands import replace_uses
-from passes.builder.rewriting import Builder, functions
+from passes.builder.rewriting import functions
 from passes.fold_affine.affine_ops import (
     AFFINE,
     CENTRED,

@@ -16,7 +16,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import element_type_of, has_rank, static_shape
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.step_as_hard_sigmoid import Line, line_from, step_of_square
 from passes.builder.values import MASK, SUM
 from passes.cost.graph import Constants, step_of

@@ -15,9 +15,9 @@ from xdsl.ir import Operation, SSAValue
 from dialects.grad.layout import LayoutOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import has_rank, shape_of
+from passes.builder.builder import Builder
 from passes.builder.captured_values import uses_by
 from passes.builder.operands import set_operand
-from passes.builder.rewriting import Builder
 from passes.layout.orders import (
     Order,
     compose,

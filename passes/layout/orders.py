@@ -23,8 +23,7 @@ from dialects.support import layouts
 from dialects.support.attributes import INTS
 from dialects.support.constants import constant_value
 from dialects.support.shapes import element_type_of, has_rank, shape_of, tensor_type
-from passes.builder.rewriting import Builder
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 
 Order = tuple[int, ...]
 OpT = TypeVar("OpT", bound=Operation)
@@ -161,9 +160,9 @@ def with_order(op: OpT, order: Order, data: Sequence[SSAValue], emit: Builder) -
     elif isinstance(op, ON_AXES):
         properties["axes"] = INTS.encode([order.index(axis) for axis in op.axes])
     elif isinstance(op, onnx.PadOp):
-        operands[1] = ShapeMath(emit).take(op.pads, [*order, *(len(order) + axis for axis in order)])
+        operands[1] = emit.take(op.pads, [*order, *(len(order) + axis for axis in order)])
     elif _kind(op) in traits.REDUCTIONS:
-        operands[1] = ShapeMath(emit).vector(sorted(order.index(axis) for axis in reduction_axes(op)))
+        operands[1] = emit.ints(sorted(order.index(axis) for axis in reduction_axes(op)))
     elif _kind(op) in ELEMENTWISE:
         operands = [
             operand if index in moving else _insert_axes(operand, order, emit)
@@ -192,7 +191,7 @@ def _insert_axes(value: SSAValue, order: Order, emit: Builder) -> SSAValue:
         else value
     )
     ones = [index for index, axis in enumerate(order) if axis < added]
-    return emit(onnx.UnsqueezeOp(ordered, ShapeMath(emit).vector(ones)))
+    return emit(onnx.UnsqueezeOp(ordered, emit.ints(ones)))
 
 
 @contextmanager

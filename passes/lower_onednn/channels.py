@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.shapes import shape_of
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 
 
 def to_layout(value: SSAValue, source: str, target: str, emit: Builder) -> SSAValue:

@@ -22,8 +22,7 @@ from dialects.onednn.windows import static_pads
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.shapes import shape_of
-from passes.builder.rewriting import Builder
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 from passes.builder.values import Value, ValueBuilder
 from passes.conv.dynamic_pads import conv_axes, convolve_all_windows, pad_input, same_sides
 from passes.lower_onednn.channels import to_layout
@@ -81,8 +80,7 @@ def _append_zeros(value: SSAValue, layout: str, beyond: Sequence[int], emit: Bui
     """Append zeros to each spatial axis."""
     if not any(beyond):
         return value
-    math = ShapeMath(emit)
-    return pad_input(value, layout, (math.vector([0] * len(beyond)), math.vector(beyond)), emit)
+    return pad_input(value, layout, (emit.ints([0] * len(beyond)), emit.ints(beyond)), emit)
 
 
 def _add_bias(value: SSAValue, op: ForwardConvOp, emit: Builder) -> SSAValue:
@@ -97,7 +95,7 @@ def _add_bias(value: SSAValue, op: ForwardConvOp, emit: Builder) -> SSAValue:
 
 def _sides(op: ConvolutionForwardOp, emit: Builder) -> tuple[SSAValue, SSAValue]:
     odd_at_end = op.auto_pad == "same_upper"
-    return same_sides(op.src, op.data_format, op.problem().windows, odd_at_end, ShapeMath(emit))
+    return same_sides(op.src, op.data_format, op.problem().windows, odd_at_end, emit)
 
 
 def _strict_convolution(op: ConvolutionForwardOp, weights: SSAValue, emit: Builder) -> SSAValue:

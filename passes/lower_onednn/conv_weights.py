@@ -17,7 +17,7 @@ from dialects.onednn.windows import static_pads
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.shapes import shape_of
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 from passes.builder.values import Value, ValueBuilder
 from passes.conv.dynamic_pads import Sides, conv_axes, pad_input, same_sides
 from passes.conv.weight_gradients import Taps, by_taps
@@ -33,7 +33,7 @@ def weights_gradient(op: WeightsGradientOp, e: ValueBuilder) -> Sequence[Value]:
 def _in_onnx_order(op: WeightsGradientOp, e: ValueBuilder) -> SSAValue:
     image, windows, layout, pads = op.image, op.kernel_windows, op.data_format, static_pads(op.pads())
     if pads is None:
-        sides = _sides(op, ShapeMath(e.emit))
+        sides = _sides(op, e.emit)
         if e.strict_ieee:
             return _exactly(op, sides, e)
         image, pads = pad_input(image, layout, sides, e.emit), [(0, 0)] * len(windows)
@@ -41,18 +41,18 @@ def _in_onnx_order(op: WeightsGradientOp, e: ValueBuilder) -> SSAValue:
     return e.emit(conv_backward_weights(image, op.window_values, axes, op.groups, layout))
 
 
-def _sides(op: WeightsGradientOp, math: ShapeMath) -> Sides:
+def _sides(op: WeightsGradientOp, emit: Builder) -> Sides:
     """Return the pads of `same_*`. Those of a transposed convolution end with its last window: max(0, s (X -
     1) + Ke - Y - pb)."""
     windows, layout = op.kernel_windows, op.data_format
-    begin, end = same_sides(op.src, layout, windows, op.auto_pad == "same_upper", math)
+    begin, end = same_sides(op.src, layout, windows, op.auto_pad == "same_upper", emit)
     if not op.is_transposed:
         return begin, end
     spatial = layouts.spatial_axes(layout, len(windows))
-    strides = math.vector([window.stride for window in windows])
-    beyond = math.vector([window.extent - window.stride for window in windows])
-    whole = math.add(math.mul(math.sizes(op.src, spatial), strides), beyond)
-    return begin, math.max(math.sub(math.sub(whole, math.sizes(op.image, spatial)), begin), 0)
+    strides = emit.ints([window.stride for window in windows])
+    beyond = emit.ints([window.extent - window.stride for window in windows])
+    whole = emit.add(emit.mul(emit.sizes(op.src, spatial), strides), beyond)
+    return begin, emit.max(emit.sub(emit.sub(whole, emit.sizes(op.image, spatial)), begin), 0)
 
 
 def _exactly(op: WeightsGradientOp, sides: Sides, e: ValueBuilder) -> SSAValue:

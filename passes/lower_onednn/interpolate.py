@@ -21,7 +21,7 @@ from xdsl.ir import SSAValue
 from dialects.onednn.interpolate import InterpolationOp, exact_ratio
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import Dim, shape_of
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 from passes.builder.values import Value, ValueBuilder
 from passes.lower_onednn.channels import to_layout
 
@@ -73,30 +73,30 @@ def _is_near(mode: str, x: Dim, y: Dim) -> bool:
 def _by_resize(op: InterpolationOp, e: ValueBuilder) -> Value:
     if all(_is_identity(op, index) for index in range(len(op.axes))):
         return e(op.src)
-    math = ShapeMath(e.emit)
+    emit = e.emit
     data = to_layout(op.src, op.data_format, "NCX", e.emit)
-    sizes = math.concat([math.sizes(data, (0, 1)), *(_size(op, i, math) for i in range(len(op.axes)))])
+    sizes = emit.concat([emit.sizes(data, (0, 1)), *(_size(op, i, emit) for i in range(len(op.axes)))])
     mode = op.coordinate_transformation_mode
     resized = onnx.ResizeOp(data, None, None, sizes, mode="linear", coordinate_transformation_mode=mode)
     return e(to_layout(e.emit(resized), "NCX", op.data_format, e.emit))
 
 
-def _size(op: InterpolationOp, index: int, math: ShapeMath) -> SSAValue:
+def _size(op: InterpolationOp, index: int, emit: Builder) -> SSAValue:
     """Return Y of an axis as an int64 vector of one element."""
     axis = op.axes[index]
     known = op.axis_size(index, shape_of(op.src)[axis])
     if isinstance(known, int):
-        return math.vector([known])
+        return emit.ints([known])
     if op.sizes_input is not None:
-        return math.take(math.as_int64(op.sizes_input), [index])
-    size, scale = math.sizes(op.src, [axis]), op.scales[index]
+        return emit.take(emit.as_int64(op.sizes_input), [index])
+    size, scale = emit.sizes(op.src, [axis]), op.scales[index]
     ratio = exact_ratio(scale)
     if ratio is not None:
-        scaled = math.mul(size, math.vector([ratio.numerator]))
-        return math.max(math.div(scaled, math.vector([ratio.denominator])), 1)
-    wide = math.emit(onnx.CastOp(size, to=f32))
-    product = math.emit(onnx.MulOp(wide, math.emit.constant(np.array([scale], np.float32))))
-    return math.max(math.as_int64(product), 1)
+        scaled = emit.mul(size, emit.ints([ratio.numerator]))
+        return emit.max(emit.div(scaled, emit.ints([ratio.denominator])), 1)
+    wide = emit(onnx.CastOp(size, to=f32))
+    product = emit(onnx.MulOp(wide, emit.constant(np.array([scale], np.float32))))
+    return emit.max(emit.as_int64(product), 1)
 
 
 def _taps(op: InterpolationOp, index: int, e: ValueBuilder) -> Taps:
@@ -117,26 +117,26 @@ def _positions(found: np.ndarray, e: ValueBuilder) -> Value:
 
 def _run_time_taps(op: InterpolationOp, index: int, e: ValueBuilder) -> Taps:
     """Return the taps for t = numerator / denominator: ((2y + 1) X - Y) / 2Y, or y (X - 1) / (Y - 1)."""
-    math = ShapeMath(e.emit)
-    one, two = math.vector([1]), math.vector([2])
-    x, y = math.sizes(op.src, [op.axes[index]]), _size(op, index, math)
-    first = math.emit(onnx.SqueezeOp(y))
-    scalars = [math.emit.constant(np.array(number, np.int64)) for number in (0, 1)]
-    outputs = math.emit(onnx.RangeOp(scalars[0], first, scalars[1]))
-    last = math.sub(x, one)
+    emit = e.emit
+    one, two = emit.ints([1]), emit.ints([2])
+    x, y = emit.sizes(op.src, [op.axes[index]]), _size(op, index, emit)
+    first = emit(onnx.SqueezeOp(y))
+    scalars = [emit.constant(np.array(number, np.int64)) for number in (0, 1)]
+    outputs = emit(onnx.RangeOp(scalars[0], first, scalars[1]))
+    last = emit.sub(x, one)
     if op.coordinate_transformation_mode == "half_pixel":
-        odd = math.add(math.mul(outputs, two), one)
-        numerator, denominator = math.sub(math.mul(odd, x), y), math.mul(y, two)
+        odd = emit.add(emit.mul(outputs, two), one)
+        numerator, denominator = emit.sub(emit.mul(odd, x), y), emit.mul(y, two)
     else:
-        numerator, denominator = math.mul(outputs, last), math.max(math.sub(y, one), 1)
+        numerator, denominator = emit.mul(outputs, last), emit.max(emit.sub(y, one), 1)
     if op.mode == "nearest":
-        rounded = math.div(math.add(math.mul(numerator, two), denominator), math.mul(denominator, two))
-        return Taps(e(math.emit(onnx.MinOp([rounded, last]))))
-    low = math.emit(onnx.MaxOp([numerator, math.vector([0])]))
-    clipped = math.emit(onnx.MinOp([low, math.mul(last, denominator)]))
-    lower = math.div(clipped, denominator)
-    upper = math.emit(onnx.MinOp([math.add(lower, one), last]))
-    rest = e(math.sub(clipped, math.mul(lower, denominator)))
+        rounded = emit.div(emit.add(emit.mul(numerator, two), denominator), emit.mul(denominator, two))
+        return Taps(e(emit(onnx.MinOp([rounded, last]))))
+    low = emit(onnx.MaxOp([numerator, emit.ints([0])]))
+    clipped = emit(onnx.MinOp([low, emit.mul(last, denominator)]))
+    lower = emit.div(clipped, denominator)
+    upper = emit(onnx.MinOp([emit.add(lower, one), last]))
+    rest = e(emit.sub(clipped, emit.mul(lower, denominator)))
     return Taps(e(lower), e(upper), rest.cast(f32) / e(denominator).cast(f32))
 
 

@@ -17,7 +17,6 @@ from dialects.onnx import ops as onnx
 from dialects.support.shapes import element_type_of, shape_of
 from passes.autodiff.common.primal import Primal
 from passes.autodiff.rules import norm
-from passes.builder.shape_math import ShapeMath
 from passes.builder.values import Value, ValueBuilder
 
 
@@ -44,7 +43,7 @@ def _given_or_ones(scale: Value | None, like: Value, axes: Sequence[int], e: Val
 
 def _ones(like: Value, axes: Sequence[int], e: ValueBuilder) -> Value:
     """Return ones in the shape of some axes of a tensor."""
-    sizes = e(ShapeMath(e.emit).sizes(like.value, axes))
+    sizes = e(e.emit.sizes(like.value, axes))
     return e.scalar(1, like).apply(onnx.ExpandOp, sizes)
 
 

@@ -22,9 +22,9 @@ from dialects.onednn.interpolate_backward import InterpolateBackwardOp
 from dialects.onednn.windows import static_pads
 from dialects.support import layouts
 from dialects.support.shapes import shape_of
+from passes.builder.builder import Builder
 from passes.builder.rewrite_cache import templates, write_from_template
-from passes.builder.rewriting import Builder, replace, rewrite
-from passes.builder.shape_math import ShapeMath
+from passes.builder.rewriting import replace, rewrite
 from passes.builder.values import ValueBuilder
 from passes.conv.dynamic_pads import (
     begin_of,
@@ -89,16 +89,15 @@ def _full_gradient_window(
 ) -> SSAValue:
     """Lower to the gradient over the full extent s (Y - 1) + Ke; diff_src is its window [pb, pb + X)."""
     n = len(problem.windows)
-    math = ShapeMath(emit)
     axes = conv_axes(problem.windows, [(0, 0)] * n)
     layout, spatial = op.data_format, _spatial_axes(op)
     full = emit(conv_backward_data(op.diff_dst, op.weights, axes, [0] * n, problem.groups, layout))
     if op.dst_shape_input is not None:
-        shape = math.as_int64(op.dst_shape_input)
-        size = math.take(shape, spatial)
+        shape = emit.as_int64(op.dst_shape_input)
+        size = emit.take(shape, spatial)
     else:
-        size = math.vector([x for x in problem.src if isinstance(x, int)])
-    begin = _pads_begin(op, problem, size, math)
+        size = emit.ints([x for x in problem.src if isinstance(x, int)])
+    begin = _pads_begin(op, problem, size, emit)
     return emit(take_window(full, begin, size, spatial))
 
 
@@ -106,22 +105,22 @@ def _pads_begin(
     op: ConvolutionBackwardDataOp,
     problem: ConvolutionBackwardDataProblem,
     size: SSAValue,
-    math: ShapeMath,
+    emit: Builder,
 ) -> SSAValue:
     """Return pads_begin as a vector, computed in the graph for `same_*`."""
     if not op.is_same:
-        return math.vector([begin for begin, _ in op.explicit_pads()])
+        return emit.ints([begin for begin, _ in op.explicit_pads()])
     windows = problem.windows
     if op.auto_pad_rule == "library":
-        total = library_total(windows, size, math)
+        total = library_total(windows, size, emit)
     else:
-        y = math.sizes(op.diff_dst, _spatial_axes(op))
+        y = emit.sizes(op.diff_dst, _spatial_axes(op))
         padding = op.output_padding or (0,) * len(windows)
         # s (Y - 1) + Ke - X + output_padding, clamped
         constants = [w.full_size(0) + p for w, p in zip(windows, padding, strict=True)]
-        span = math.add(math.mul(y, math.vector([w.stride for w in windows])), math.vector(constants))
-        total = math.max(math.sub(span, size), 0)
-    return begin_of(total, _odd_at_end(op), math)
+        span = emit.add(emit.mul(y, emit.ints([w.stride for w in windows])), emit.ints(constants))
+        total = emit.max(emit.sub(span, size), 0)
+    return begin_of(total, _odd_at_end(op), emit)
 
 
 def _odd_at_end(op: OneDNNConvOp) -> bool:
@@ -150,7 +149,7 @@ class ConvertConvTranspose(RewritePattern):
         diff_dst: SSAValue = op.diff_dst
         pads = static_pads(problem.pads)
         if pads is None:
-            sides = same_sides(diff_dst, layout, windows, _odd_at_end(op), ShapeMath(emit))
+            sides = same_sides(diff_dst, layout, windows, _odd_at_end(op), emit)
             if self.strict_ieee:
                 return convolve_all_windows(diff_dst, op.weights, windows, groups, layout, sides, emit)
             diff_dst, pads = pad_input(diff_dst, layout, sides, emit), [(0, 0)] * len(windows)

@@ -28,7 +28,6 @@ from dialects.onnx.dims import TO_THE_END
 from dialects.support import layouts
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import Dim, element_type_of
-from passes.builder.shape_math import ShapeMath
 from passes.builder.values import Value, ValueBuilder
 from passes.conv.dynamic_pads import Sides, pad_input, same_sides
 from passes.lower_onednn.channels import to_layout
@@ -53,10 +52,10 @@ def _pad_unfused(op: AveragePoolingOp, sides: Sides, e: ValueBuilder) -> SSAValu
     layout, (begin, end) = op.data_format, sides
     if _floor_pads(op) is None:
         return pad_input(op.src, layout, sides, e.emit)
-    math, axes = ShapeMath(e.emit), layouts.spatial_axes(layout, len(op.kernel))
-    one = math.vector([1] * len(axes))
-    wider = pad_input(op.src, layout, (math.add(begin, one), end), e.emit)
-    return e.emit(onnx.SliceOp(wider, one, math.vector([TO_THE_END] * len(axes)), math.vector(axes)))
+    emit, axes = e.emit, layouts.spatial_axes(layout, len(op.kernel))
+    one = emit.ints([1] * len(axes))
+    wider = pad_input(op.src, layout, (emit.add(begin, one), end), e.emit)
+    return e.emit(onnx.SliceOp(wider, one, emit.ints([TO_THE_END] * len(axes)), emit.ints(axes)))
 
 
 def maximum(op: MaxPoolingOp, e: ValueBuilder) -> Sequence[Value]:
@@ -94,9 +93,9 @@ def _back(op: PoolingOp, made: Value) -> Value:
 
 def _ones(op: PoolingOp, e: ValueBuilder) -> Value:
     """Return an image of ones with one channel."""
-    math = ShapeMath(e.emit)
+    emit = e.emit
     spatial = layouts.spatial_axes(op.data_format, len(op.kernel))
-    shape = math.concat([math.vector([1, 1]), math.sizes(op.src, spatial)])
+    shape = emit.concat([emit.ints([1, 1]), emit.sizes(op.src, spatial)])
     return e.scalar(1, e(op.src)).apply(onnx.ExpandOp, e(shape))
 
 
@@ -128,11 +127,11 @@ def _ceil_pads(window: Window, size: Dim, pads: Pads) -> Pads:
 
 
 def _sides(op: PoolingOp, e: ValueBuilder) -> Sides:
-    math, pads = ShapeMath(e.emit), _floor_pads(op)
+    emit, pads = e.emit, _floor_pads(op)
     if pads is None:
-        return same_sides(op.src, op.data_format, op.windows, op.auto_pad == "same_upper", math)
+        return same_sides(op.src, op.data_format, op.windows, op.auto_pad == "same_upper", emit)
     begin, end = zip(*pads, strict=True)
-    return math.vector(begin), math.vector(end)
+    return emit.ints(begin), emit.ints(end)
 
 
 CONVERSIONS: Mapping[str, Callable[..., Sequence[Value]]] = MappingProxyType(

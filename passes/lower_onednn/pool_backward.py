@@ -17,7 +17,6 @@ from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import Dim, element_type_of, shape_of
 from passes.autodiff.common.primal import Primal
 from passes.autodiff.rules import pool
-from passes.builder.shape_math import ShapeMath
 from passes.builder.values import Value, ValueBuilder
 from passes.conv.dynamic_pads import conv_axes, same_sides
 from passes.lower_onednn.channels import to_layout
@@ -30,7 +29,7 @@ def max_pool_backward(op: MaxPoolGradientOp, e: ValueBuilder) -> Sequence[Value]
     pads = static_pads(op.pads(op.channels_first(op.src)[2:]))
     if pads is not None:
         return [pool.by_first_largest(src, diff_dst, conv_axes(windows, pads), None, layout)]
-    sides = same_sides(op.src, layout, windows, op.auto_pad == "same_upper", ShapeMath(e.emit))
+    sides = same_sides(op.src, layout, windows, op.auto_pad == "same_upper", e.emit)
     axes = conv_axes(windows, [(0, 0)] * len(windows))
     return [pool.by_first_largest(src, diff_dst, axes, sides, layout)]
 
@@ -77,16 +76,16 @@ def _may_overhang(window: Window, x: Dim, y: Dim) -> bool:
 
 def _image(op: AvgPoolGradientOp, diff_dst: Value, e: ValueBuilder) -> Value:
     """Return a tensor of the shape of diff_src, whose values are not read."""
-    math, n = ShapeMath(e.emit), len(op.kernel)
+    emit, n = e.emit, len(op.kernel)
     inferred = layouts.reorder(shape_of(op.diff_src), op.data_format, "NCX")
     if op.src_shape_input is not None:
-        sizes = math.take(math.as_int64(op.src_shape_input), layouts.spatial_axes(op.data_format, n))
+        sizes = emit.take(emit.as_int64(op.src_shape_input), layouts.spatial_axes(op.data_format, n))
     else:
         known = shapes.static(inferred[2:])
         if known is None:
             raise op.error("the spatial sizes of diff_src are not given", expected="src_shape")
-        sizes = math.vector(known)
-    shape = math.concat([math.sizes(diff_dst.value, [0, 1]), sizes])
+        sizes = emit.ints(known)
+    shape = emit.concat([emit.sizes(diff_dst.value, [0, 1]), sizes])
     dtype = of_mlir(element_type_of(op.diff_dst))
     assert dtype is not None
     image = e(e.emit(onnx.ConstantOfShapeOp(shape, value=np.zeros(1, dtype.numpy))))

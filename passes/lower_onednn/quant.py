@@ -27,7 +27,6 @@ from dialects.onednn.quant import (
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import by_name, name_of
 from dialects.support.shapes import element_type_of, shape_of
-from passes.builder.shape_math import ShapeMath
 from passes.builder.values import Value, ValueBuilder
 
 
@@ -129,15 +128,13 @@ def _broadcast_parameter(op: DynamicScalingOp, vector: Value, e: ValueBuilder) -
         vector = _scalar_or_vector(op, vector.value, e)
         behind = range(0) if axis is None else range(1, rank - axis)
         return vector.apply(onnx.UnsqueezeOp, e.ints(behind)) if behind else vector
-    math = ShapeMath(e.emit)
-    sizes = [math.sizes(vector.value, [axis]) for axis in range(rank)]
-    repeats = [
-        part for size, group in zip(sizes, groups, strict=True) for part in (size, math.vector([group]))
-    ]
+    emit = e.emit
+    sizes = [emit.sizes(vector.value, [axis]) for axis in range(rank)]
+    repeats = [part for size, group in zip(sizes, groups, strict=True) for part in (size, emit.ints([group]))]
     spread = vector.apply(onnx.UnsqueezeOp, e.ints(range(1, 2 * rank, 2)))
-    expanded = spread.apply(onnx.ExpandOp, e(math.concat(repeats)))
-    joined = [math.mul(size, math.vector([group])) for size, group in zip(sizes, groups, strict=True)]
-    return expanded.apply(onnx.ReshapeOp, e(math.concat(joined)))
+    expanded = spread.apply(onnx.ExpandOp, e(emit.concat(repeats)))
+    joined = [emit.mul(size, emit.ints([group])) for size, group in zip(sizes, groups, strict=True)]
+    return expanded.apply(onnx.ReshapeOp, e(emit.concat(joined)))
 
 
 CONVERSIONS: Mapping[str, Callable[..., Sequence[Value]]] = MappingProxyType(

@@ -24,7 +24,7 @@ from dialects.support.constants import constant_value
 from dialects.support.dtypes import UI8
 from dialects.support.shapes import Shape, element_type_of, shape_of
 from passes.builder.budget import FREE_CONSTANTS
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 from passes.builder.values import Value, ValueBuilder
 
 
@@ -37,7 +37,7 @@ def reshape(op: ReshapeBaseOp, e: ValueBuilder) -> Sequence[Value]:
     rows = zip(op.value("shape"), shape_of(op.dst), strict=True)
     sizes = [known if size == -1 and isinstance(known, int) else size for size, known in rows]
     if op.value("special_zero") and _is_ambiguous(sizes, shape_of(op.src)):
-        return [e(op.src).apply(onnx.ReshapeOp, e(_explicit_sizes(op.src, sizes, ShapeMath(e.emit))))]
+        return [e(op.src).apply(onnx.ReshapeOp, e(_explicit_sizes(op.src, sizes, e.emit)))]
     zeros = {"allowzero": 1} if 0 in sizes and not op.value("special_zero") else {}
     return [e(op.src).apply(onnx.ReshapeOp, e.ints(sizes), **zeros)]
 
@@ -48,19 +48,19 @@ def _is_ambiguous(sizes: Sequence[int], shape: Shape) -> bool:
     return -1 in sizes and any(not isinstance(shape[axis], int) for axis in kept)
 
 
-def _explicit_sizes(src: SSAValue, sizes: Sequence[int], math: ShapeMath) -> SSAValue:
+def _explicit_sizes(src: SSAValue, sizes: Sequence[int], emit: Builder) -> SSAValue:
     """Return the sizes with -1 computed from the axes that are not copied.
 
     Copied sizes are computed as well: onnxruntime would turn a single one among constants into -1 again.
     """
     kept = [axis for axis, size in enumerate(sizes) if size == 0]
     others = [axis for axis in range(len(shape_of(src))) if axis not in kept]
-    spread = [math.sizes(src, [axis]) for axis in others] or [math.vector([1])]
-    given = math.vector([prod(size for size in sizes if size > 0)])
-    left = math.div(math.product(spread), given)
-    return math.concat(
+    spread = [emit.sizes(src, [axis]) for axis in others] or [emit.ints([1])]
+    given = emit.ints([prod(size for size in sizes if size > 0)])
+    left = emit.div(emit.product(spread), given)
+    return emit.concat(
         [
-            left if size == -1 else math.vector([size]) if size else math.sizes(src, [axis])
+            left if size == -1 else emit.ints([size]) if size else emit.sizes(src, [axis])
             for axis, size in enumerate(sizes)
         ]
     )
@@ -77,18 +77,18 @@ def cast(op: TypeCastBaseOp, e: ValueBuilder) -> Sequence[Value]:
 def indices(op: GenIndexBaseOp, e: ValueBuilder) -> Sequence[Value]:
     """Lower to 0, 1, 2 ... along the axis, repeated along the others."""
     axis, rank = op.resolve_axis(op.src), len(shape_of(op.src))
-    math = ShapeMath(e.emit)
+    emit = e.emit
     numbers = _numbers(op, axis, e)
     beside = [i for i in range(rank) if i != axis]
     column = numbers.apply(onnx.UnsqueezeOp, e.ints(beside)) if beside else numbers
-    return [column.apply(onnx.ExpandOp, e(math.sizes(op.src, range(rank))))]
+    return [column.apply(onnx.ExpandOp, e(emit.sizes(op.src, range(rank))))]
 
 
 def _numbers(op: GenIndexBaseOp, axis: int, e: ValueBuilder) -> Value:
     size = shape_of(op.src)[axis]
     if isinstance(size, int) and size <= FREE_CONSTANTS:
         return e(e.emit.constant(np.arange(size, dtype=np.int32)))
-    last = e(ShapeMath(e.emit).sizes(op.src, [axis])).apply(onnx.SqueezeOp, e.ints([0]))
+    last = e(e.emit.sizes(op.src, [axis])).apply(onnx.SqueezeOp, e.ints([0]))
     first, step = (e(e.emit.constant(np.array(number, np.int64))) for number in (0, 1))
     return first.apply(onnx.RangeOp, last, step).cast(i32)
 
@@ -96,7 +96,7 @@ def _numbers(op: GenIndexBaseOp, axis: int, e: ValueBuilder) -> Value:
 def dropout(op: DropoutBaseOp, e: ValueBuilder) -> Sequence[Value]:
     """Return src; NaN if a dynamic probability is not 0."""
     src = e(op.src)
-    sizes = e(ShapeMath(e.emit).sizes(op.src, range(len(shape_of(op.src)))))
+    sizes = e(e.emit.sizes(op.src, range(len(shape_of(op.src)))))
     mask = e(e.emit.constant(np.array(1, np.uint8))).apply(onnx.ExpandOp, sizes)
     assert mask.dtype == UI8
     known = constant_value(op.probability)

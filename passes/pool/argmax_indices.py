@@ -11,7 +11,6 @@ from xdsl.ir import SSAValue
 from dialects.grad.geometry import Window
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import of_mlir
-from passes.builder.shape_math import ShapeMath
 from passes.builder.values import Value, ValueBuilder
 
 
@@ -24,25 +23,25 @@ class WindowPads:
 
     @classmethod
     def of(cls, src: Value, diff_dst: Value, windows: Sequence[Window], begin: Sequence[int]) -> WindowPads:
-        math, spatial = ShapeMath(src.e.emit), range(2, src.rank)
-        counts = math.sub(math.sizes(diff_dst.value, spatial), math.vector([1] * len(windows)))
+        emit, spatial = src.e.emit, range(2, src.rank)
+        counts = emit.sub(emit.sizes(diff_dst.value, spatial), emit.ints([1] * len(windows)))
         strides, extents = ([getattr(w, name) for w in windows] for name in ("stride", "extent"))
-        lengths = math.add(math.mul(counts, math.vector(strides)), math.vector(extents))
-        begins = math.vector(begin)
-        return cls(begins, math.sub(math.sub(lengths, math.sizes(src.value, spatial)), begins))
+        lengths = emit.add(emit.mul(counts, emit.ints(strides)), emit.ints(extents))
+        begins = emit.ints(begin)
+        return cls(begins, emit.sub(emit.sub(lengths, emit.sizes(src.value, spatial)), begins))
 
     def add_padding(self, data: Value, fill: Value | None = None) -> Value:
         return _pad_spatial(data, self.begin, self.end, fill)
 
     def remove_padding(self, data: Value) -> Value:
-        math = ShapeMath(data.e.emit)
-        zeros = math.vector([0] * (data.rank - 2))
-        return _pad_spatial(data, math.sub(zeros, self.begin), math.sub(zeros, self.end), None)
+        emit = data.e.emit
+        zeros = emit.ints([0] * (data.rank - 2))
+        return _pad_spatial(data, emit.sub(zeros, self.begin), emit.sub(zeros, self.end), None)
 
 
 def _pad_spatial(data: Value, begin: SSAValue, end: SSAValue, fill: Value | None) -> Value:
-    math, spatial = ShapeMath(data.e.emit), range(2, data.rank)
-    sides = math.concat([math.spread(side, spatial, data.rank) for side in (begin, end)])
+    emit, spatial = data.e.emit, range(2, data.rank)
+    sides = emit.concat([emit.spread(side, spatial, data.rank) for side in (begin, end)])
     return data.apply(onnx.PadOp, data.e(sides), fill)
 
 

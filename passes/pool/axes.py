@@ -18,7 +18,7 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.geometry import Window
 from dialects.onnx import ops as onnx
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 from passes.builder.tensors import Size, reshape, size_of
 from passes.builder.values import Value, ValueBuilder
 
@@ -46,53 +46,53 @@ class AxisWindows:
         """Number of positions of the last block after the last window."""
         return (self.further + 1) * self.window.stride - self.window.extent
 
-    def length(self, count: SSAValue, math: ShapeMath) -> SSAValue:
+    def length(self, count: SSAValue, emit: Builder) -> SSAValue:
         """Return the number of positions in the blocks that `count` windows cover."""
-        blocks = math.add(count, math.vector([self.further]))
-        return math.mul(blocks, math.vector([self.window.stride]))
+        blocks = emit.add(count, emit.ints([self.further]))
+        return emit.mul(blocks, emit.ints([self.window.stride]))
 
     def reads(self, data: Value, count: SSAValue) -> list[Value]:
         """Return the reads of each tap."""
         e, axis, stride = data.e, self.axis, self.window.stride
-        math = ShapeMath(e.emit)
+        emit = e.emit
         if stride > 1 and axis == data.rank - 1:
-            return self._singles(data, count, math)
+            return self._singles(data, count, emit)
         if stride > 1:
-            data = self._blocks(data, count, math)
+            data = self._blocks(data, count, emit)
         found: list[Value] = []
         for block, place in self.steps:
             begin, axes = [block], [axis]
-            end = math.add(count, math.vector([block]))
+            end = emit.add(count, emit.ints([block]))
             if stride > 1:
                 begin, axes = [block, place], [axis, axis + 1]
-                end = math.concat([end, math.vector([place + 1])])
-            taken = e.emit(onnx.SliceOp(data.value, math.vector(begin), end, math.vector(axes)))
+                end = emit.concat([end, emit.ints([place + 1])])
+            taken = e.emit(onnx.SliceOp(data.value, emit.ints(begin), end, emit.ints(axes)))
             found.append(e(e.emit(onnx.SqueezeOp(taken, e.emit.ints([axis + 1]))) if stride > 1 else taken))
         return found
 
-    def _singles(self, data: Value, count: SSAValue, math: ShapeMath) -> list[Value]:
+    def _singles(self, data: Value, count: SSAValue, emit: Builder) -> list[Value]:
         """Take every s-th position of the last axis by a Split: a strided Slice takes twice as long."""
         e, axis, stride = data.e, self.axis, self.window.stride
         split = onnx.SplitOp(
-            self._blocks(data, count, math).value, e.ints([1] * stride).value, axis=axis + 1, results=stride
+            self._blocks(data, count, emit).value, e.ints([1] * stride).value, axis=axis + 1, results=stride
         )
         columns = [e(column).apply(onnx.SqueezeOp, e.ints([axis + 1])) for column in e.emit.all(split)]
         return [
             columns[place].apply(
                 onnx.SliceOp,
                 e.ints([block]),
-                e(math.add(count, math.vector([block]))),
+                e(emit.add(count, emit.ints([block]))),
                 e.ints([axis]),
             )
             for block, place in self.steps
         ]
 
-    def _blocks(self, data: Value, count: SSAValue, math: ShapeMath) -> Value:
+    def _blocks(self, data: Value, count: SSAValue, emit: Builder) -> Value:
         emit, stride = data.e.emit, self.window.stride
         sizes: list[Size] = [size_of(emit, data.value, axis) for axis in range(data.rank)]
         before, behind = sizes[: self.axis], sizes[self.axis + 1 :]
         dim = sizes[self.axis]
-        blocks = dim // stride if isinstance(dim, int) else math.add(count, math.vector([self.further]))
+        blocks = dim // stride if isinstance(dim, int) else emit.add(count, emit.ints([self.further]))
         return data.e(reshape(emit, data.value, [*before, blocks, stride, *behind]))
 
     def gathered(self, parts: Sequence[Value]) -> Value:
@@ -106,8 +106,8 @@ class AxisWindows:
         columns = [value.apply(onnx.UnsqueezeOp, beside).value for value in sums]
         joined = e.emit(onnx.ConcatOp(columns, axis=axis + 1))
         sizes = [size_of(e.emit, joined, index) for index in range(first.rank + 1)]
-        blocks, math = sizes[axis], ShapeMath(e.emit)
-        length = blocks * stride if isinstance(blocks, int) else math.mul(blocks, math.vector([stride]))
+        emit, blocks = e.emit, sizes[axis]
+        length = blocks * stride if isinstance(blocks, int) else emit.mul(blocks, emit.ints([stride]))
         return e(reshape(e.emit, joined, [*sizes[:axis], length, *sizes[axis + 2 :]]))
 
     def _sum_at_offset(self, parts: Sequence[Value], place: int) -> Value:
@@ -138,15 +138,15 @@ def backward(
     e: ValueBuilder, src: Value, diff_dst: Value, lines: Sequence[AxisWindows], begin: Sequence[int]
 ) -> Value:
     """Return the gradient of maxima along the lines, for windows of which the first begins at -begin."""
-    math = ShapeMath(e.emit)
+    emit = e.emit
     axes = [line.axis for line in lines]
-    counts = [math.sizes(diff_dst.value, [axis]) for axis in axes]
-    lengths = math.concat([line.length(count, math) for line, count in zip(lines, counts, strict=True)])
-    begins = math.vector(begin)
-    ends = math.sub(math.sub(lengths, math.sizes(src.value, axes)), begins)
+    counts = [emit.sizes(diff_dst.value, [axis]) for axis in axes]
+    lengths = emit.concat([line.length(count, emit) for line, count in zip(lines, counts, strict=True)])
+    begins = emit.ints(begin)
+    ends = emit.sub(emit.sub(lengths, emit.sizes(src.value, axes)), begins)
     is_whole = _fills(src, diff_dst, lines, begin)
     least = e.scalar(-np.inf, src)
-    data = src if is_whole else _pad_axes(src, begins, ends, axes, math, least)
+    data = src if is_whole else _pad_axes(src, begins, ends, axes, emit, least)
     taken: list[tuple[AxisWindows, list[Value], Value]] = []
     for line, count in reversed(list(zip(lines, counts, strict=True))):
         reads = line.reads(data, count)
@@ -157,8 +157,8 @@ def backward(
         gradient = line.gathered(_shares(e, reads, largest, gradient))
     if is_whole:
         return gradient
-    zeros = math.vector([0] * len(axes))
-    return _pad_axes(gradient, math.sub(zeros, begins), math.sub(zeros, ends), axes, math)
+    zeros = emit.ints([0] * len(axes))
+    return _pad_axes(gradient, emit.sub(zeros, begins), emit.sub(zeros, ends), axes, emit)
 
 
 def _fills(src: Value, diff_dst: Value, lines: Sequence[AxisWindows], begin: Sequence[int]) -> bool:
@@ -175,10 +175,10 @@ def _pad_axes(
     begin: SSAValue,
     end: SSAValue,
     axes: Sequence[int],
-    math: ShapeMath,
+    emit: Builder,
     fill: Value | None = None,
 ) -> Value:
-    sides = math.concat([math.spread(side, axes, data.rank) for side in (begin, end)])
+    sides = emit.concat([emit.spread(side, axes, data.rank) for side in (begin, end)])
     return data.apply(onnx.PadOp, data.e(sides), fill)
 
 

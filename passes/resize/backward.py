@@ -14,8 +14,7 @@ from dialects.grad.sampling import AxisSampling, ResizeRule
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import Dim, element_type_of, shape_of
-from passes.builder.rewriting import Builder
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 
 
 @dataclass(frozen=True)
@@ -69,15 +68,14 @@ def _emit_dynamic(
     emit: Builder, value: SSAValue, axes: Sequence[ResizeAxis], rule: ResizeRule, donor: SSAValue
 ) -> SSAValue:
     positions = [axis.axis for axis in axes]
-    math = ShapeMath(emit)
-    x, y = math.sizes(donor, positions), math.sizes(value, positions)
-    steps = _steps(math, x, y, rule, [axis.step for axis in axes])
+    x, y = emit.sizes(donor, positions), emit.sizes(value, positions)
+    steps = _steps(emit, x, y, rule, [axis.step for axis in axes])
     op = resize_backward_dynamic(value, x, steps, positions, rule.interpolation, rule.coordinates)
     return emit(op)
 
 
 def _steps(
-    math: ShapeMath,
+    emit: Builder,
     x: SSAValue,
     y: SSAValue,
     rule: ResizeRule,
@@ -86,16 +84,16 @@ def _steps(
     """Return numerators and denominators of the steps: X / Y, or (X - 1) / (Y - 1) with 0 / 1 for Y = 1."""
     numerator, denominator = x, y
     if rule.coordinate_mode == "align_corners":
-        one = math.vector([1])
-        above = math.sub(y, one)
+        one = emit.ints([1])
+        above = emit.sub(y, one)
         # Y = 1 samples only t(0) = 0 for any numerator, so only the denominator must be legal
-        numerator, denominator = math.sub(x, one), math.max(above, 1)
+        numerator, denominator = emit.sub(x, one), emit.max(above, 1)
     if all(step is None for step in given):
         return numerator, denominator
     parts = [
-        (math.take(numerator, [i]), math.take(denominator, [i]))
+        (emit.take(numerator, [i]), emit.take(denominator, [i]))
         if step is None
-        else (math.vector([step.numerator]), math.vector([step.denominator]))
+        else (emit.ints([step.numerator]), emit.ints([step.denominator]))
         for i, step in enumerate(given)
     ]
-    return math.concat([n for n, _ in parts]), math.concat([q for _, q in parts])
+    return emit.concat([n for n, _ in parts]), emit.concat([q for _, q in parts])

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.tensors import Size, reshape, size_of
 from passes.cost.work import Sizes, Work
 

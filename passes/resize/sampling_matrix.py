@@ -3,7 +3,7 @@
 The arithmetic is that of `sampling.AxisSampling`, in int64 until the last division, so that the matrix is as
 exact as a constant one.
 
-With a `narrow` ShapeMath no number exceeds 4 L^2 in absolute value, for axes of up to L positions and steps
+With a `narrow` builder no number exceeds 4 L^2 in absolute value, for axes of up to L positions and steps
 of numbers up to L: see NARROW_STEP.
 
 Integer division in ONNX rounds towards zero. Coordinates begin at -1/2, so that equals floor, then clamped to
@@ -23,8 +23,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from dialects.grad.resize import ResizeBackwardDynamicOp
 from dialects.onnx import ops as onnx
-from passes.builder.rewriting import Builder
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 
 NARROW_STEP = 1 << 14
 """Largest number in a step for which the arithmetic of axes of as many positions fits in 31 bits."""
@@ -41,80 +40,77 @@ class RuntimeSampling:
     coordinates: str
 
 
-def runtime_samplings(math: ShapeMath, op: ResizeBackwardDynamicOp) -> Iterator[tuple[int, RuntimeSampling]]:
+def runtime_samplings(emit: Builder, op: ResizeBackwardDynamicOp) -> Iterator[tuple[int, RuntimeSampling]]:
     """Yield the axes of an op, each with its sampling."""
     for i, axis in enumerate(op.axes):
         yield (
             axis,
             RuntimeSampling(
-                math.take(op.input_sizes, [i]),
-                math.sizes(op.diff_dst, [axis]),
-                (math.take(op.step_numerators, [i]), math.take(op.step_denominators, [i])),
+                emit.take(op.input_sizes, [i]),
+                emit.sizes(op.diff_dst, [axis]),
+                (emit.take(op.step_numerators, [i]), emit.take(op.step_denominators, [i])),
                 op.interpolation,
                 op.coordinates,
             ),
         )
 
 
-def emit_matrix(math: ShapeMath, sampling: RuntimeSampling, dtype: Attribute) -> SSAValue:
+def emit_matrix(emit: Builder, sampling: RuntimeSampling, dtype: Attribute) -> SSAValue:
     """Return M (Y, X) of the given float type."""
-    emit = math.emit
     y = _range(emit, sampling.y)
     n, q = sampling.step
     if sampling.coordinates == "half_pixel":
-        odd = math.add(math.mul(y, emit.ints([2])), emit.ints([1]))
-        numerator, denominator = math.sub(math.mul(odd, n), q), math.mul(q, emit.ints([2]))
+        odd = emit.add(emit.mul(y, emit.ints([2])), emit.ints([1]))
+        numerator, denominator = emit.sub(emit.mul(odd, n), q), emit.mul(q, emit.ints([2]))
     else:
-        numerator, denominator = math.mul(y, n), q
+        numerator, denominator = emit.mul(y, n), q
     columns = emit(onnx.UnsqueezeOp(_range(emit, sampling.x), emit.ints([0])))
-    last = math.sub(sampling.x, emit.ints([1]))
+    last = emit.sub(sampling.x, emit.ints([1]))
     if sampling.interpolation == "linear":
-        return _linear(math, numerator, denominator, last, columns, dtype)
-    index = _clamp_index(math, _round_quotient(math, numerator, denominator, sampling.interpolation), last)
+        return _linear(emit, numerator, denominator, last, columns, dtype)
+    index = _clamp_index(emit, _round_quotient(emit, numerator, denominator, sampling.interpolation), last)
     return emit(onnx.CastOp(_hits(emit, columns, index), to=dtype))
 
 
-def emit_reads(math: ShapeMath, sampling: RuntimeSampling, matrix: SSAValue) -> tuple[SSAValue, SSAValue]:
+def emit_reads(emit: Builder, sampling: RuntimeSampling, matrix: SSAValue) -> tuple[SSAValue, SSAValue]:
     """Return (X, taps) positions of diff_dst, Y if none, and their weights, from the matrix (Y, X).
 
     Coordinates are monotonic, so a position x is read by `count` consecutive rows, of which the first is (sum
     of rows - (0 + 1 + .. + count - 1)) / count.
     """
-    emit = math.emit
-    hits = math.as_int64(emit(onnx.CastOp(matrix, to=i1)))
-    zero, one = math.vector([0]), math.vector([1])
+    hits = emit.as_int64(emit(onnx.CastOp(matrix, to=i1)))
+    zero, one = emit.ints([0]), emit.ints([1])
     rows = _range(emit, sampling.y)
     count = emit(onnx.ReduceSumOp(hits, zero, keepdims=0))
-    total = emit(onnx.ReduceSumOp(math.mul(hits, emit(onnx.UnsqueezeOp(rows, one))), zero, keepdims=0))
-    triangle = math.div(math.mul(count, math.sub(count, one)), math.vector([2]))
-    first = emit(onnx.UnsqueezeOp(math.div(math.sub(total, triangle), math.max(count, 1)), one))
+    total = emit(onnx.ReduceSumOp(emit.mul(hits, emit(onnx.UnsqueezeOp(rows, one))), zero, keepdims=0))
+    triangle = emit.div(emit.mul(count, emit.sub(count, one)), emit.ints([2]))
+    first = emit(onnx.UnsqueezeOp(emit.div(emit.sub(total, triangle), emit.max(count, 1)), one))
     counts = emit(onnx.UnsqueezeOp(count, one))
     # taps, the largest count: the number of 0, 1, .. below some count
-    below = math.as_int64(emit(onnx.LessOp(rows, counts)))
+    below = emit.as_int64(emit(onnx.LessOp(rows, counts)))
     some = emit(onnx.MinOp([emit(onnx.ReduceSumOp(below, zero, keepdims=0)), one]))
     taps = _range(emit, emit(onnx.ReduceSumOp(some, zero, keepdims=1)))
     read = emit(onnx.LessOp(taps, counts))
-    positions = emit(onnx.WhereOp(read, math.add(first, taps), sampling.y))
+    positions = emit(onnx.WhereOp(read, emit.add(first, taps), sampling.y))
     columns = emit(onnx.TransposeOp(matrix, perm=[1, 0]))
-    padded = emit(onnx.PadOp(columns, math.vector([0, 0, 0, 1])))
+    padded = emit(onnx.PadOp(columns, emit.ints([0, 0, 0, 1])))
     return positions, emit(onnx.GatherElementsOp(padded, positions, axis=1))
 
 
 def _linear(
-    math: ShapeMath,
+    emit: Builder,
     numerator: SSAValue,
     denominator: SSAValue,
     last: SSAValue,
     columns: SSAValue,
     dtype: Attribute,
 ) -> SSAValue:
-    emit = math.emit
-    lower = _clamp_index(math, math.div(numerator, denominator), last)
-    upper = _clamp_index(math, math.add(lower, emit.ints([1])), last)
-    rest = math.sub(numerator, math.mul(lower, denominator))
+    lower = _clamp_index(emit, emit.div(numerator, denominator), last)
+    upper = _clamp_index(emit, emit.add(lower, emit.ints([1])), last)
+    rest = emit.sub(numerator, emit.mul(lower, denominator))
     parts: list[SSAValue] = []
     # both weights are quotients of integers: 1 - fraction would lose a small one if f64 runs in f32
-    for position, share in ((lower, math.sub(denominator, rest)), (upper, rest)):
+    for position, share in ((lower, emit.sub(denominator, rest)), (upper, rest)):
         weight = _weight(emit, share, denominator)
         column = emit(onnx.UnsqueezeOp(emit(onnx.CastOp(weight, to=dtype)), emit.ints([1])))
         hits = emit(onnx.CastOp(_hits(emit, columns, position), to=dtype))
@@ -130,23 +126,23 @@ def _weight(emit: Builder, share: SSAValue, whole: SSAValue) -> SSAValue:
 
 
 def _round_quotient(
-    math: ShapeMath, numerator: SSAValue, denominator: SSAValue, interpolation: str
+    emit: Builder, numerator: SSAValue, denominator: SSAValue, interpolation: str
 ) -> SSAValue:
     """Return floor(t + 1/2), ceil(t - 1/2) or floor(t), for t = numerator / denominator.
 
     ceil((2n - d) / 2d) = floor((2n + d - 1) / 2d) for whole numbers, and 2n + d > 0.
     """
     if interpolation == "nearest_floor":
-        return math.div(numerator, denominator)
-    two = math.vector([2])
-    dividend = math.add(math.mul(numerator, two), denominator)
+        return emit.div(numerator, denominator)
+    two = emit.ints([2])
+    dividend = emit.add(emit.mul(numerator, two), denominator)
     if interpolation == "nearest_half_down":
-        dividend = math.sub(dividend, math.vector([1]))
-    return math.div(dividend, math.mul(denominator, two))
+        dividend = emit.sub(dividend, emit.ints([1]))
+    return emit.div(dividend, emit.mul(denominator, two))
 
 
-def _clamp_index(math: ShapeMath, value: SSAValue, high: SSAValue) -> SSAValue:
-    return math.emit(onnx.MinOp([math.max(value, 0), high]))
+def _clamp_index(emit: Builder, value: SSAValue, high: SSAValue) -> SSAValue:
+    return emit(onnx.MinOp([emit.max(value, 0), high]))
 
 
 def _range(emit: Builder, size: SSAValue) -> SSAValue:

@@ -26,7 +26,7 @@ from dialects.support.diagnostics import UnsupportedError, error_at
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.shapes import Shape, element_type_of, shape_of, tensor_type
 from dialects.support.size_guards import SIZE_LIMIT, collect
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 from passes.size_checks.expressions import Expressions, UnknownSize
 from passes.size_checks.rows import Row, Size, elements, equal, positive, row, vector_of
 
@@ -40,7 +40,7 @@ def is_vector_of_sizes(op: DocumentedOp, index: int) -> bool:
     return op.port(index) in documented_attributes(type(op))
 
 
-def _convolution(op: ConvolutionBackwardDataOp, operands: Sequence[Sizes], math: ShapeMath) -> Found:
+def _convolution(op: ConvolutionBackwardDataOp, operands: Sequence[Sizes], emit: Builder) -> Found:
     problem, layout = op.problem(), op.data_format
     n, channels, *ys = layouts.reorder(operands[0], layout, "NCX")
     rows = _data_rows("diff_dst", channels, ys, problem.out_channels)
@@ -84,7 +84,7 @@ def _forward(op: ConvolutionBackwardDataOp, axis: int, letter: str, x: Size, y: 
     return row(label, [(-1, x), (stride, y)], window.extent - 1, SIZE_LIMIT)
 
 
-def _conv_transpose(op: ConvTransposeBackwardDataOp, operands: Sequence[Sizes], math: ShapeMath) -> Found:
+def _conv_transpose(op: ConvTransposeBackwardDataOp, operands: Sequence[Sizes], emit: Builder) -> Found:
     problem, layout = op.problem(), op.data_format
     n, channels, *ys = layouts.reorder(operands[0], layout, "NCX")
     rows = _data_rows("diff_dst", channels, ys, problem.out_channels)
@@ -93,16 +93,16 @@ def _conv_transpose(op: ConvTransposeBackwardDataOp, operands: Sequence[Sizes], 
     for letter, y, window, pad in zip(letters, ys, problem.windows, pads, strict=True):
         if not op.is_same:
             rows += row(f"{letter} of diff_dst for the kernel", [(1, y)], pad - window.extent, SIZE_LIMIT)
-    xs = _result_sizes(op, ys, pads, math)
+    xs = _result_sizes(op, ys, pads, emit)
     if op.is_given("output_padding"):
-        rests = _remainders(op, ys, xs, pads, math)
+        rests = _remainders(op, ys, xs, pads, emit)
         for letter, rest, given in zip(letters, rests, op.value("output_padding"), strict=True):
             rows += equal(f"{letter} of diff_dst for output_padding", rest, given)
     return rows, layouts.reorder((n, problem.in_channels, *xs), "NCX", layout)
 
 
 def _result_sizes(
-    op: ConvTransposeBackwardDataOp, ys: Sequence[Size], pads: Sequence[int], math: ShapeMath
+    op: ConvTransposeBackwardDataOp, ys: Sequence[Size], pads: Sequence[int], emit: Builder
 ) -> Sizes:
     """Return X = (Y + p - Ke) div s + 1, or ceil(Y / s) for `same_*`."""
     windows: Sequence[Window] = op.problem().windows
@@ -111,22 +111,22 @@ def _result_sizes(
     if all(isinstance(y, int) for y in ys):
         rows = zip(ys, sums, strides, strict=True)
         return tuple((y + c - 1) // s + 1 for y, c, s in rows if isinstance(y, int))
-    above = math.add(vector_of(ys, math), math.vector([c - 1 for c in sums]))
-    return elements(math.add(math.div(above, math.vector(strides)), math.vector([1])))
+    above = emit.add(vector_of(ys, emit), emit.ints([c - 1 for c in sums]))
+    return elements(emit.add(emit.div(above, emit.ints(strides)), emit.ints([1])))
 
 
 def _remainders(
-    op: ConvTransposeBackwardDataOp, ys: Sequence[Size], xs: Sizes, pads: Sequence[int], math: ShapeMath
+    op: ConvTransposeBackwardDataOp, ys: Sequence[Size], xs: Sizes, pads: Sequence[int], emit: Builder
 ) -> Sizes:
     """Return the rest of Y after the windows: Y + p - Ke - s (X - 1), or 0 if `same_*` pads."""
     windows = op.problem().windows
-    steps = math.mul(vector_of(xs, math), math.vector([-window.stride for window in windows]))
+    steps = emit.mul(vector_of(xs, emit), emit.ints([-window.stride for window in windows]))
     rest = [pad - window.extent + window.stride for pad, window in zip(pads, windows, strict=True)]
-    left = math.add(math.add(vector_of(ys, math), steps), math.vector(rest))
-    return elements(math.max(left, 0) if op.is_same else left)
+    left = emit.add(emit.add(vector_of(ys, emit), steps), emit.ints(rest))
+    return elements(emit.max(left, 0) if op.is_same else left)
 
 
-def _interpolate(op: InterpolateBackwardOp, operands: Sequence[Sizes], math: ShapeMath) -> Found:
+def _interpolate(op: InterpolateBackwardOp, operands: Sequence[Sizes], emit: Builder) -> Found:
     src, dst, *sizes = operands
     layout = op.data_format
     n = len(src) - 2
@@ -139,28 +139,28 @@ def _interpolate(op: InterpolateBackwardOp, operands: Sequence[Sizes], math: Sha
         given = zip(letters, ys, op.value("sizes"), strict=True)
         rows += [found for letter, y, size in given for found in equal(f"{letter} of diff_dst", y, size)]
     elif op.is_given("scales"):
-        rows += _check_scales(op, [src[axis] for axis in spatial], ys, math)
+        rows += _check_scales(op, [src[axis] for axis in spatial], ys, emit)
     for letter, given, y in zip(letters, *sizes[:1], ys, strict=True) if sizes else ():
         rows += equal(f"{letter} of sizes", given, y)
     return rows, src
 
 
 def _check_scales(
-    op: InterpolateBackwardOp, xs: Sequence[Size], ys: Sequence[Size], math: ShapeMath
+    op: InterpolateBackwardOp, xs: Sequence[Size], ys: Sequence[Size], emit: Builder
 ) -> list[Row]:
     """Check that Y is X scaled, as in `scale_fits`, with the product in f32, or approximately in f64."""
     if all(isinstance(size, int) for size in (*xs, *ys)):
         return []
-    emit, scales = math.emit, op.scales
-    x, y = vector_of(xs, math), vector_of(ys, math)
+    emit, scales = emit, op.scales
+    x, y = vector_of(xs, emit), vector_of(ys, emit)
     single = emit(onnx.MulOp(emit(onnx.CastOp(x, to=f32)), emit.constant(np.array(scales, np.float32))))
     truncated = emit(onnx.CastOp(single, to=i64))
     exact = emit(onnx.MulOp(emit(onnx.CastOp(x, to=f64)), emit.constant(np.array(scales, np.float64))))
     off = emit(onnx.AbsOp(emit(onnx.SubOp(exact, emit(onnx.CastOp(y, to=f64))))))
-    least = emit(onnx.CastOp(math.max(y, 1), to=f64))
+    least = emit(onnx.CastOp(emit.max(y, 1), to=f64))
     slack = emit(onnx.MulOp(least, emit.constant(np.array([1e-3]))))
     far = emit(onnx.CastOp(emit(onnx.GreaterOrEqualOp(off, slack)), to=i64))
-    wrong = elements(math.mul(math.sub(truncated, y), far))
+    wrong = elements(emit.mul(emit.sub(truncated, y), far))
     letters = axis_letters(len(xs))
     return [r for letter, w in zip(letters, wrong, strict=True) for r in equal(f"{letter} of scales", w, 0)]
 
@@ -171,7 +171,7 @@ def _same_batch_and_channels(port: str, given: Sizes, other: Sizes, layout: str)
     return rows + positive(f"C of {port}", given[c])
 
 
-def _resize(op: ResizeBilinearV2GradOp, operands: Sequence[Sizes], math: ShapeMath) -> Found:
+def _resize(op: ResizeBilinearV2GradOp, operands: Sequence[Sizes], emit: Builder) -> Found:
     grads, image = operands
     layout = op.format
     rows = _same_batch_and_channels("grads", grads, image, layout)
@@ -181,7 +181,7 @@ def _resize(op: ResizeBilinearV2GradOp, operands: Sequence[Sizes], math: ShapeMa
     return rows, image
 
 
-def _upsample(op: UpsampleBilinear2dBackwardOp, operands: Sequence[Sizes], math: ShapeMath) -> Found:
+def _upsample(op: UpsampleBilinear2dBackwardOp, operands: Sequence[Sizes], emit: Builder) -> Found:
     (grad,), layout = operands, op.format
     batch = layouts.axis_of(layout, "N", 2)
     made = tuple(dim if isinstance(dim, int) else grad[axis] for axis, dim in enumerate(op.input_shape()))

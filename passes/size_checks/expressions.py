@@ -11,7 +11,7 @@ from dialects.shapes.bounds import is_at_least
 from dialects.shapes.forms import Atom, Extreme, Form, Monomial, Quotient, Size, constant_of, name
 from dialects.support.shapes import Dim, shape_of
 from dialects.support.size_guards import SizeGuard
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 from passes.size_checks import rows
 from passes.size_checks.rows import Element, Row
 
@@ -26,8 +26,8 @@ class UnknownSize(Exception):
 class Expressions:
     """Maps expressions to sizes in the graph, computing missing ones there once."""
 
-    def __init__(self, math: ShapeMath):
-        self._math = math
+    def __init__(self, emit: Builder):
+        self._emit = emit
         self._forms: dict[Element, Size] = {}
         self._products: dict[Monomial, Element] = {}
         self._sums: dict[Size, Element] = {}
@@ -65,30 +65,30 @@ class Expressions:
             return self._product((form.atom,))
         if form not in self._sums:
             terms = [self._term(monomial, factor) for monomial, factor in form.terms]
-            self._sums[form] = Element(reduce(self._math.add, terms), 0)
+            self._sums[form] = Element(reduce(self._emit.add, terms), 0)
         return self._sums[form]
 
     def _product(self, monomial: Monomial) -> Element:
         if monomial not in self._products:
             factors = [self._atom(atom) for atom in monomial]
-            self._products[monomial] = Element(reduce(self._math.mul, factors), 0)
+            self._products[monomial] = Element(reduce(self._emit.mul, factors), 0)
         return self._products[monomial]
 
     def _term(self, monomial: Monomial, factor: int) -> SSAValue:
-        scale = self._math.vector([factor])
+        scale = self._emit.ints([factor])
         if not monomial:
             return scale
         product = self._alone(self._product(monomial))
-        return product if factor == 1 else self._math.mul(product, scale)
+        return product if factor == 1 else self._emit.mul(product, scale)
 
     def _alone(self, element: Element) -> SSAValue:
         """Return the element as a vector of one element."""
         if shape_of(element.vector) == (1,):
             return element.vector
-        return self._math.take(element.vector, [element.index])
+        return self._emit.take(element.vector, [element.index])
 
     def _vector(self, form: Form) -> SSAValue:
-        return self._math.vector([form]) if isinstance(form, int) else self._alone(self._element(form))
+        return self._emit.ints([form]) if isinstance(form, int) else self._alone(self._element(form))
 
     def _atom(self, atom: Atom) -> SSAValue:
         """Return the value of an atom. Forms, and so the recursion, are no deeper than `forms.DEEPEST`."""
@@ -99,12 +99,12 @@ class Expressions:
         if not isinstance(atom, Extreme):
             raise UnknownSize(atom.text)
         cls = onnx.MinOp if atom.function == "min" else onnx.MaxOp
-        return self._math.emit(cls([self._vector(form) for form in atom.forms]))
+        return self._emit(cls([self._vector(form) for form in atom.forms]))
 
     def _quotient(self, atom: Quotient) -> SSAValue:
         """Divide; a divisor of 0, which another condition excludes, would end the runtime's process."""
         divisor = self._vector(atom.divisor)
         if not is_at_least(atom.divisor, 1):
-            divisor = self._math.max(divisor, 1)
-        divide = self._math.div if is_at_least(atom.dividend, 0) else self._math.floordiv
+            divisor = self._emit.max(divisor, 1)
+        divide = self._emit.div if is_at_least(atom.dividend, 0) else self._emit.floordiv
         return divide(self._vector(atom.dividend), divisor)

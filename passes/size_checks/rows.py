@@ -16,7 +16,7 @@ from xdsl.ir import Operation, SSAValue
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
 from dialects.support.size_guards import SIZE_LIMIT
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,12 @@ def elements(vector: SSAValue) -> tuple[Element, ...]:
     return tuple(Element(vector, index) for index in range(length))
 
 
-def vector_of(sizes: Sequence[Size], math: ShapeMath) -> SSAValue:
+def vector_of(sizes: Sequence[Size], emit: Builder) -> SSAValue:
     """Return the sizes as one vector in the graph."""
     known = tuple(size for size in sizes if isinstance(size, int))
     vectors = list(dict.fromkeys(size.vector for size in sizes if isinstance(size, Element)))
     if not vectors:
-        return math.vector(known)
+        return emit.ints(known)
     starts: dict[SSAValue, int] = {}
     count = 0
     for vector in vectors:
@@ -82,21 +82,20 @@ def vector_of(sizes: Sequence[Size], math: ShapeMath) -> SSAValue:
     constants = iter(range(count, count + len(known)))
     for size in sizes:
         indices.append(starts[size.vector] + size.index if isinstance(size, Element) else next(constants))
-    parts = [*vectors, *([math.vector(known)] if known else [])]
-    whole = parts[0] if len(parts) == 1 else math.concat(parts)
-    return whole if indices == list(range(count + len(known))) else math.take(whole, indices)
+    parts = [*vectors, *([emit.ints(known)] if known else [])]
+    whole = parts[0] if len(parts) == 1 else emit.concat(parts)
+    return whole if indices == list(range(count + len(known))) else emit.take(whole, indices)
 
 
-def guard(rows: Sequence[Row], math: ShapeMath) -> tuple[SSAValue, Operation]:
+def guard(rows: Sequence[Row], emit: Builder) -> tuple[SSAValue, Operation]:
     """Return a scalar 0 that can be computed only if all rows hold, and the op that fails otherwise."""
-    emit = math.emit
-    value = math.vector([row.constant for row in rows])
+    value = emit.ints([row.constant for row in rows])
     for place in range(max((len(row.terms) for row in rows), default=0)):
         terms = [row.terms[place] if place < len(row.terms) else (0, 0) for row in rows]
-        sizes = vector_of([size for _, size in terms], math)
-        value = math.add(value, math.mul(sizes, math.vector([factor for factor, _ in terms])))
-    below = math.sub(math.vector([1]), value)
-    above = math.sub(value, math.vector([row.bound - 1 for row in rows]))
-    ones = emit(onnx.MaxOp([below, above, math.vector([1])]))
+        sizes = vector_of([size for _, size in terms], emit)
+        value = emit.add(value, emit.mul(sizes, emit.ints([factor for factor, _ in terms])))
+    below = emit.sub(emit.ints([1]), value)
+    above = emit.sub(value, emit.ints([row.bound - 1 for row in rows]))
+    ones = emit(onnx.MaxOp([below, above, emit.ints([1])]))
     zero = emit(onnx.ReshapeOp(emit.constant(np.zeros(1, np.int64)), ones))
     return emit(onnx.ReduceSumOp(zero, keepdims=0)), zero.op

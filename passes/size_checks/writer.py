@@ -25,9 +25,8 @@ from dialects.support.documented_op import DocumentedOp
 from dialects.support.entry import entry_function, input_names
 from dialects.support.interfaces import inferred_types, set_type
 from dialects.support.shapes import Shape, dim_names, element_type_of, is_static, shape_of, with_sizes
+from passes.builder.builder import Builder
 from passes.builder.operands import set_operand
-from passes.builder.rewriting import Builder
-from passes.builder.shape_math import ShapeMath
 from passes.infer_types import infer_types
 from passes.legalize_onnx import check
 from passes.size_checks.conditions import CONDITIONS, collect_rows, is_vector_of_sizes
@@ -59,9 +58,8 @@ class _Writer:
         inputs = dict(zip(input_names(function), self._block.args, strict=True))
         names = zip(input_names(self._source), self._source.args, strict=True)
         self._values: dict[SSAValue, SSAValue] = {value: inputs[name] for name, value in names}
-        self._emit = Builder()
-        self._math = ShapeMath(self._emit, narrow=narrow)
-        self._known = Expressions(self._math)
+        self._emit = Builder(narrow=narrow)
+        self._known = Expressions(self._emit)
         self._sizes: dict[SSAValue, tuple[Size | None, ...]] = {}
         self._names: dict[str, Size] = {}
         """Size of each name in a type."""
@@ -132,7 +130,7 @@ class _Writer:
         if written is None:
             declared = [self._with_names(shape_of(result)) for result in op.results]
             return collect_rows(op, operands, declared, self._known)
-        rows, sizes = written(op, operands, self._math)
+        rows, sizes = written(op, operands, self._emit)
         return rows, [sizes]
 
     def _with_names(self, shape: Shape) -> Shape:
@@ -146,7 +144,7 @@ class _Writer:
             constant = constant_value(value)
             if constant is not None:
                 return tuple(constant.ravel().tolist())
-            return elements(self._math.as_int64(self._evaluate(op, value)))
+            return elements(self._emit.as_int64(self._evaluate(op, value)))
         if value in self._sizes:
             sizes = tuple(size for size in self._sizes[value] if size is not None)
             if len(sizes) == len(shape_of(value)):
@@ -193,14 +191,14 @@ class _Writer:
         self._held |= set(rows)
         what = "inputs" if op is None else subject_of(op)
         name = f"{what}: sizes contradict where this shape is not 1: {', '.join(row.label for row in rows)}"
-        zero, failing = guard(rows, self._math)
+        zero, failing = guard(rows, self._emit)
         failing.location = location(name, None if op is None else position_of(op))
         self._zeros.append(zero)
 
     def _insert(self, gated: Sequence[BlockArgument]) -> None:
         zero = self._zeros[0]
         for other in self._zeros[1:]:
-            zero = self._math.add(zero, other)
+            zero = self._emit.add(zero, other)
         values = [(argument, self._add_dependence(argument, zero)) for argument in gated]
         self._drop_dead([value for _, value in values])
         begin = self._block.first_op
@@ -227,10 +225,10 @@ class _Writer:
         if type_.element_type in (i32, i64):
             return self._emit(onnx.AddOp(value, self._emit(onnx.CastOp(zero, to=type_.element_type))))
         if is_static(shape_of(value)) or any(map(_is_reshaped, self._uses[value])):
-            start = self._math.add(self._math.vector([0]), zero)
-            found = onnx.SliceOp(value, start, self._math.vector([TO_THE_END]), self._math.vector([0]))
+            start = self._emit.add(self._emit.ints([0]), zero)
+            found = onnx.SliceOp(value, start, self._emit.ints([TO_THE_END]), self._emit.ints([0]))
         else:
-            shape = self._math.add(self._emit(onnx.ShapeOp(value)), zero)
+            shape = self._emit.add(self._emit(onnx.ShapeOp(value)), zero)
             found = onnx.ReshapeOp(value, shape)
         set_type(self._emit(found), type_)
         return found.results[0]

@@ -30,8 +30,9 @@ from dialects.support.option_names import option
 from dialects.support.shapes import compatible, element_type_of, shape_of, show
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
+from passes.builder.builder import Builder
 from passes.builder.rewrite_cache import templates, write_from_template
-from passes.builder.rewriting import Builder, replace, rewrite
+from passes.builder.rewriting import replace, rewrite
 from passes.builder.tensors import context_of
 from passes.cost.work import Work, static_sizes
 from passes.layout.orders import Order, inverse, layout_variant

@@ -26,7 +26,7 @@ from dialects.support.limits import Limits
 from dialects.support.memo import Memo, intern_value
 from dialects.support.op_cache_key import call_state
 from dialects.support.option_names import advice, option
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.cost import exceeds, price_written, problem_key
 from passes.cost.graph import Constants, live
 from passes.cost.sizes import TYPICAL, Sizes, has_unknown, problem_at, shared_sizes

@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from dialects.onnx.base import OnnxOp
 from dialects.support.diagnostics import Diagnostic, UsageError, sentence
 from dialects.support.shapes import UnknownRank
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.decompositions.quirks import Quirk
 from passes.targets import TARGETS
 

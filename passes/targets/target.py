@@ -18,7 +18,7 @@ from dialects.onnx.opsets import OLDEST, Version
 from dialects.support import shapes
 from dialects.support.diagnostics import Diagnostic, UsageError, sentence
 from dialects.support.dtypes import HALVES, name_of
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.decompositions.missing_kernels.table import EXPANSIONS
 from passes.decompositions.older_opsets.table import write_older_form
 from passes.kernel_tables import EXPANDED_BY_RUNTIME, FAILS_ON_EMPTY, Kernels, word_types

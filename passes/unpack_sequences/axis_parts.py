@@ -11,8 +11,7 @@ from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
-from passes.builder.rewriting import Builder
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 
 
 @dataclass(frozen=True)
@@ -109,10 +108,10 @@ def _move_axis(value: SSAValue, source: int, target: int, emit: Builder) -> SSAV
 
 def _merge_axes(value: SSAValue, axis: int, emit: Builder) -> SSAValue:
     """Merge an axis with the next one."""
-    math, rank = ShapeMath(emit), len(shape_of(value))
-    sizes = [math.sizes(value, [i]) for i in range(rank)]
-    sizes[axis : axis + 2] = [math.mul(*sizes[axis : axis + 2])]
-    return emit(onnx.ReshapeOp(value, math.concat(sizes), allowzero=1))
+    rank = len(shape_of(value))
+    sizes = [emit.sizes(value, [i]) for i in range(rank)]
+    sizes[axis : axis + 2] = [emit.mul(*sizes[axis : axis + 2])]
+    return emit(onnx.ReshapeOp(value, emit.concat(sizes), allowzero=1))
 
 
 def _number(emit: Builder, value: int) -> SSAValue:

@@ -10,7 +10,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.control import YieldOp
 from dialects.shapes.forms import Size
 from dialects.support.shapes import Dim, Shape, element_type_of, has_rank, shape_of, tensor_type
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.infer_types import refine_with_regions
 from passes.unpack_sequences.axis_parts import EqualParts, ListedParts
 

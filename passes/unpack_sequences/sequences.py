@@ -22,8 +22,9 @@ from dialects.support.diagnostics import GradcError
 from dialects.support.interfaces import InfersTypes, refine_results, set_type
 from dialects.support.limits import check
 from dialects.support.shapes import element_type_of, has_rank, merge, shape_of, tensor_type
+from passes.builder.builder import Builder
 from passes.builder.pattern_driver import ops_within
-from passes.builder.rewriting import Builder, functions
+from passes.builder.rewriting import functions
 from passes.infer_types import infer_types
 from passes.unpack_sequences.axis_parts import EqualParts, ListedParts, parts_of
 from passes.unpack_sequences.mapped_parts import map_parts

@@ -24,7 +24,6 @@ from dialects.onnx.values import constant_of
 from dialects.support.attributes import documented_attributes
 from dialects.support.documented_op import DocumentedOp, build
 from dialects.support.shapes import Dim, Shape, has_rank, shape_of
-from passes.builder.shape_math import ShapeMath
 from passes.builder.tensors import Size
 from passes.builder.values import Value, ValueBuilder
 
@@ -146,17 +145,17 @@ class Batch:
         if all(isinstance(size, int) for size in sizes):
             return self.e.ints([size for size in sizes if isinstance(size, int)])
         parts = [self.e.emit.ints([size]) if isinstance(size, int) else size for size in sizes]
-        return self.e(parts[0] if len(parts) == 1 else ShapeMath(self.e.emit).concat(parts))
+        return self.e(parts[0] if len(parts) == 1 else self.e.emit.concat(parts))
 
     def sizes(self, value: Value) -> list[Size]:
         """Return the sizes of all axes of a value; the first is that of the new axis if it has that type."""
-        math_ = ShapeMath(self.e.emit)
+        emit = self.e.emit
         found: list[Size] = []
         for axis, dim in enumerate(value.shape):
             if isinstance(dim, int):
                 found.append(dim)
             else:
-                found.append(self.size if dim == self.dim else math_.sizes(value.value, [axis]))
+                found.append(self.size if dim == self.dim else emit.sizes(value.value, [axis]))
         return found
 
     def product(self, sizes: Sequence[Size]) -> Size:
@@ -164,8 +163,8 @@ class Batch:
         unknown = [size for size in sizes if not isinstance(size, int)]
         if not unknown or known == 0:
             return known
-        total = reduce(ShapeMath(self.e.emit).mul, unknown)
-        return total if known == 1 else ShapeMath(self.e.emit).mul(total, self.e.emit.ints([known]))
+        total = reduce(self.e.emit.mul, unknown)
+        return total if known == 1 else self.e.emit.mul(total, self.e.emit.ints([known]))
 
     def reshape(self, value: Value, sizes: Sequence[Size]) -> Value:
         """Reshape to sizes of which some may be dynamic; a size of 0 is that."""

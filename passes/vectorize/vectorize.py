@@ -17,10 +17,9 @@ from dialects.shapes.forms import name as named_size
 from dialects.support.diagnostics import violation
 from dialects.support.entry import TYPE, input_names, output_names, return_op, set_names, update_function_type
 from dialects.support.shapes import Dim, has_rank, shape_of
+from passes.builder.builder import Builder
 from passes.builder.captured_values import uses_by
 from passes.builder.operands import replace_uses
-from passes.builder.rewriting import Builder
-from passes.builder.shape_math import ShapeMath
 from passes.builder.tensors import Size
 from passes.builder.values import Value, ValueBuilder
 from passes.vectorize.batch import Batch, OpCall, Operand, Result, Unbatched
@@ -103,7 +102,7 @@ class _Walk:
             self.size = self.dim
         elif arguments and self.size is None:
             emit = Builder()
-            self.size = ShapeMath(emit).sizes(self.batched[arguments[0]].value, [0])
+            self.size = emit.sizes(self.batched[arguments[0]].value, [0])
             first = block.first_op
             assert first is not None
             Rewriter.insert_op(emit.ops, InsertPoint.before(first))

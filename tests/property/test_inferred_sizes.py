@@ -26,7 +26,7 @@ from dialects.support.diagnostics import GradcError
 from dialects.support.shapes import Shape, shape_of, tensor_type, with_sizes
 from gradc.graph.run_time_sizes import specialize
 from gradc.model.exporter import export
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 
 runtime = pytest.importorskip("onnxruntime")
 FAILURES = tuple(

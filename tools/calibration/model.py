@@ -17,7 +17,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from dialects.support.entry import update_function_type
 from dialects.support.shapes import tensor_type
 from gradc.problems import OPS, Problem
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.cost import features_of
 from passes.cost.vector import Features
 from passes.strategies import strategies_of

@@ -21,7 +21,7 @@ from dialects.onnx.types import UnknownType
 from dialects.support.diagnostics import GradcError, name_of, violation
 from gradc.importers.onnx.read import body_of
 from gradc.model.attribute_protos import fill_attribute, type_proto
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.decompositions.onnx_functions import DEFINITIONS
 from passes.targets.target import Target
 

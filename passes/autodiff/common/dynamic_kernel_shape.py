@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from dialects.grad.conv import take_window
 from dialects.onnx import ops as onnx
 from passes.autodiff.common.slice_adjoint import size_of, vector
-from passes.builder.shape_math import ShapeMath
 from passes.builder.values import Value, ValueBuilder
 from passes.conv.dynamic_pads import Sides, begin_of, pad_input
 
@@ -36,7 +35,7 @@ class DynamicKernel:
         e, spatial = values.e, range(2, like.rank)
         given = {"group": self.groups, "strides": self.strides, "dilations": self.dilations}
         full = values.apply(onnx.ConvTransposeOp, weights, **given)
-        sizes = ShapeMath(e.emit).sizes(like.value, spatial)
+        sizes = e.emit.sizes(like.value, spatial)
         return e(e.emit(take_window(full.value, self.sides[0], sizes, spatial)))
 
     def by_weights(self, image: Value, values: Value, weights: Value) -> Value:
@@ -50,7 +49,7 @@ class DynamicKernel:
         )
         found = taps.apply(onnx.TransposeOp, perm=swapped)
         spatial = range(2, rank)
-        ends = e(ShapeMath(e.emit).sizes(weights.value, spatial))
+        ends = e(e.emit.sizes(weights.value, spatial))
         cut = found.apply(onnx.SliceOp, e.ints([0] * len(spatial)), ends, e.ints(spatial))
         return cut.assume_shape(weights.shape)
 
@@ -72,7 +71,7 @@ class DynamicKernel:
 def extents(weights: Value, dilations: Sequence[int]) -> Value:
     """Return the extent of the dilated kernel, d (K - 1) + 1 on each axis."""
     e = weights.e
-    kernel = e(ShapeMath(e.emit).sizes(weights.value, range(2, weights.rank)))
+    kernel = e(e.emit.sizes(weights.value, range(2, weights.rank)))
     return (kernel - 1) * e.ints(dilations) + 1
 
 
@@ -83,22 +82,22 @@ def static_sides(pads: Sequence[int], e: ValueBuilder) -> Sides:
 
 def halves(total: Value, word: str) -> Sides:
     """Split total padding; the larger half goes first unless `word` is SAME_UPPER."""
-    math = ShapeMath(total.e.emit)
-    begin = begin_of(total.value, word == "SAME_UPPER", math)
-    return begin, math.sub(total.value, begin)
+    emit = total.e.emit
+    begin = begin_of(total.value, word == "SAME_UPPER", emit)
+    return begin, emit.sub(total.value, begin)
 
 
 def same_total(x: Value, reach: Value, strides: Sequence[int]) -> Value:
     """Return SAME's total padding, max(0, s (ceil(X / s) - 1) + Ke - X)."""
     e = x.e
-    size, steps = e(ShapeMath(e.emit).sizes(x.value, range(2, x.rank))), e.ints(strides)
+    size, steps = e(e.emit.sizes(x.value, range(2, x.rank))), e.ints(strides)
     return at_least_0((size - 1) / steps * steps + reach - size)
 
 
 def spread_total(x: Value, reach: Value, strides: Sequence[int], more: Sequence[int], leave: Value) -> Value:
     """Return how many elements a transposed convolution of X elements yields beyond the sizes `leave`."""
     e = x.e
-    size = e(ShapeMath(e.emit).sizes(x.value, range(2, x.rank)))
+    size = e(e.emit.sizes(x.value, range(2, x.rank)))
     return at_least_0((size - 1) * e.ints(strides) + reach + e.ints(more) - leave)
 
 

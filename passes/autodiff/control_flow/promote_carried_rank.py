@@ -18,8 +18,8 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.declared_types import DECLARED
 from dialects.support.interfaces import InfersTypes, refine_results, set_type
 from dialects.support.shapes import element_type_of, has_rank, shape_of, tensor_type
+from passes.builder.builder import Builder
 from passes.builder.operands import set_operand
-from passes.builder.rewriting import Builder
 
 
 def raise_ranks(op: onnx.LoopOp) -> bool:

@@ -20,8 +20,8 @@ from dialects.onnx.control import YieldOp
 from dialects.support.interfaces import set_type
 from dialects.support.shapes import Shape, element_type_of, has_rank, shape_of, tensor_type
 from passes.autodiff.control_flow.loop_shapes import shapes_in_each_step, without_symbols
+from passes.builder.builder import Builder
 from passes.builder.operands import replace_uses, set_operand
-from passes.builder.rewriting import Builder
 from passes.infer_types import infer_types
 
 

@@ -20,7 +20,6 @@ from dialects.support.shapes import static
 from passes.autodiff.common import dynamic_channels, dynamic_kernel_shape
 from passes.autodiff.common.dynamic_kernel_shape import DynamicKernel
 from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule, refusal
-from passes.builder.shape_math import ShapeMath
 from passes.builder.values import Value, ValueBuilder
 from passes.conv.dynamic_pads import Sides, pad_input, same_sides
 
@@ -87,7 +86,7 @@ class Convolution:
         ends = [2 + i for i, o in enumerate(open_) if o]
         if not ends:
             return found
-        begin, size = emit.ints([0] * len(ends)), ShapeMath(emit).sizes(like.value, ends)
+        begin, size = emit.ints([0] * len(ends)), emit.sizes(like.value, ends)
         return values.e(emit(take_window(found.value, begin, size, ends)))
 
     def _taken(self, values: Value, like: Value, made: MakesGradient) -> Value:
@@ -96,7 +95,7 @@ class Convolution:
         emit, spatial = values.e.emit, range(2, like.rank)
         whole = [ConvAxis(axis.window, 0, 0) for axis in self.axes]
         full = made(whole, [0] * len(whole))
-        sizes = ShapeMath(emit).sizes(like.value, spatial)
+        sizes = emit.sizes(like.value, spatial)
         return values.e(emit(take_window(full.value, self.sides[0], sizes, spatial)))
 
     def by_weights(self, image: Value, values: Value, weights: Value) -> Value:
@@ -185,7 +184,7 @@ def window_axes(f: Primal, kernel: Sequence[int]) -> tuple[list[ConvAxis], Sides
     if pads is not None:
         return [ConvAxis(axis.window, *pad) for axis, pad in zip(axes, pads, strict=True)], None
     windows = [axis.window for axis in axes]
-    return axes, same_sides(f.x.value, "NCX", windows, word == "SAME_UPPER", ShapeMath(f.e.emit))
+    return axes, same_sides(f.x.value, "NCX", windows, word == "SAME_UPPER", f.e.emit)
 
 
 def _transposed_convolution(f: Primal) -> Convolution | DynamicKernel:
@@ -305,10 +304,10 @@ def take_window_vjp(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[
     begin, size = f.operand(1), f.operand(2)
     assert begin is not None
     assert size is not None
-    math, axes, rank = ShapeMath(e.emit), f.value("axes"), f.x.rank
-    behind = math.sub(math.sizes(f.x.value, axes), math.add(begin.value, size.value))
-    sides = [math.spread(side, axes, rank) for side in (begin.value, behind)]
-    return (e(e.emit(onnx.PadOp(g[0].value, math.concat(sides)))), ZERO, ZERO)
+    emit, axes, rank = e.emit, f.value("axes"), f.x.rank
+    behind = emit.sub(emit.sizes(f.x.value, axes), emit.add(begin.value, size.value))
+    sides = [emit.spread(side, axes, rank) for side in (begin.value, behind)]
+    return (e(e.emit(onnx.PadOp(g[0].value, emit.concat(sides)))), ZERO, ZERO)
 
 
 def _canonical(f: Primal) -> Convolution:

@@ -21,7 +21,6 @@ from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import shape_of
 from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule
 from passes.builder.long_sums import is_long, long_mean, long_sum
-from passes.builder.shape_math import ShapeMath
 from passes.builder.values import Value, ValueBuilder
 from passes.fold_affine.affine_ops import CENTRED, EPSILON, is_one
 
@@ -60,7 +59,7 @@ def count(x: Value, axes: Sequence[int]) -> Value | float:
     known = [size for size in sizes if isinstance(size, int)]
     if len(known) == len(sizes):
         return float(max(math.prod(known), 1))
-    vector = x.e(ShapeMath(x.e.emit).sizes(x.value, axes))
+    vector = x.e(x.e.emit.sizes(x.value, axes))
     product = vector.apply(onnx.ReduceProdOp, keepdims=0)
     least = x.e(x.e.emit.constant(np.array(1, np.int64)))
     assert product.dtype == i64
@@ -273,18 +272,18 @@ def group_axes(axis: int, rank: int) -> list[int]:
 
 def split_channels(x: Value, axis: int, groups: int) -> Value:
     """Split the channel axis into groups and channels per group."""
-    math_, rank = ShapeMath(x.e.emit), len(shape_of(x.value))
-    before = math_.sizes(x.value, range(axis))
-    behind = math_.sizes(x.value, range(axis + 1, rank))
-    channels = math_.sizes(x.value, [axis])
-    inner = math_.div(channels, math_.vector([groups]))
-    parts = [before, math_.vector([groups]), inner, *([behind] if axis + 1 < rank else [])]
-    return x.apply(onnx.ReshapeOp, x.e(math_.concat(parts)))
+    emit, rank = x.e.emit, len(shape_of(x.value))
+    before = emit.sizes(x.value, range(axis))
+    behind = emit.sizes(x.value, range(axis + 1, rank))
+    channels = emit.sizes(x.value, [axis])
+    inner = emit.div(channels, emit.ints([groups]))
+    parts = [before, emit.ints([groups]), inner, *([behind] if axis + 1 < rank else [])]
+    return x.apply(onnx.ReshapeOp, x.e(emit.concat(parts)))
 
 
 def join_channels(split: Value, like: Value) -> Value:
     """Undo `split_channels`."""
-    sizes = ShapeMath(like.e.emit).sizes(like.value, range(len(shape_of(like.value))))
+    sizes = like.e.emit.sizes(like.value, range(len(shape_of(like.value))))
     return split.apply(onnx.ReshapeOp, like.e(sizes))
 
 

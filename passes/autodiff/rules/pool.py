@@ -25,7 +25,6 @@ from passes.autodiff.common.gather_adjoint import numpy_of
 from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule
 from passes.autodiff.rules.conv import Convolution, in_any_layout, window_axes
 from passes.builder.budget import FREE_CONSTANTS
-from passes.builder.shape_math import ShapeMath
 from passes.builder.values import Value, ValueBuilder
 from passes.conv.dynamic_pads import Sides, pad_input
 from passes.pool.argmax_indices import WindowPads, flat_argmax, gather_flat, zeros_of
@@ -49,8 +48,8 @@ def by_first_largest(
     found = e.emit(max_pool_backward(data, g.value, windows, begin, layout))
     if sides is None:
         return e(found)
-    math, spatial = ShapeMath(e.emit), layouts.spatial_axes(layout, len(windows))
-    return e(e.emit(take_window(found, sides[0], math.sizes(x.value, spatial), spatial)))
+    emit, spatial = e.emit, layouts.spatial_axes(layout, len(windows))
+    return e(e.emit(take_window(found, sides[0], emit.sizes(x.value, spatial), spatial)))
 
 
 def max_pool_gradient(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
@@ -80,7 +79,7 @@ def global_average_pool(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Seque
     if spatial is not None:
         share = g[0] * (1 / max(1, math.prod(spatial)))
     else:
-        count = ShapeMath(e.emit).sizes(x.value, range(2, x.rank))
+        count = e.emit.sizes(x.value, range(2, x.rank))
         product = e(count).apply(onnx.ReduceProdOp, keepdims=0)
         share = g[0] / product.cast(x.dtype)
     return (share.apply(onnx.ExpandOp, e.shape(x)),)
@@ -248,11 +247,11 @@ def _run_time_count(
     f: Primal, axis: ConvAxis, begin: int | Value, end: int | Value, index: int, g: Value, e: ValueBuilder
 ) -> Value:
     """Return for each window the number of its taps in the data, or in counted padding, too."""
-    window, sizes = axis.window, ShapeMath(e.emit)
+    emit, window = e.emit, axis.window
     zero, one = (e(e.emit.constant(np.array(value, np.int64))) for value in (0, 1))
-    count = e(sizes.sizes(g.value, [2 + index])).apply(onnx.SqueezeOp, e.ints([0]))
+    count = e(emit.sizes(g.value, [2 + index])).apply(onnx.SqueezeOp, e.ints([0]))
     starts = zero.apply(onnx.RangeOp, count, one) * window.stride - begin
-    low, high = zero, e(sizes.sizes(f.x.value, [2 + index]))
+    low, high = zero, e(emit.sizes(f.x.value, [2 + index]))
     if f.value("count_include_pad", 0):
         low, high = zero - begin, high + end
     y = g.shape[2 + index]

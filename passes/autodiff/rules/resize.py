@@ -23,7 +23,6 @@ from dialects.support.shapes import Dim, static
 from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule, refusal
 from passes.autodiff.common.resize_matrix import RunTimeAxis, as_number, run_time_matrix
 from passes.autodiff.common.slice_adjoint import size_of, vector
-from passes.builder.shape_math import ShapeMath
 from passes.builder.tensors import contract
 from passes.builder.values import Value, ValueBuilder
 from passes.resize.backward import ResizeAxis, emit_resize_backward
@@ -237,17 +236,17 @@ def resize_backward(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[
 
 def resize_backward_dynamic(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """The same with matrices computed at run time."""
-    math, value = ShapeMath(e.emit), g[0]
+    emit, value = e.emit, g[0]
     sizes, numerators, denominators = (operand.value for operand in f.operands[1:] if operand is not None)
     for i, axis in enumerate(f.value("axes")):
         sampling = RuntimeSampling(
-            math.take(sizes, [i]),
-            math.sizes(f.x.value, [axis]),
-            (math.take(numerators, [i]), math.take(denominators, [i])),
+            emit.take(sizes, [i]),
+            emit.sizes(f.x.value, [axis]),
+            (emit.take(numerators, [i]), emit.take(denominators, [i])),
             f.value("interpolation"),
             f.value("coordinates"),
         )
-        matrix = e(emit_matrix(math, sampling, value.dtype)).apply(onnx.TransposeOp, perm=[1, 0])
+        matrix = e(emit_matrix(emit, sampling, value.dtype)).apply(onnx.TransposeOp, perm=[1, 0])
         value = e(contract(e.emit, value.value, axis, matrix.value, literal_zeros=True))
     return (value, ZERO, ZERO, ZERO)
 

@@ -8,7 +8,8 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, has_rank, static_shape
-from passes.builder.rewriting import Builder, replace
+from passes.builder.builder import Builder
+from passes.builder.rewriting import replace
 
 
 class EmptyExpand(RewritePattern):

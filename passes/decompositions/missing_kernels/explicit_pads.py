@@ -12,7 +12,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import Call
 from dialects.onnx.infer.spatial import Window, window, with_explicit_pads
 from dialects.support.shapes import UnknownRank, static
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 
 Windowed = onnx.AveragePoolOp | onnx.ConvOp | onnx.LpPoolOp | onnx.MaxPoolOp | onnx.ConvTransposeOp
 

@@ -13,8 +13,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import axis_of
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import element_type_of, has_rank, shape_of
-from passes.builder.rewriting import Builder
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 from passes.builder.values import Value, ValueBuilder
 
 
@@ -43,7 +42,7 @@ def inverse_dft(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
         return None
     place = emit.constant(np.array(along, np.int64))
     given = None if op.dft_length is None else e(op.dft_length)
-    size = e(ShapeMath(emit).sizes(op.input, [along])) if given is None else given
+    size = e(emit.sizes(op.input, [along])) if given is None else given
     x = e(op.input)
     turned = _swap_parts(x) if parts == 2 else _behind_zeros(x)
     found = turned.apply(onnx.DFTOp, given, e(place))

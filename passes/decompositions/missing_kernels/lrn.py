@@ -10,7 +10,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.dims import TO_THE_END
 from dialects.support.shapes import has_rank, shape_of
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.tensors import sum_values
 from passes.builder.values import ValueBuilder
 

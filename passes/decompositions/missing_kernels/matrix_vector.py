@@ -10,7 +10,8 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import has_rank, shape_of
-from passes.builder.rewriting import Builder, replace
+from passes.builder.builder import Builder
+from passes.builder.rewriting import replace
 
 
 class VectorAsColumn(RewritePattern):

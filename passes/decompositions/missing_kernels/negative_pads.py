@@ -11,7 +11,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import axes_of
 from dialects.onnx.dims import ints
 from dialects.support.shapes import has_rank, shape_of
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 
 LAST = 2**31 - 1
 """The end of an axis of any size."""

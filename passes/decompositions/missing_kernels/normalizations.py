@@ -15,8 +15,7 @@ from xdsl.ir import SSAValue
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.shapes import element_type_of, has_rank, shape_of
-from passes.builder.rewriting import Builder
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 from passes.builder.values import Value, ValueBuilder
 
 STATISTICS = (onnx.ReduceMeanOp, onnx.SubOp, onnx.MulOp, onnx.AddOp, onnx.SqrtOp, onnx.DivOp)
@@ -61,14 +60,14 @@ def group_normalization(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     assert isinstance(op, onnx.GroupNormalizationOp)
     if not has_rank(op.X):
         return None
-    e, math, call, rank = ValueBuilder(emit), ShapeMath(emit), op.call(), len(shape_of(op.X))
-    groups = math.vector([call.attribute("num_groups")])
-    sizes = [math.sizes(op.X, [axis]) for axis in range(rank)]
-    length = math.product([math.div(sizes[1], groups), *sizes[2:]])
-    rows = _wide(e, op.X).apply(onnx.ReshapeOp, e(math.concat([sizes[0], groups, length])))
+    e, call, rank = ValueBuilder(emit), op.call(), len(shape_of(op.X))
+    groups = emit.ints([call.attribute("num_groups")])
+    sizes = [emit.sizes(op.X, [axis]) for axis in range(rank)]
+    length = emit.product([emit.div(sizes[1], groups), *sizes[2:]])
+    rows = _wide(e, op.X).apply(onnx.ReshapeOp, e(emit.concat([sizes[0], groups, length])))
     x, _, variance = _center(rows, [2])
     normal = (x / (variance + call.attribute("epsilon", 1e-5)).sqrt()).cast(element_type_of(op.X))
-    whole = normal.apply(onnx.ReshapeOp, e(math.concat(sizes))).assume_shape(shape_of(op.X))
+    whole = normal.apply(onnx.ReshapeOp, e(emit.concat(sizes))).assume_shape(shape_of(op.X))
     scale, bias = (_per_channel(e(vector), rank) for vector in (op.scale, op.bias))
     return [(whole * scale + bias).value]
 

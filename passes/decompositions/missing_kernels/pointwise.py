@@ -12,8 +12,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import by_name, name_of, of_mlir
 from dialects.support.shapes import element_type_of, shape_of
-from passes.builder.rewriting import Builder
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 
 
 def scalar(emit: Builder, number: float, like: SSAValue) -> SSAValue:
@@ -219,9 +218,8 @@ def _is_whole(op: onnx.DequantizeLinearOp, axis: int, block: int) -> bool:
 
 def _repeat_along(emit: Builder, vector: SSAValue, axis: int, times: int) -> SSAValue:
     """Repeat each entry along an axis."""
-    math = ShapeMath(emit)
-    sizes = [math.sizes(vector, [at]) for at in range(len(shape_of(vector)))]
-    apart = [*sizes[: axis + 1], math.vector([times]), *sizes[axis + 1 :]]
-    spread = emit(onnx.ExpandOp(emit(onnx.UnsqueezeOp(vector, emit.ints([axis + 1]))), math.concat(apart)))
-    sizes[axis] = math.mul(sizes[axis], math.vector([times]))
-    return emit(onnx.ReshapeOp(spread, math.concat(sizes)))
+    sizes = [emit.sizes(vector, [at]) for at in range(len(shape_of(vector)))]
+    apart = [*sizes[: axis + 1], emit.ints([times]), *sizes[axis + 1 :]]
+    spread = emit(onnx.ExpandOp(emit(onnx.UnsqueezeOp(vector, emit.ints([axis + 1]))), emit.concat(apart)))
+    sizes[axis] = emit.mul(sizes[axis], emit.ints([times]))
+    return emit(onnx.ReshapeOp(spread, emit.concat(sizes)))

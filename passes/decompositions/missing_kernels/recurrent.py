@@ -14,7 +14,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.recurrence import GATES, Direction, directions_of
 from dialects.support.shapes import Dim
 from passes.builder.activations import apply_activation
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.scans import Exprs, scan
 from passes.builder.values import Value, ValueBuilder
 

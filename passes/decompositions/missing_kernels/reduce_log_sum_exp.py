@@ -15,7 +15,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import FLOATS, name_of
 from dialects.support.shapes import element_type_of
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.values import Value, ValueBuilder
 
 

@@ -14,7 +14,7 @@ from dialects.onnx.numpy.resizes import AxisResize, axes_to_resize, resize_matri
 from dialects.support.dtypes import FLOATS, HALVES, name_of, of_mlir
 from dialects.support.limits import LimitError
 from dialects.support.shapes import element_type_of, shape_of
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.tensors import contract
 
 COORDINATES = ("align_corners", "asymmetric", "half_pixel", "pytorch_half_pixel", "tf_crop_and_resize")

@@ -15,8 +15,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import has_rank, shape_of
-from passes.builder.rewriting import Builder
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 from passes.builder.values import Value, ValueBuilder
 
 
@@ -56,13 +55,13 @@ def scatter_or_reduce(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     depth = shape_of(op.indices)[-1] if has_rank(op.indices) else None
     if not isinstance(depth, int) or not has_rank(op.data):
         return None
-    e, math = ValueBuilder(emit), ShapeMath(emit)
+    e = ValueBuilder(emit)
     data, updates = e(op.data), e(op.updates)
-    sizes = [e(math.sizes(op.data, [axis])) for axis in range(data.rank)]
+    sizes = [e(emit.sizes(op.data, [axis])) for axis in range(data.rank)]
     place = _flat_indices(e(op.indices), sizes[:depth])
     count, width = _product(sizes[:depth], e), _product(sizes[depth:], e)
     rows, written = (
-        value.apply(onnx.ReshapeOp, e(math.concat([size.value, width.value])), allowzero=1)
+        value.apply(onnx.ReshapeOp, e(emit.concat([size.value, width.value])), allowzero=1)
         for value, size in ((data, count), (updates, place.apply(onnx.ShapeOp)))
     )
     hits = _line(count).apply(onnx.UnsqueezeOp, e.ints([1])).equals(place)
@@ -107,7 +106,7 @@ def _flat_indices(indices: Value, sizes: Sequence[Value]) -> Value:
 
 
 def _product(sizes: Sequence[Value], e: ValueBuilder) -> Value:
-    return e(ShapeMath(e.emit).product([size.value for size in sizes]))
+    return e(e.emit.product([size.value for size in sizes]))
 
 
 def _line(count: Value) -> Value:

@@ -20,8 +20,7 @@ from dialects.onnx.call import axes_of
 from dialects.onnx.dims import ints
 from dialects.support.dtypes import FLOATS, name_of
 from dialects.support.shapes import Dim, element_type_of, shape_of
-from passes.builder.rewriting import Builder
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 from passes.decompositions.missing_kernels import normalizations, pointwise
 from passes.decompositions.missing_kernels.affine_grid import AFFINE_GRID, affine_grid
 from passes.decompositions.missing_kernels.inverse_dft import INVERSE_DFT, inverse_dft
@@ -99,10 +98,9 @@ def _cut(emit: Builder, value: SSAValue, pads: SSAValue, begin: AxisPad, end: Ax
     """Crop an axis by negative pads; no Slice if none can be negative."""
     if not any(_may_be_negative(pad.known) for pad in (begin, end)):
         return value
-    math = ShapeMath(emit)
-    start = math.sub(math.vector([0]), math.min(math.take(pads, [begin.entry]), 0))
-    size = math.sizes(value, [begin.axis])
-    stop = math.add(size, math.min(math.take(pads, [end.entry]), 0))
+    start = emit.sub(emit.ints([0]), emit.min(emit.take(pads, [begin.entry]), 0))
+    size = emit.sizes(value, [begin.axis])
+    stop = emit.add(size, emit.min(emit.take(pads, [end.entry]), 0))
     return emit(onnx.SliceOp(value, start, stop, emit.ints([begin.axis])))
 
 
@@ -116,10 +114,9 @@ def _emit_padding(
     """Return the padding at one end of an axis; None if it is empty."""
     if isinstance(pad.known, int) and pad.known <= 0:
         return None
-    math = ShapeMath(emit)
-    sizes = [math.sizes(value, [axis]) for axis in range(len(shape_of(value)))]
-    sizes[pad.axis] = math.max(math.take(pads, [pad.entry]), 0)
-    return emit(onnx.ExpandOp(fill, math.concat(sizes)))
+    sizes = [emit.sizes(value, [axis]) for axis in range(len(shape_of(value)))]
+    sizes[pad.axis] = emit.max(emit.take(pads, [pad.entry]), 0)
+    return emit(onnx.ExpandOp(fill, emit.concat(sizes)))
 
 
 def _max_pool(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
@@ -138,7 +135,7 @@ def _max_pool(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 def _taps(emit: Builder, op: onnx.MaxPoolOp, data: SSAValue, fill: SSAValue) -> list[SSAValue]:
     """Return the values at each tap of the window, for data of the spatial sizes of X."""
-    call, math = op.call(), ShapeMath(emit)
+    call = op.call()
     kernel = call.attribute("kernel_shape")
     rank, one = len(kernel), [1] * len(kernel)
     strides, dilations = (call.attribute(name, one) for name in ("strides", "dilations"))
@@ -146,23 +143,23 @@ def _taps(emit: Builder, op: onnx.MaxPoolOp, data: SSAValue, fill: SSAValue) -> 
     axes, steps = range(2, 2 + rank), emit.ints(strides)
     if any((*begin, *end)):
         data = emit(onnx.PadOp(data, emit.ints([0, 0, *begin, 0, 0, *end]), fill))
-    sizes = math.sizes(data, axes)
+    sizes = emit.sizes(data, axes)
     seen: list[SSAValue] = []
     for tap in product(*map(range, kernel)):
         first = [k * d for k, d in zip(tap, dilations, strict=True)]
         last = [(k - 1) * d - f for k, d, f in zip(kernel, dilations, first, strict=True)]
-        stop = math.sub(sizes, emit.ints(last))
+        stop = emit.sub(sizes, emit.ints(last))
         seen.append(emit(onnx.SliceOp(data, emit.ints(first), stop, emit.ints(axes), steps)))
     return seen
 
 
 def _first_largest(emit: Builder, op: onnx.MaxPoolOp, seen: Sequence[SSAValue]) -> list[SSAValue]:
     """Return the maximum and the flat index of the first, counted from the channel's start."""
-    math, rank = ShapeMath(emit), 2 + len(op.call().attribute("kernel_shape"))
-    sizes = [math.sizes(op.X, [axis]) for axis in range(rank)]
-    ones = [math.vector([1])] * (rank - 2)
+    rank = 2 + len(op.call().attribute("kernel_shape"))
+    sizes = [emit.sizes(op.X, [axis]) for axis in range(rank)]
+    ones = [emit.ints([1])] * (rank - 2)
     within = _iota(emit, [*ones[:1] * 2, *sizes[2:]])
-    begins = _iota(emit, [*sizes[:2], *ones], math.product(sizes[2:]))
+    begins = _iota(emit, [*sizes[:2], *ones], emit.product(sizes[2:]))
     largest, *others = seen
     place, *places = _taps(emit, op, within, emit.constant(np.array(0, np.int64)))
     for value, where in zip(others, places, strict=True):
@@ -174,11 +171,10 @@ def _first_largest(emit: Builder, op: onnx.MaxPoolOp, seen: Sequence[SSAValue]) 
 
 def _iota(emit: Builder, sizes: Sequence[SSAValue], step: SSAValue | None = None) -> SSAValue:
     """Return a tensor of these sizes with elements 0, step, 2 step, ..."""
-    math = ShapeMath(emit)
     first, one = (emit.constant(np.array(number, np.int64)) for number in (0, 1))
-    count = emit(onnx.ReshapeOp(math.product(sizes), emit.ints([])))
+    count = emit(onnx.ReshapeOp(emit.product(sizes), emit.ints([])))
     line = emit(onnx.RangeOp(first, count, one))
-    return emit(onnx.ReshapeOp(line if step is None else math.mul(line, step), math.concat(sizes)))
+    return emit(onnx.ReshapeOp(line if step is None else emit.mul(line, step), emit.concat(sizes)))
 
 
 MOST_FACTORS = 64
@@ -246,11 +242,11 @@ def _by_halves(emit: Builder, op: Extreme, value: SSAValue, axis: int) -> SSAVal
 def _by_place(emit: Builder, op: Extreme, value: SSAValue, axis: int) -> SSAValue:
     """Gather at the arg-extreme, with an additional neutral entry for an empty axis."""
     is_largest = isinstance(op, onnx.ReduceMaxOp)
-    math, rank = ShapeMath(emit), len(shape_of(value))
-    sizes = [math.sizes(value, [at]) for at in range(rank)]
-    sizes[axis] = math.vector([1])
+    rank = len(shape_of(value))
+    sizes = [emit.sizes(value, [at]) for at in range(rank)]
+    sizes[axis] = emit.ints([1])
     least = scalar(emit, -np.inf if is_largest else np.inf, value)
-    longer = emit(onnx.ConcatOp([value, emit(onnx.ExpandOp(least, math.concat(sizes)))], axis=axis))
+    longer = emit(onnx.ConcatOp([value, emit(onnx.ExpandOp(least, emit.concat(sizes)))], axis=axis))
     place = emit((onnx.ArgMaxOp if is_largest else onnx.ArgMinOp)(longer, axis=axis, keepdims=1))
     return emit(onnx.GatherElementsOp(longer, place, axis=axis))
 
@@ -280,13 +276,13 @@ def _cast(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
 def _flatten(emit: Builder, op: OnnxOp) -> Sequence[SSAValue]:
     assert isinstance(op, onnx.FlattenOp)
     call = op.call()
-    rank, sizes = call.operand(0).rank, ShapeMath(emit)
+    rank = call.operand(0).rank
     split = slice(call.attribute("axis", 1), None).indices(rank)[0]
     products = [
-        sizes.product([sizes.sizes(op.input, [axis]) for axis in side])
+        emit.product([emit.sizes(op.input, [axis]) for axis in side])
         for side in (range(split), range(split, rank))
     ]
-    return [emit(onnx.ReshapeOp(op.input, sizes.concat(products), allowzero=1))]
+    return [emit(onnx.ReshapeOp(op.input, emit.concat(products), allowzero=1))]
 
 
 EXPANSIONS: Mapping[type[OnnxOp], Expansion] = {

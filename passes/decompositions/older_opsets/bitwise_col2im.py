@@ -13,8 +13,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.dims import ints
 from dialects.support.dtypes import FLOATS, of_mlir
 from dialects.support.shapes import element_type_of, has_rank, shape_of
-from passes.builder.rewriting import Builder
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 
 U64 = IntegerType(64, Signedness.UNSIGNED)
 """The dtype whose bits are shifted: a Cast to it extends the sign."""
@@ -83,9 +82,8 @@ def col2im(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     counts = [span // stride + 1 for span, stride in zip(spans, strides, strict=True)]
     if min(spans) < 0 or channels % taps:
         return None
-    math = ShapeMath(emit)
     columns = emit(
-        onnx.ReshapeOp(op.input, math.concat([math.sizes(op.input, [0]), emit.ints([channels, *counts])]))
+        onnx.ReshapeOp(op.input, emit.concat([emit.sizes(op.input, [0]), emit.ints([channels, *counts])]))
     )
     weights = np.eye(taps, dtype=dtype.numpy)[None].repeat(channels // taps, 0).reshape(channels, 1, *block)
     result = emit(

@@ -17,7 +17,8 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.call import Call
 from dialects.onnx.infer.spatial import ends_of_whole_windows
 from dialects.support.shapes import has_rank
-from passes.builder.rewriting import Builder, replace
+from passes.builder.builder import Builder
+from passes.builder.rewriting import replace
 
 SKIPPED_FROM_OPSET = 22
 """First opset whose formula skips such windows."""

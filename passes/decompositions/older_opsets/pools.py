@@ -14,8 +14,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.opset_range import nondefault_attributes
 from dialects.support.dtypes import FLOATS, of_mlir
 from dialects.support.shapes import element_type_of, has_rank, shape_of, static
-from passes.builder.rewriting import Builder
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 from passes.decompositions.missing_kernels.explicit_pads import explicit_pads
 from passes.decompositions.portable import pools
 from passes.decompositions.portable.pools import counts_beyond_the_pads
@@ -96,12 +95,12 @@ def _window_sums(emit: Builder, data: SSAValue, given: Attributes) -> SSAValue |
     dtype = of_mlir(element_type_of(data))
     if dtype is None or dtype.name not in FLOATS or not has_rank(data):
         return None
-    kernel, math = given["kernel_shape"], ShapeMath(emit)
+    kernel = given["kernel_shape"]
     spatial = range(2, 2 + len(kernel))
     weights = emit.constant(np.ones((1, 1, *kernel), dtype.numpy))
-    apart = math.concat([emit.ints([-1, 1]), math.sizes(data, spatial)])
+    apart = emit.concat([emit.ints([-1, 1]), emit.sizes(data, spatial)])
     names = ("dilations", "kernel_shape", "pads", "strides")
     window = {name: given[name] for name in names if name in given}
     images = emit(onnx.ConvOp(emit(onnx.ReshapeOp(data, apart)), weights, **window))
-    whole = math.concat([math.sizes(data, (0, 1)), math.sizes(images, spatial)])
+    whole = emit.concat([emit.sizes(data, (0, 1)), emit.sizes(images, spatial)])
     return emit(onnx.ReshapeOp(images, whole))

@@ -14,8 +14,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.values import constant_of
 from dialects.support.dtypes import FLOATS, of_mlir
 from dialects.support.shapes import element_type_of, shape_of
-from passes.builder.rewriting import Builder
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 
 Reduction = onnx.ReduceMaxOp | onnx.ReduceMeanOp | onnx.ReduceMinOp | onnx.ReduceProdOp
 
@@ -41,12 +40,12 @@ def _by_membership(emit: Builder, op: Reduction, axes: SSAValue) -> Sequence[SSA
     if rank == 0:
         return [emit(onnx.IdentityOp(op.data))]
     noop = call.attribute("noop_with_empty_axes", 0)
-    math, value = ShapeMath(emit), op.data
-    listed = _axis_flags(math, axes, rank, noop)
+    value = op.data
+    listed = _axis_flags(emit, axes, rank, noop)
     for axis in range(rank):
-        is_listed, size = math.take(listed, [axis]), math.sizes(op.data, [axis])
-        start = math.mul(size, is_listed)
-        stop = math.add(size, is_listed)
+        is_listed, size = emit.take(listed, [axis]), emit.sizes(op.data, [axis])
+        start = emit.mul(size, is_listed)
+        stop = emit.add(size, is_listed)
         reduced = emit(type(op)(value, emit.ints([axis]), keepdims=1))
         both = emit(onnx.ConcatOp([value, reduced], axis=axis))
         value = emit(onnx.SliceOp(both, start, stop, emit.ints([axis])))
@@ -57,20 +56,19 @@ def _by_membership(emit: Builder, op: Reduction, axes: SSAValue) -> Sequence[SSA
         return [emit(onnx.SqueezeOp(value, axes))]
     columns = emit(onnx.CompressOp(emit.ints(range(rank)), emit(onnx.CastOp(listed, to=i1)), axis=0))
     beyond = emit.ints([rank])  # an empty list of axes would squeeze all axes of size 1
-    return [emit(onnx.SqueezeOp(emit(onnx.UnsqueezeOp(value, beyond)), math.concat([columns, beyond])))]
+    return [emit(onnx.SqueezeOp(emit(onnx.UnsqueezeOp(value, beyond)), emit.concat([columns, beyond])))]
 
 
-def _axis_flags(math: ShapeMath, axes: SSAValue, rank: int, noop: int) -> SSAValue:
+def _axis_flags(emit: Builder, axes: SSAValue, rank: int, noop: int) -> SSAValue:
     """Return 1 for each axis that is in `axes`, else 0; 1 for all if `axes` is empty without `noop`."""
-    emit = math.emit
     every = emit.ints(range(rank))
     column = emit(onnx.UnsqueezeOp(emit(onnx.GatherOp(every, axes)), emit.ints([1])))
     equal = emit(onnx.CastOp(emit(onnx.EqualOp(column, every)), to=i64))
-    listed = math.min(emit(onnx.ReduceSumOp(equal, emit.ints([0]), keepdims=0)), 1)
+    listed = emit.min(emit(onnx.ReduceSumOp(equal, emit.ints([0]), keepdims=0)), 1)
     if noop:
         return listed
     is_empty = emit(onnx.EqualOp(emit(onnx.SizeOp(axes)), emit.constant(np.array(0, np.int64))))
-    return math.add(listed, emit(onnx.CastOp(is_empty, to=i64)))
+    return emit.add(listed, emit(onnx.CastOp(is_empty, to=i64)))
 
 
 def bitwise_not(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:

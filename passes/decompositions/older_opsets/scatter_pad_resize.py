@@ -15,8 +15,7 @@ from dialects.onnx.dims import ints
 from dialects.onnx.values import constant_of
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, has_rank, shape_of, static_shape
-from passes.builder.rewriting import Builder
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 from passes.decompositions.missing_kernels import resize_by_matrix
 from passes.decompositions.missing_kernels.scatter_nd_by_matrix import scatter_or_reduce
 
@@ -74,7 +73,7 @@ def scatter_elements(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
         grid[:, axis] = known.reshape(-1)
         places: SSAValue = emit.constant(grid)
     else:
-        column = emit(onnx.ReshapeOp(ShapeMath(emit).as_int64(op.indices), emit.ints([-1, 1])))
+        column = emit(onnx.ReshapeOp(emit.as_int64(op.indices), emit.ints([-1, 1])))
         parts = [emit.constant(grid[:, :axis]), column, emit.constant(grid[:, axis + 1 :])]
         places = emit(onnx.ConcatOp([part for part in parts if shape_of(part)[1]], axis=1))
     flat = emit(onnx.ReshapeOp(op.updates, emit.ints([-1])))
@@ -97,16 +96,15 @@ def _rounds(places: np.ndarray) -> list[list[int]] | None:
 
 def reshape_by_gather(emit: Builder, op: onnx.ReshapeOp, rank: int) -> Sequence[SSAValue]:
     """Reshape to run-time sizes that may be 0, which older Reshapes misread, by a Gather of flat indices."""
-    math = ShapeMath(emit)
     zero, one = (emit.constant(np.array(value, np.int64)) for value in (0, 1))
-    sizes, count = math.as_int64(op.shape), emit(onnx.SizeOp(op.data))
+    sizes, count = emit.as_int64(op.shape), emit(onnx.SizeOp(op.data))
     is_open = emit(onnx.LessOp(sizes, zero))
     known = emit(onnx.ReduceProdOp(emit(onnx.WhereOp(is_open, one, sizes)), keepdims=1))
-    rest = math.div(emit(onnx.UnsqueezeOp(count, emit.ints([0]))), math.max(known, 1))
+    rest = emit.div(emit(onnx.UnsqueezeOp(count, emit.ints([0]))), emit.max(known, 1))
     sizes = emit(onnx.WhereOp(is_open, rest, sizes))
     numbers: SSAValue = zero
     for axis in range(rank):
-        size = emit(onnx.SqueezeOp(math.take(sizes, [axis]), emit.ints([0])))
+        size = emit(onnx.SqueezeOp(emit.take(sizes, [axis]), emit.ints([0])))
         line = emit(onnx.RangeOp(zero, size, one))
         rows = emit(onnx.UnsqueezeOp(emit(onnx.MulOp(numbers, size)), emit.ints([-1])))
         numbers = emit(onnx.AddOp(rows, line))
@@ -123,19 +121,19 @@ def pad_wrap(emit: Builder, op: onnx.PadOp) -> Sequence[SSAValue] | None:
     listed = list(range(rank)) if given is None else ints(given.dims)
     if listed is None:
         return None
-    math, found = ShapeMath(emit), op.data
-    one, columns = emit.constant(np.array(1, np.int64)), math.as_int64(op.pads)
+    found = op.data
+    one, columns = emit.constant(np.array(1, np.int64)), emit.as_int64(op.pads)
     for i, axis in enumerate(axes_of(listed, rank)):
         if pads is not None and not pads[i] and not pads[i + len(listed)]:
             continue
-        begin, end = (math.take(columns, [place]) for place in (i, i + len(listed)))
-        before, after = math.max(begin, 0), math.max(end, 0)
-        cut = math.sub(before, begin)
-        size = math.sub(math.add(math.sizes(op.data, [axis]), begin), math.sub(before, math.sub(end, after)))
-        first, stop = math.sub(math.vector([0]), before), math.add(size, after)
+        begin, end = (emit.take(columns, [place]) for place in (i, i + len(listed)))
+        before, after = emit.max(begin, 0), emit.max(end, 0)
+        cut = emit.sub(before, begin)
+        size = emit.sub(emit.add(emit.sizes(op.data, [axis]), begin), emit.sub(before, emit.sub(end, after)))
+        first, stop = emit.sub(emit.ints([0]), before), emit.add(size, after)
         ends = [emit(onnx.SqueezeOp(bound, emit.ints([0]))) for bound in (first, stop)]
         places = emit(onnx.RangeOp(ends[0], ends[1], one))
-        within = math.add(emit(onnx.ModOp(places, size)), cut)
+        within = emit.add(emit(onnx.ModOp(places, size)), cut)
         found = emit(onnx.GatherOp(found, within, axis=axis))
     return [found]
 
@@ -152,16 +150,16 @@ def resize(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     rank = len(shape_of(op.X))
     listed = axes_of(list(range(rank)) if axes is None else axes, rank)
     order = [listed.index(axis) if axis in listed else len(listed) + axis for axis in range(rank)]
-    math, scales, sizes = ShapeMath(emit), op.scales, op.sizes
+    scales, sizes = op.scales, op.sizes
     if policy != "stretch" and sizes is not None:
         factors = _policy_scales(op, listed, policy)
         if factors is None:
             return resize_by_matrix.by_matrix(emit, op)
         scales, sizes = emit.constant(factors), None
     elif scales is not None:
-        scales = math.take(math.concat([scales, emit.constant(np.ones(rank, np.float32))]), order)
+        scales = emit.take(emit.concat([scales, emit.constant(np.ones(rank, np.float32))]), order)
     if sizes is not None:
-        sizes = math.take(math.concat([sizes, math.sizes(op.X, range(rank))]), order)
+        sizes = emit.take(emit.concat([sizes, emit.sizes(op.X, range(rank))]), order)
     roi = None if op.roi is None or shape_of(op.roi) == (0,) else _whole_roi(emit, op.roi, order, len(listed))
     return [emit(onnx.ResizeOp(op.X, roi, scales, sizes, **given))]
 
@@ -195,5 +193,4 @@ def _whole_roi(emit: Builder, roi: SSAValue, order: Sequence[int], count: int) -
     ends = emit.constant(np.repeat([0, 1], rank).astype(dtype.numpy))
     begins = [place if place < count else place + count for place in order]
     stops = [place + count if place < count else place + count + rank for place in order]
-    math = ShapeMath(emit)
-    return math.take(math.concat([roi, ends]), [*begins, *stops])
+    return emit.take(emit.concat([roi, ends]), [*begins, *stops])

@@ -14,8 +14,7 @@ from dialects.onnx.dims import ints
 from dialects.onnx.values import dims_of
 from dialects.support.dtypes import FLOATS, of_mlir
 from dialects.support.shapes import UnknownRank, element_type_of, has_rank, shape_of, static
-from passes.builder.rewriting import Builder
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 from passes.decompositions.older_opsets import bitwise_col2im, pools, reductions, scatter_pad_resize
 
 OlderForm = Callable[[Builder, OnnxOp], Sequence[SSAValue] | None]
@@ -37,16 +36,16 @@ def _split(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     count = len(op.outputs)
     if op.split is not None:
         return None
-    math, axis = ShapeMath(emit), op.call().attribute("axis", 0)
-    whole = math.sizes(op.input, [axis]) if has_rank(op.input) else _size(math, op.input, axis)
-    part = math.floordiv(math.add(whole, emit.ints([count - 1])), emit.ints([count]))
-    last = math.sub(whole, math.mul(part, emit.ints([count - 1])))
-    split = math.concat([*[part] * (count - 1), last])
+    axis = op.call().attribute("axis", 0)
+    whole = emit.sizes(op.input, [axis]) if has_rank(op.input) else _size(emit, op.input, axis)
+    part = emit.floordiv(emit.add(whole, emit.ints([count - 1])), emit.ints([count]))
+    last = emit.sub(whole, emit.mul(part, emit.ints([count - 1])))
+    split = emit.concat([*[part] * (count - 1), last])
     return emit.all(onnx.SplitOp(op.input, split, axis=axis, results=count))
 
 
-def _size(math: ShapeMath, value: SSAValue, axis: int) -> SSAValue:
-    return math.take(math.emit(onnx.ShapeOp(value)), [axis])
+def _size(emit: Builder, value: SSAValue, axis: int) -> SSAValue:
+    return emit.take(emit(onnx.ShapeOp(value)), [axis])
 
 
 def _pad(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
@@ -63,8 +62,7 @@ def _pad(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     axes = axes_of(listed, rank)
     places = [axes.index(axis) if axis in axes else 2 * count for axis in range(rank)]
     ends = [place + count if place < count else place for place in places]
-    math = ShapeMath(emit)
-    pads = math.take(math.concat([math.as_int64(op.pads), emit.ints([0])]), [*places, *ends])
+    pads = emit.take(emit.concat([emit.as_int64(op.pads), emit.ints([0])]), [*places, *ends])
     mode = call.attribute("mode", "constant")
     return [emit(onnx.PadOp(op.data, pads, op.constant_value, mode=mode))]
 
@@ -105,13 +103,13 @@ def _space_to_depth(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     assert isinstance(op, onnx.SpaceToDepthOp)
     if not has_rank(op.input) or op.call().attribute("mode", "DCR") != "CRD":
         return None
-    math, block = ShapeMath(emit), emit.ints([op.call().attribute("blocksize")])
-    batch, depth, *sizes = (math.sizes(op.input, [axis]) for axis in range(4))
-    rows, columns = (math.floordiv(size, block) for size in sizes)
-    split = emit(onnx.ReshapeOp(op.input, math.concat([batch, depth, rows, block, columns, block])))
+    block = emit.ints([op.call().attribute("blocksize")])
+    batch, depth, *sizes = (emit.sizes(op.input, [axis]) for axis in range(4))
+    rows, columns = (emit.floordiv(size, block) for size in sizes)
+    split = emit(onnx.ReshapeOp(op.input, emit.concat([batch, depth, rows, block, columns, block])))
     moved = emit(onnx.TransposeOp(split, perm=[0, 1, 3, 5, 2, 4]))
-    deep = math.product([depth, block, block])
-    return [emit(onnx.ReshapeOp(moved, math.concat([batch, deep, rows, columns])))]
+    deep = emit.product([depth, block, block])
+    return [emit(onnx.ReshapeOp(moved, emit.concat([batch, deep, rows, columns])))]
 
 
 def _trilu(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
@@ -120,9 +118,9 @@ def _trilu(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     dtype = of_mlir(element_type_of(op.input))
     if dtype is None or not has_rank(op.input):
         return None
-    rank, math, zero = len(shape_of(op.input)), ShapeMath(emit), emit.constant(np.array(0))
+    rank, zero = len(shape_of(op.input)), emit.constant(np.array(0))
     one, no_axis = emit.constant(np.array(1)), emit.ints([0])
-    sizes = (emit(onnx.SqueezeOp(math.sizes(op.input, [rank - i]), no_axis)) for i in (2, 1))
+    sizes = (emit(onnx.SqueezeOp(emit.sizes(op.input, [rank - i]), no_axis)) for i in (2, 1))
     rows, columns = (emit(onnx.RangeOp(zero, size, one)) for size in sizes)
     rows = rows if op.k is None else emit(onnx.AddOp(rows, op.k))
     rows = emit(onnx.UnsqueezeOp(rows, emit.ints([1])))

@@ -16,8 +16,7 @@ from dialects.onnx.dims import ints
 from dialects.onnx.values import constant_of
 from dialects.support.dtypes import FLOATS, name_of, of_mlir
 from dialects.support.shapes import element_type_of, has_rank, shape_of
-from passes.builder.rewriting import Builder
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 
 
 def reads_mask(op: OnnxOp) -> bool:
@@ -76,9 +75,8 @@ def dft_along_axis_1(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     inverse = op.call().attribute("inverse", 0)
     value = emit(onnx.DFTOp(data, op.dft_length, place, inverse=inverse))
     if _is_onesided(op):
-        math = ShapeMath(emit)
-        size = math.sizes(value, [1])
-        half = math.add(math.floordiv(size, emit.ints([2])), emit.ints([1]))
+        size = emit.sizes(value, [1])
+        half = emit.add(emit.floordiv(size, emit.ints([2])), emit.ints([1]))
         value = emit(onnx.SliceOp(value, emit.ints([0]), half, emit.ints([1])))
     return [value if axis == 1 else emit(onnx.TransposeOp(value, perm=order))]
 

@@ -15,7 +15,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.infer.spatial import Window, window
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, shape_of, static
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 
 
 def counts_beyond_the_pads(op: OnnxOp) -> bool:

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.recurrence import directions_of
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 
 RECURRENT = (onnx.GRUOp, onnx.LSTMOp, onnx.RNNOp)
 LENGTHS, PEEPHOLES = 4, 7

@@ -12,7 +12,7 @@ from xdsl.ir import Block, BlockArgument, SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 
 COMMUTATIVE = (onnx.AddOp, onnx.MulOp)
 

@@ -27,7 +27,7 @@ from dialects.support.memo import MEMO_SIZE, SMALL_MEMO_SIZE
 from dialects.support.shapes import shape_of
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.tensors import contract, multiply_left, product, reshape, size_of
 from passes.cost.graph import SMALL
 from passes.cost.work import Sizes, Work

@@ -17,7 +17,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, static_shape
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.cost.work import Sizes, Work
 
 MATRIX_SPREADS_NONFINITE = "a product with the sampling matrix multiplies positions that are not read by 0"

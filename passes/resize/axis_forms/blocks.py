@@ -20,7 +20,7 @@ from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
 from dialects.support.memo import SMALL_MEMO_SIZE
 from dialects.support.shapes import shape_of
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.tensors import contract, product, reshape, size_of
 from passes.cost.work import Sizes, Work
 from passes.resize.axis_forms.base import as_dtype_of

@@ -13,7 +13,7 @@ from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.tensors import contract
 from passes.cost.work import Sizes, Work
 from passes.resize.axis_forms.base import MATRIX_SPREADS_NONFINITE, AxisForm, as_dtype_of

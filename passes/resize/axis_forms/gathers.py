@@ -18,7 +18,7 @@ from dialects.support.memo import MEMO_SIZE
 from dialects.support.shapes import shape_of
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.tensors import sum_values
 from passes.cost.work import Sizes, Work
 from passes.resize.axis_forms.bands import Bands

@@ -16,7 +16,7 @@ from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.resize.axis_forms.base import AxisForm, as_dtype_of
 from passes.resize.axis_forms.gathers import most_taps, tables
 

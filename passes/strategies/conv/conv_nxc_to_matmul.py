@@ -22,7 +22,7 @@ from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.tensors import multiply_right, reshape
 from passes.conv.convolution import GradConv
 from passes.conv.phases import AxisPhases, Phase, interleave_channels_last, op_phases, phases_cost

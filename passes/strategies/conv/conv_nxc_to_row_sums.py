@@ -27,7 +27,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.tensors import multiply_right, sum_values
 from passes.conv.convolution import GradConv, no_sums, strided_rows
 from passes.conv.phases import AxisPhases, Phase, interleave_channels_last, op_phases, phases_cost

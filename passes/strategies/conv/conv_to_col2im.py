@@ -17,7 +17,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.tensors import reshape, size_of
 from passes.conv.work import images
 from passes.cost.work import Work

@@ -19,7 +19,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.conv.convolution import CONV_SPREADS_NONFINITE, GradConv, as_convolution, convolve, no_convolution
 from passes.conv.work import whole_convolution
 from passes.cost.work import Work

@@ -16,7 +16,7 @@ from dialects.grad.conv import ConvBackwardDataOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.dims import TO_THE_END
 from dialects.support.shapes import Dim, shape_of
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.conv.work import images
 from passes.cost.work import Work
 from passes.strategies.base import Strategy, no_kernel

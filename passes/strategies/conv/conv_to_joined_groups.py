@@ -22,7 +22,7 @@ from dialects.support.attributes import INT
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, tensor_type
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.conv.convolution import GradConv
 from passes.cost.work import Work
 from passes.onnxruntime.optimizer_model import BLOCK

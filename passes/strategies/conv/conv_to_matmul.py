@@ -26,7 +26,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.tensors import Size, multiply_left, product, reshape, size_of, take_static_window
 from passes.conv.phases import Phase, interleave_channels_first, op_phases, phases_cost
 from passes.conv.weights import SwappedWeights

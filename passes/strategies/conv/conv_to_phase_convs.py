@@ -20,7 +20,7 @@ from dialects.grad.geometry import axis_letters
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.conv.blocks import reads_blocks
 from passes.conv.convolution import (
     CONV_SPREADS_NONFINITE,

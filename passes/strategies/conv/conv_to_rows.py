@@ -15,7 +15,7 @@ from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.grad.geometry import axis_letters
 from dialects.onnx import ops as onnx
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.conv.blocks import reads_blocks
 from passes.conv.convolution import CONV_SPREADS_NONFINITE, GradConv, as_convolution, no_convolution
 from passes.conv.rows import convolve_rows, no_rows, rows_cost

@@ -27,7 +27,7 @@ from dialects.onnx import ops as onnx
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import element_type_of, shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.tensors import multiply_left, product, reshape, size_of, sum_values
 from passes.conv.convolution import GradConv
 from passes.strategies.base import Strategy, no_kernel

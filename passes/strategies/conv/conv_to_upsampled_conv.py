@@ -22,7 +22,7 @@ from dialects.support import shapes
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.tensors import repeat
 from passes.conv.convolution import Convolution, convolve
 from passes.conv.weights import flip_kernel

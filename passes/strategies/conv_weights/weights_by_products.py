@@ -14,7 +14,7 @@ from dialects.grad.conv_weights import ConvBackwardWeightsOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.conv.weight_columns import by_channels_last_columns, by_columns
 from passes.conv.weight_gradients import Taps, by_taps, channels_first
 from passes.strategies.base import no_kernel

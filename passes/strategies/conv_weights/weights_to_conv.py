@@ -18,7 +18,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.tensors import reshape, size_of, take_static_window
 from passes.conv.weight_gradients import channels_first
 from passes.strategies.base import no_kernel

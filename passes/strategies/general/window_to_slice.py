@@ -14,8 +14,7 @@ from dialects.grad.conv import TakeWindowOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import shape_of
-from passes.builder.rewriting import Builder
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 from passes.strategies.base import Strategy, no_kernel
 from passes.targets.target import Target
 
@@ -30,15 +29,14 @@ class WindowToSlice(Strategy):
         return no_kernel(target, op.data, onnx.PadOp, onnx.SliceOp)
 
     def emit(self, op: TakeWindowOp, target: Target, emit: Builder) -> SSAValue:
-        math = ShapeMath(emit)
         axes, rank = op.axes, len(shape_of(op.data))
         if target.spec.crops_by_pad and _starts_with_data(op):
-            beyond = math.sub(op.size, math.sizes(op.data, axes))
-            pads = math.concat([math.vector([0] * rank), math.spread(beyond, axes, rank)])
+            beyond = emit.sub(op.size, emit.sizes(op.data, axes))
+            pads = emit.concat([emit.ints([0] * rank), emit.spread(beyond, axes, rank)])
             return emit(onnx.PadOp(op.data, pads))
-        end = math.add(op.begin, op.size)
-        missing = math.max(math.sub(end, math.sizes(op.data, axes)), 0)
-        pads = math.concat([math.vector([0] * rank), math.spread(missing, axes, rank)])
+        end = emit.add(op.begin, op.size)
+        missing = emit.max(emit.sub(end, emit.sizes(op.data, axes)), 0)
+        pads = emit.concat([emit.ints([0] * rank), emit.spread(missing, axes, rank)])
         padded = emit(onnx.PadOp(op.data, pads))
         return emit(onnx.SliceOp(padded, op.begin, end, emit.ints(axes)))
 

@@ -19,7 +19,7 @@ from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.strategies.base import Strategy
 from passes.strategies.conv.conv_to_conv_transpose import ConvToConvTranspose
 from passes.strategies.conv.conv_to_upsampled_conv import ConvToUpsampledConv

@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.avg_pool import AvgPoolBackwardOp
 from dialects.onnx import ops as onnx
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.values import ValueBuilder
 from passes.pool.axes import AxisWindows
 from passes.pool.means import crop_to_src, shares

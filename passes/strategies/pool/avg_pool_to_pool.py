@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.avg_pool import AvgPoolBackwardOp
 from dialects.onnx import ops as onnx
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.strategies.base import Strategy, no_kernel
 from passes.targets.target import Target
 

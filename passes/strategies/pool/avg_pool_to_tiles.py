@@ -11,7 +11,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.tensors import repeat
 from passes.builder.values import ValueBuilder
 from passes.pool.means import crop_to_src, shares

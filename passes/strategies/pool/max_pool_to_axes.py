@@ -14,7 +14,7 @@ from dialects.grad.max_pool import MaxPoolBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.values import ValueBuilder
 from passes.pool.axes import AxisWindows, backward, without_nan
 from passes.strategies.base import Strategy, no_kernel

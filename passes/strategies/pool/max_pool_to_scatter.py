@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.max_pool import MaxPoolBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.values import ValueBuilder
 from passes.pool.argmax_indices import WindowPads, flat_argmax, scatter_add
 from passes.pool.axes import without_nan

@@ -18,7 +18,7 @@ from dialects.grad.max_pool import MaxPoolBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.support import layouts, shapes
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.tensors import repeat, take_static_window
 from passes.builder.values import Value, ValueBuilder
 from passes.resize.axis_forms.base import as_dtype_of

@@ -17,7 +17,7 @@ from dialects.grad.sampling import AxisSampling
 from dialects.support.shapes import static_shape
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.cost import exceeds, price_ops
 from passes.cost.graph import tensor
 from passes.cost.work import Sizes, Work, static_sizes

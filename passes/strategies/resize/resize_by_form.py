@@ -11,7 +11,7 @@ from dialects.grad.sampling import AxisSampling
 from dialects.support.shapes import shape_of
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.cost.work import Work
 from passes.resize.axis_forms import (
     AxisForm,

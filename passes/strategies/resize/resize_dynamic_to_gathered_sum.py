@@ -12,8 +12,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.resize import ResizeBackwardDynamicOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import element_type_of
-from passes.builder.rewriting import Builder
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 from passes.resize.axis_forms import Tables
 from passes.resize.axis_forms.tables import weighted_sums
 from passes.resize.sampling_matrix import emit_matrix, emit_reads, runtime_samplings
@@ -33,9 +32,9 @@ class ResizeDynamicToGatheredSum(Strategy):
         return no_kernel(target, op.diff_dst, *Tables.needs, onnx.GatherElementsOp) or too_wide(op, target)
 
     def emit(self, op: ResizeBackwardDynamicOp, target: Target, emit: Builder) -> SSAValue:
-        math = ShapeMath(emit, narrow=target.spec.narrow_integers is not None)
+        emit = emit.narrowed(target.spec.narrow_integers is not None)
         value: SSAValue = op.diff_dst
-        for axis, sampling in runtime_samplings(math, op):
-            matrix = emit_matrix(math, sampling, element_type_of(op.diff_dst))
-            value = weighted_sums(emit, value, axis, *emit_reads(math, sampling, matrix))
+        for axis, sampling in runtime_samplings(emit, op):
+            matrix = emit_matrix(emit, sampling, element_type_of(op.diff_dst))
+            value = weighted_sums(emit, value, axis, *emit_reads(emit, sampling, matrix))
         return value

@@ -10,8 +10,7 @@ from dialects.grad.resize import ResizeBackwardDynamicOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import dims_of
 from dialects.support.shapes import Dim, element_type_of
-from passes.builder.rewriting import Builder
-from passes.builder.shape_math import ShapeMath
+from passes.builder.builder import Builder
 from passes.builder.tensors import contract
 from passes.resize.axis_forms.base import MATRIX_SPREADS_NONFINITE
 from passes.resize.sampling_matrix import NARROW_STEP, emit_matrix, runtime_samplings
@@ -35,10 +34,10 @@ class ResizeDynamicToMatMul(Strategy):
         return MATRIX_SPREADS_NONFINITE
 
     def emit(self, op: ResizeBackwardDynamicOp, target: Target, emit: Builder) -> SSAValue:
-        math = ShapeMath(emit, narrow=target.spec.narrow_integers is not None)
+        emit = emit.narrowed(target.spec.narrow_integers is not None)
         value: SSAValue = op.diff_dst
-        for axis, sampling in runtime_samplings(math, op):
-            matrix = emit_matrix(math, sampling, element_type_of(op.diff_dst))
+        for axis, sampling in runtime_samplings(emit, op):
+            matrix = emit_matrix(emit, sampling, element_type_of(op.diff_dst))
             value = contract(emit, value, axis, matrix, literal_zeros=target.opset >= LITERAL_ZEROS)
         return value
 

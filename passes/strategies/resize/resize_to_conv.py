@@ -29,7 +29,7 @@ from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import Dim, shape_of, static_shape
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.tensors import Size, product, reshape, size_of
 from passes.conv.convolution import (
     Convolution,

@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.resize import ResizeBackwardOp
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.tensors import reshape, size_of
 from passes.cost.work import Work
 from passes.resize.axis_forms import Gathers

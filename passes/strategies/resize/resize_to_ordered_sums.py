@@ -23,7 +23,7 @@ from dialects.support.memo import SMALL_MEMO_SIZE
 from dialects.support.shapes import shape_of
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.tensors import reshape, size_of, sum_values
 from passes.strategies.base import Strategy, no_kernel
 from passes.targets.target import Target

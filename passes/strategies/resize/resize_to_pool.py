@@ -18,7 +18,7 @@ from dialects.grad.resize import ResizeBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of, static_shape
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.tensors import Size, product, reshape, size_of
 from passes.cost.work import Work
 from passes.resize.axis_forms import Sums

@@ -24,7 +24,7 @@ from dialects.support.memo import MEMO_SIZE
 from dialects.support.shapes import shape_of
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.builder.tensors import product, repeat, reshape, size_of
 from passes.resize.axis_forms.base import as_dtype_of
 from passes.strategies.base import Strategy, no_kernel, no_resize

@@ -29,7 +29,7 @@ from dialects.support.limits import LimitError, Limits
 from gradc.compiler.driver import load, lower, to_gradients
 from gradc.compiler.options import Options
 from gradc.importers import import_text
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.resize.axis_forms.bands import blocks
 from passes.resize.axis_forms.gathers import most_taps, tables
 from passes.strategies import by_name

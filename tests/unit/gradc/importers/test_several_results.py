@@ -27,7 +27,8 @@ from gradc.importers.onednn.reader import import_json
 from gradc.inspection import accuracy, verify_ops
 from gradc.verification.samples import random_inputs
 from gradc.verification.verify import OutputError
-from passes.builder.rewriting import Builder, replace
+from passes.builder.builder import Builder
+from passes.builder.rewriting import replace
 from passes.strategies.base import Strategy, StrategyFault, lower_with
 from passes.targets.target import Target
 

@@ -16,7 +16,8 @@ from dialects.support.shapes import tensor_type
 from gradc.compiler.driver import compile as compiled
 from gradc.graph.printing import module_text
 from passes.builder import rewriting
-from passes.builder.rewriting import Builder, fold_chains, simplify
+from passes.builder.builder import Builder
+from passes.builder.rewriting import fold_chains, simplify
 
 
 @pytest.fixture

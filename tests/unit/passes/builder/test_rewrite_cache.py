@@ -15,8 +15,8 @@ from dialects.onnx import ops as onnx
 from dialects.support.memo import Memo
 from dialects.support.shapes import tensor_type
 from passes.builder import rewrite_cache
+from passes.builder.builder import Builder
 from passes.builder.rewrite_cache import write_from_template
-from passes.builder.rewriting import Builder
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import tensor_type
 from gradc.problems import OPS, parse_problem
-from passes.builder.rewriting import Builder
+from passes.builder.builder import Builder
 from passes.cost import features_of, price_ops, price_written, rates
 from passes.cost.graph import Graph
 from passes.cost.vector import ALONE
