@@ -8,18 +8,17 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
-from xdsl.irdl import operand_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import operand_def, result_def
 
-from dialects.grad.geometry import ConvAxis, axis_letters, conv_axes, window_attributes
+from dialects.grad.geometry import ConvAxis, conv_axes, window_attributes
+from dialects.grad.grad_op import diff_src_sizes
 from dialects.grad.layout import DATA_LAYOUTS, LayoutOp
 from dialects.grad.tunable import SAMPLE_SIZE
 from dialects.grad.windowed import WindowedGradOp, first_known
 from dialects.support import layouts, shapes
 from dialects.support.attributes import INTS, required, word
-from dialects.support.diagnostics import violation
 from dialects.support.documented_op import build, documented_op
-from dialects.support.shapes import Dim, element_type_of, tensor_type
+from dialects.support.shapes import element_type_of, tensor_type
 
 
 @documented_op
@@ -53,8 +52,6 @@ class AvgPoolBackwardOp(LayoutOp, WindowedGradOp):
     layout = required(word(*DATA_LAYOUTS))
     diff_src = result_def(TensorType)
 
-    traits = traits_def(Pure())
-
     @property
     def axes(self) -> tuple[ConvAxis, ...]:
         return conv_axes(self.kernel, self.strides, self.dilations, self.pads_begin, self.pads_end)
@@ -67,23 +64,10 @@ class AvgPoolBackwardOp(LayoutOp, WindowedGradOp):
         windows = shapes.static_shape(self.diff_dst)
         return None if windows is None else prod(windows) * prod(self.kernel)
 
-    def infer_result_types(self) -> tuple[TensorType, ...]:
-        return self.checked(self._infer)
-
     def _infer(self) -> tuple[TensorType, ...]:
         self.check_operands()
         self.check_lists("pads_end", "residue")
-        found: list[Dim] = []
-        rows = zip(self.axes, self.spatial(self.diff_dst), self.residue, strict=True)
-        for letter, (axis, y, rest) in zip(axis_letters(self.spatial_rank), rows, strict=True):
-            if rest >= axis.window.stride:
-                raise violation(
-                    f"residue axis {letter}", given=rest, expected=f"< stride {axis.window.stride}"
-                )
-            x = axis.diff_src_size(y, rest)
-            if isinstance(x, int) and x < 1:
-                raise violation(f"diff_src axis {letter}", given=x, expected="a positive size")
-            found.append(x)
+        found = diff_src_sizes(self.axes, self.spatial(self.diff_dst), self.residue)
         shape = layouts.reorder((self.batch, self.channels, *found), "NCX", self.layout)
         return (tensor_type(element_type_of(self.diff_dst), shape),)
 

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
-from xdsl.irdl import operand_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import operand_def, result_def
 
 from dialects.grad.geometry import ConvAxis, axis_letters, check_fits, conv_axes, window_attributes
+from dialects.grad.grad_op import GradOp, diff_src_sizes
 from dialects.grad.layout import DATA_LAYOUTS, LayoutOp
 from dialects.grad.resize import check_distinct
 from dialects.support import layouts, shapes
 from dialects.support.attributes import INT, INTS, required, word
 from dialects.support.diagnostics import violation
-from dialects.support.documented_op import DocumentedOp, build, documented_op
+from dialects.support.documented_op import build, documented_op
 from dialects.support.dtypes import name_of
 from dialects.support.interfaces import InfersOperands
 from dialects.support.shapes import Dim, Shape, element_type_of, shape_of, tensor_type
@@ -40,8 +40,6 @@ class GradConvOp(LayoutOp, InfersOperands):
     groups = required(INT)
     layout = required(word(*DATA_LAYOUTS))
     diff_src = result_def(TensorType)
-
-    traits = traits_def(Pure())
 
     @property
     def weights_shape(self) -> tuple[int, ...]:
@@ -133,21 +131,10 @@ class ConvBackwardDataOp(GradConvOp):
     def out_channels(self) -> int:
         return self.weights_shape[0]
 
-    def infer_result_types(self) -> tuple[TensorType, ...]:
-        return self.checked(self._infer)
-
     def _infer(self) -> tuple[TensorType, ...]:
         self.check_lists(("strides", "dilations", "pads_begin", "pads_end", "residue"))
         self.check_channels(self.channels, self.out_channels)
-        sizes: list[Dim] = []
-        rows = zip(self.axes, self.spatial(self.diff_dst), self.residue, strict=True)
-        for letter, (axis, y, r) in zip(axis_letters(self.spatial_rank), rows, strict=True):
-            if r >= axis.window.stride:
-                raise violation(f"residue axis {letter}", given=r, expected=f"< stride {axis.window.stride}")
-            x = axis.diff_src_size(y, r)
-            if isinstance(x, int) and x < 1:
-                raise violation(f"diff_src axis {letter}", given=x, expected="a positive size")
-            sizes.append(x)
+        sizes = diff_src_sizes(self.axes, self.spatial(self.diff_dst), self.residue)
         return self.diff_src_type(self.weights_shape[1] * self.groups, sizes)
 
 
@@ -171,9 +158,6 @@ class ConvTransposeBackwardDataOp(GradConvOp):
     def out_channels(self) -> int:
         return self.weights_shape[1] * self.groups
 
-    def infer_result_types(self) -> tuple[TensorType, ...]:
-        return self.checked(self._infer)
-
     def _infer(self) -> tuple[TensorType, ...]:
         self.check_lists(("strides", "dilations", "pads_begin", "pads_end"))
         self.check_channels(self.channels, self.out_channels)
@@ -186,7 +170,7 @@ class ConvTransposeBackwardDataOp(GradConvOp):
 
 
 @documented_op
-class TakeWindowOp(DocumentedOp):
+class TakeWindowOp(GradOp):
     """A slice with dynamic offset and size along some axes, zero outside the data.
 
     result[.., x, ..] = data[.., x + begin, ..] where 0 <= x + begin < L, else 0, for 0 <= x < size, on each
@@ -205,11 +189,6 @@ class TakeWindowOp(DocumentedOp):
     size = operand_def(TensorType)
     axes = required(INTS)
     result = result_def(TensorType)
-
-    traits = traits_def(Pure())
-
-    def infer_result_types(self) -> tuple[TensorType, ...]:
-        return self.checked(self._infer)
 
     def _infer(self) -> tuple[TensorType, ...]:
         shape = list(shape_of(self.data))

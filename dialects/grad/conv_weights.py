@@ -8,8 +8,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
-from xdsl.irdl import operand_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import operand_def, result_def
 
 from dialects.grad.geometry import (
     ConvAxis,
@@ -60,8 +59,6 @@ class ConvBackwardWeightsOp(WindowedGradOp):
     layout = required(word(*DATA_LAYOUTS))
     diff_weights = result_def(TensorType)
 
-    traits = traits_def(Pure())
-
     @property
     def axes(self) -> tuple[ConvAxis, ...]:
         return conv_axes(self.kernel, self.strides, self.dilations, self.pads_begin, self.pads_end)
@@ -78,9 +75,6 @@ class ConvBackwardWeightsOp(WindowedGradOp):
         if positions is None or weights is None:
             return None
         return 2 * positions[0] * prod(positions[2:]) * prod(weights)
-
-    def infer_result_types(self) -> tuple[TensorType, ...]:
-        return self.checked(self._infer)
 
     def _infer(self) -> tuple[TensorType, ...]:
         self.check_operands()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC
 from typing import TYPE_CHECKING, Any
 
+from dialects.grad.grad_op import GradOp
 from dialects.support import layouts
-from dialects.support.documented_op import DocumentedOp
 from dialects.support.shapes import Dim, Shape, shape_of
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 DATA_LAYOUTS = ("NCX", "NXC")
 
 
-class LayoutOp(DocumentedOp, ABC):
+class LayoutOp(GradOp, ABC):
     """A gradient in either data layout.
 
     `layout` is the axis order of diff_dst, the first operand, and of diff_src, the result. Other operands

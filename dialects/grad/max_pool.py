@@ -8,8 +8,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
-from xdsl.irdl import operand_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import operand_def, result_def
 
 from dialects.grad.geometry import Window
 from dialects.grad.layout import DATA_LAYOUTS
@@ -49,8 +48,6 @@ class MaxPoolBackwardOp(WindowedGradOp):
     layout = required(word(*DATA_LAYOUTS))
     diff_src = result_def(TensorType)
 
-    traits = traits_def(Pure())
-
     def sample_shapes(self) -> tuple[tuple[int, ...], ...]:
         (_, c, *xs), (_, o, *ys) = map(self.channels_first, self.operands)
         rows = zip(self.windows, self.pads_begin, xs, ys, strict=True)
@@ -60,9 +57,6 @@ class MaxPoolBackwardOp(WindowedGradOp):
         """Count one comparison per tap of each window."""
         windows = shapes.static_shape(self.diff_dst)
         return None if windows is None else prod(windows) * prod(self.kernel)
-
-    def infer_result_types(self) -> tuple[TensorType, ...]:
-        return self.checked(self._infer)
 
     def _infer(self) -> tuple[TensorType, ...]:
         self.check_operands()

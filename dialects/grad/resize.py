@@ -9,9 +9,9 @@ from typing import Any
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
-from xdsl.irdl import operand_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import operand_def, result_def
 
+from dialects.grad.grad_op import GradOp
 from dialects.grad.sampling import COORDINATES, INTERPOLATIONS, AxisSampling
 from dialects.support import shapes
 from dialects.support.attributes import INTS, required, word
@@ -22,7 +22,7 @@ from dialects.support.shapes import Shape, element_type_of, shape_of, tensor_typ
 
 
 @documented_op
-class ResizeBackwardOp(DocumentedOp):
+class ResizeBackwardOp(GradOp):
     """Gradient of a resize with respect to its input, sizes known at compile time.
 
     diff_src[.., x, ..] = sum over y of diff_dst[.., y, ..] prod over axes a of M_a[y_a, x_a], where
@@ -44,17 +44,12 @@ class ResizeBackwardOp(DocumentedOp):
     coordinates = required(word(*COORDINATES))
     diff_src = result_def(TensorType)
 
-    traits = traits_def(Pure())
-
     @property
     def samplings(self) -> tuple[AxisSampling, ...]:
         """One sampling per entry of `axes`, for verified ops only."""
         lists = (tuple(self.value(name)) for name in _AXIS_LISTS)
         rule = (self.interpolation, self.coordinates)
         return _samplings(shape_of(self.diff_dst), *rule, *lists)
-
-    def infer_result_types(self) -> tuple[TensorType, ...]:
-        return self.checked(self._infer)
 
     def _infer(self) -> tuple[TensorType, ...]:
         shape: list[shapes.Dim] = list(shape_of(self.diff_dst))
@@ -85,7 +80,7 @@ def _samplings(
 
 
 @documented_op
-class ResizeBackwardDynamicOp(DocumentedOp):
+class ResizeBackwardDynamicOp(GradOp):
     """`grad.resize_backward` with dynamic sizes and steps.
 
     input_sizes, step_numerators and step_denominators are int64 operands with one entry per axis, as in the
@@ -104,11 +99,6 @@ class ResizeBackwardDynamicOp(DocumentedOp):
     interpolation = required(word(*INTERPOLATIONS))
     coordinates = required(word(*COORDINATES))
     diff_src = result_def(TensorType)
-
-    traits = traits_def(Pure())
-
-    def infer_result_types(self) -> tuple[TensorType, ...]:
-        return self.checked(self._infer)
 
     def _infer(self) -> tuple[TensorType, ...]:
         shape: list[shapes.Dim] = list(shape_of(self.diff_dst))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from dialects.support.documented_op import DocumentedOp
+from dialects.grad.grad_op import GradOp
 
 SAMPLE_BATCH, SAMPLE_SIZE = 2, 12
 """Sample values of an unknown batch, and of an unknown spatial size of diff_dst."""
 
 
-class TunableOp(DocumentedOp, ABC):
+class TunableOp(GradOp, ABC):
     """A canonical gradient with a port `diff_dst`, integer attributes and possibly a `layout`."""
 
     LAYOUT_PORTS: ClassVar[tuple[str, ...]] = ()

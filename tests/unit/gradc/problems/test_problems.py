@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -95,9 +94,6 @@ class RepeatBackwardOp(TunableOp):
     """Gradient of n copies beside each other on the last axis: an op without a layout."""
 
     name = "grad.repeat_backward"
-
-    PORTS: ClassVar = ("diff_dst",)
-    RESULTS: ClassVar = ("diff_src",)
 
     diff_dst = operand_def(TensorType)
     times = required(INT)
