@@ -9,11 +9,13 @@ from pathlib import Path
 from gradc.inspection.rules import rules
 from passes.autodiff.activity.non_differentiable import REFUSED, ZERO_BY_DEFINITION
 from passes.autodiff.conventions import KINKS, STATIC_REQUIREMENTS, UNSUPPORTED_VARIANTS
-from passes.autodiff.residuals import RESIDUALS, residuals_text
 
 PROBES = Path(__file__).resolve().parents[2] / "docs" / "ops" / "derivatives.json"
 """Op -> column -> `yes`, `-` if ONNX has no such case, or the reason: results of
 tests/docs/probe_derivatives.py on onnxruntime."""
+
+RESIDUALS = PROBES.with_name("residuals.json")
+"""Op -> operand -> the operands and results that its gradient reads, from the same program."""
 
 DTYPES = ("f32", "f16", "bf16", "f64")
 TRIED = (*DTYPES, "run-time sizes", "integers", "twice")
@@ -28,6 +30,7 @@ def table() -> str:
 
 def _rows() -> Iterator[str]:
     probes = _probes()
+    residuals = known_residuals()
     for name, how in rules():
         if name not in ZERO_BY_DEFINITION and name not in REFUSED:
             by = "a rule" if how.startswith("has") else "its ops"
@@ -37,8 +40,20 @@ def _rows() -> Iterator[str]:
                 UNSUPPORTED_VARIANTS.get(name, ""),
                 KINKS.get(name, ""),
             )
-            kept = residuals_text(name) if name in RESIDUALS else "what its body does"
+            kept = _residuals_text(residuals[name]) if name in residuals else "what its body does"
             yield f"| {' | '.join((name, by, kept, *tried, *said))} |"
+
+
+def known_residuals() -> Mapping[str, Mapping[str, str]]:
+    return json.loads(RESIDUALS.read_text(encoding="utf-8"))
+
+
+def _residuals_text(kept: Mapping[str, str]) -> str:
+    """Return the residuals of an op, for each operand if they differ."""
+    texts = {operand: names.replace(" ", ", ") for operand, names in kept.items()}
+    if len(set(texts.values())) == 1:
+        return next(iter(texts.values()))
+    return "; ".join(f"{operand}: {text or '-'}" for operand, text in texts.items())
 
 
 def _probes() -> Mapping[str, Mapping[str, str]]:
