@@ -50,6 +50,10 @@ class Operand:
         return has_rank(self.row)
 
     @property
+    def is_empty_sequence(self) -> bool:
+        return isinstance(self.value.value.owner, onnx.SequenceEmptyOp)
+
+    @property
     def constant(self) -> np.ndarray | None:
         return None if self.batched else constant_of(self.value.value)
 
@@ -178,7 +182,7 @@ class Batch:
 
     def expand(self, x: Operand) -> Value:
         """Return the operand with the new axis, repeated along it if it is not batched."""
-        if x.batched:
+        if x.batched or x.is_empty_sequence:
             return x.value
         found = x.value.apply(onnx.ExpandOp, self.vector([self.size, *[1] * x.rank]))
         return found.assume_shape((self.dim, *x.shape))

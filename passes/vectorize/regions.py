@@ -17,7 +17,9 @@ from passes.vectorize.batch import Batch, OpCall, Operand, Result, Unbatched
 from passes.vectorize.rows import row_type
 from passes.vectorize.rules.axes import shift
 
-SHAPE_ONLY = frozenset(("EyeLike", "RandomNormalLike", "RandomUniformLike", "Shape", "Size"))
+SHAPE_ONLY = frozenset(
+    ("EyeLike", "RandomNormalLike", "RandomUniformLike", "SequenceLength", "Shape", "Size")
+)
 """Ops whose result is the same for all rows, as they read the shape of their operand only."""
 
 WriteBody: TypeAlias = Callable[[Region, Sequence[bool], Sequence[bool]], Region]
@@ -69,8 +71,9 @@ def loop(f: OpCall, b: Batch, outer: Outer) -> Sequence[Result] | None:
     if any(x is not None and x.batched for x in (count, condition)):
         return None
     carried = [x for x in states if x is not None]
-    given, made = _fixed_point(body, [False, False, *(x.batched for x in carried)], 2, 1, outer.batched)
-    if made[0] or not _are_tensors(op.results, made[1:]):
+    given, made = _find_batched(body, [False, False, *(x.batched for x in carried)], 2, 1, outer.batched)
+    initial = zip(carried, given[2:], strict=True)
+    if made[0] or not all(x.batched or x.has_rank or x.is_empty_sequence for x, flag in initial if flag):
         return None
     new = b.e.emit.all(_loop_op(b, op, f, carried, given, made, outer))
     results: list[Result] = []
@@ -98,7 +101,7 @@ def _loop_op(
     types = _types(b, op.results, made[1:])
     for index in range(len(carried), len(types)):
         if made[1 + index]:
-            types[index] = _stacked_type(b, op.results[index])
+            types[index] = _type_of_steps(b, op.results[index])
     return onnx.LoopOp(
         None if count is None else count.value.value,
         None if condition is None else condition.value.value,
@@ -108,7 +111,7 @@ def _loop_op(
     )
 
 
-def _stacked_type(b: Batch, value: SSAValue) -> Attribute:
+def _type_of_steps(b: Batch, value: SSAValue) -> Attribute:
     """Return the type of the outputs of all steps, before the new axis is moved to the front."""
     if not has_rank(value):
         return value.type
@@ -123,7 +126,7 @@ def scan(f: OpCall, b: Batch, outer: Outer) -> Sequence[Result] | None:
     (body,) = op.regions
     count = f.value("num_scan_inputs", 0)
     first = len(f.present) - count
-    given, made = _fixed_point(body, [x.batched for x in f.present], 0, 0, outer.batched, first)
+    given, made = _find_batched(body, [x.batched for x in f.present], 0, 0, outer.batched, first)
     if not all(x.has_rank for x in f.present):
         return None
     states = [b.expand(x) if flag else x.value for x, flag in zip(f.present[:first], given, strict=False)]
@@ -155,7 +158,7 @@ def dependents(block: Block, batched: Collection[SSAValue]) -> set[SSAValue]:
     return found
 
 
-def _fixed_point(
+def _find_batched(
     body: Region,
     given: Sequence[bool],
     inputs: int,

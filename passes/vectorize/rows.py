@@ -9,8 +9,9 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.control import YieldOp
+from dialects.onnx.types import SequenceType
 from dialects.support.diagnostics import UnsupportedError, error_at
-from dialects.support.shapes import element_type_of, has_rank, shape_of, tensor_type
+from dialects.support.shapes import shape_of, tensor_type
 from passes.builder.values import Value
 from passes.vectorize.batch import Batch
 
@@ -39,8 +40,11 @@ def scan_rows(
     return inner, list(map(b.e, b.e.emit.all(scan)))
 
 
-def row_type(value: SSAValue, b: Batch) -> Attribute:
-    """Return the type of a value with the new axis."""
-    if not has_rank(value):
-        return UnrankedTensorType(element_type_of(value))
-    return tensor_type(element_type_of(value), (b.dim, *shape_of(value)))
+def row_type(value: SSAValue | Attribute, b: Batch) -> Attribute:
+    """Return the type of a value, or of the tensors of a sequence, with the new axis."""
+    type_ = value.type if isinstance(value, SSAValue) else value
+    if isinstance(type_, SequenceType):
+        return SequenceType(row_type(type_.element, b))
+    if not isinstance(type_, TensorType):
+        return type_
+    return tensor_type(type_.element_type, (b.dim, *shape_of(type_)))

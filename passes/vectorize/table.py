@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from passes.vectorize.batch import BatchingRule
-from passes.vectorize.rules import axes, folded, index, pointwise, pools, products, shape
+from passes.vectorize.rules import axes, folded, index, pointwise, pools, products, sequences, shape
 
 RULES: Mapping[str, BatchingRule] = MappingProxyType(
     {
@@ -16,6 +16,7 @@ RULES: Mapping[str, BatchingRule] = MappingProxyType(
         **pointwise.RULES,
         **pools.RULES,
         **products.RULES,
+        **sequences.RULES,
         **shape.RULES,
     }
 )

@@ -27,7 +27,7 @@ def lstm(x: Value, w: Value, r: Value) -> Value:
     return hidden.apply(onnx.ReduceSumOp, x.e.ints([1]), keepdims=0)
 
 
-def pooled(x: Value, w: Value) -> Value:
+def pools(x: Value, w: Value) -> Value:
     """Convolution, pools with and without shared elements, and a resize."""
     e = x.e
     maps = x.apply(onnx.ConvOp, w, pads=[1, 1, 1, 1])
@@ -42,8 +42,8 @@ NETS: Mapping[str, tuple[Network, Mapping[str, Sequence[DimLike]]]] = {
     **NETWORKS,
     "lstm": (lstm, {"x": (5, "N", 2), "w": (1, 12, 2), "r": (1, 12, 3)}),
     "lstm of one sample": (lstm, {"x": (5, 1, 2), "w": (1, 12, 2), "r": (1, 12, 3)}),
-    "pooled": (pooled, {"x": ("N", 2, 8, 8), "w": (4, 2, 3, 3)}),
-    "pooled one sample": (pooled, {"x": (1, 2, 8, 8), "w": (4, 2, 3, 3)}),
+    "pools": (pools, {"x": ("N", 2, 8, 8), "w": (4, 2, 3, 3)}),
+    "pools one sample": (pools, {"x": (1, 2, 8, 8), "w": (4, 2, 3, 3)}),
 }
 
 

@@ -120,9 +120,9 @@ def quantize(f: OpCall, b: Batch) -> Sequence[Result] | None:
     if not f.only_batched(0):
         return None
     scale = f.present[1]
-    if scale.has_rank and scale.rank == 0:
-        return f.along(b)
-    return f.along(b, axis=shift(f.value("axis", 1)))
+    if not scale.has_rank or scale.rank > 1:
+        return None
+    return f.along(b) if scale.rank == 0 else f.along(b, axis=shift(f.value("axis", 1)))
 
 
 def compress(f: OpCall, b: Batch) -> Sequence[Result] | None:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from dialects.onnx import ops as onnx
 from dialects.onnx import traits
-from passes.vectorize.batch import Batch, BatchingRule, OpCall, Result
+from passes.vectorize.batch import Batch, BatchingRule, OpCall, Result, Unbatched
 
 
 def pointwise(f: OpCall, b: Batch) -> Sequence[Result] | None:
@@ -25,10 +25,9 @@ def first_operand(f: OpCall, b: Batch) -> Sequence[Result] | None:
 
 
 def cast_like(f: OpCall, b: Batch) -> Sequence[Result] | None:
-    data, like = f.present
-    if data.batched:
-        return f.along(b)
-    return [b.expand(data).apply(onnx.CastLikeOp, like.value)]
+    """The second operand only gives a type."""
+    found = f.along(b)
+    return found if f.present[0].batched else [Unbatched(x) for x in found]
 
 
 def clip(f: OpCall, b: Batch) -> Sequence[Result] | None:

@@ -11,7 +11,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
 import dialects
-from dialects.support.entry import entry_function
+from dialects.evaluate import evaluate
+from dialects.support.entry import entry_function, input_names, output_names
+from passes.differentiate import Request, differentiate
 from passes.infer_types import infer_types
 
 IF = """
@@ -96,6 +98,38 @@ NESTED = """
       } : (tensor<i64>, tensor<i1>, tensor<2xf64>, tensor<1xi64>) -> (tensor<2xf64>, tensor<1xi64>)
       func.return %y, %k : tensor<2xf64>, tensor<1xi64>
     }"""
+# A value that grows in each step, and a sequence.
+GROWING = """
+    func.func @f(%x: tensor<1x2xf64>) -> tensor<?x2xf64> {
+      %n = onnx.Constant dense<3> : tensor<i64>
+      %go = onnx.Constant dense<true> : tensor<i1>
+      %y = onnx.Loop %n, %go, %x body {
+      ^bb0(%i: tensor<i64>, %on: tensor<i1>, %a: tensor<?x2xf64>):
+        %b = onnx.Mul %a, %x : (tensor<?x2xf64>, tensor<1x2xf64>) -> tensor<?x2xf64>
+        %c = onnx.Concat %b, %x {axis = 0} : (tensor<?x2xf64>, tensor<1x2xf64>) -> tensor<?x2xf64>
+        %d = onnx.Mul %c, %c : (tensor<?x2xf64>, tensor<?x2xf64>) -> tensor<?x2xf64>
+        onnx.Yield %on, %d : tensor<i1>, tensor<?x2xf64>
+      } : (tensor<i64>, tensor<i1>, tensor<1x2xf64>) -> tensor<?x2xf64>
+      func.return %y : tensor<?x2xf64>
+    }"""
+SEQUENCE = """
+    func.func @f(%x: tensor<2xf64>, %z: tensor<3xf64>) -> (tensor<?xf64>, tensor<2xf64>, tensor<i64>) {
+      %n = onnx.Constant dense<2> : tensor<i64>
+      %go = onnx.Constant dense<true> : tensor<i1>
+      %e = onnx.SequenceEmpty {dtype = f64} : () -> !onnx.seq<tensor<*xf64>>
+      %s = onnx.Loop %n, %go, %e body {
+      ^bb0(%i: tensor<i64>, %on: tensor<i1>, %a: !onnx.seq<tensor<*xf64>>):
+        %b = onnx.SequenceInsert %a, %x
+          : (!onnx.seq<tensor<*xf64>>, tensor<2xf64>) -> !onnx.seq<tensor<*xf64>>
+        onnx.Yield %on, %b : tensor<i1>, !onnx.seq<tensor<*xf64>>
+      } : (tensor<i64>, tensor<i1>, !onnx.seq<tensor<*xf64>>) -> !onnx.seq<tensor<*xf64>>
+      %t = onnx.SequenceInsert %s, %z : (!onnx.seq<tensor<*xf64>>, tensor<3xf64>) -> !onnx.seq<tensor<*xf64>>
+      %y = onnx.ConcatFromSequence %t {axis = 0} : (!onnx.seq<tensor<*xf64>>) -> tensor<?xf64>
+      %one = onnx.Constant dense<1> : tensor<i64>
+      %w = onnx.SequenceAt %t, %one : (!onnx.seq<tensor<*xf64>>, tensor<i64>) -> tensor<2xf64>
+      %l = onnx.SequenceLength %t : (!onnx.seq<tensor<*xf64>>) -> tensor<i64>
+      func.return %y, %w, %l : tensor<?xf64>, tensor<2xf64>, tensor<i64>
+    }"""
 
 
 def parse(text: str) -> ModuleOp:
@@ -118,6 +152,8 @@ def parse(text: str) -> ModuleOp:
         pytest.param(SCAN, (0,), 0, id="scan, the state"),
         pytest.param(SCAN, (1,), 0, id="scan, slices of another axis"),
         pytest.param(SCAN, (2,), 0, id="scan, slices"),
+        pytest.param(GROWING, (0,), 0, id="loop, a state that grows"),
+        pytest.param(SEQUENCE, (0,), 0, id="loop, a sequence"),
         pytest.param(NESTED, (0,), 0, id="nested, the outer state"),
         pytest.param(NESTED, (1,), 0, id="nested, slices"),
     ],
@@ -127,6 +163,19 @@ def test_control_flow_is_that_of_each_row(
 ):
     module = parse(text)
     assert assert_rows(module, _values(module), batched, size) == fallbacks
+
+
+@pytest.mark.parametrize("text", [IF, BY_VALUE, LOOP, UNTIL, SCAN, NESTED, GROWING])
+def test_a_gradient_through_control_flow_needs_no_fallback(text: str):
+    module = parse(text)
+    inputs, rng = _values(module), np.random.default_rng(4)
+    function = entry_function(module)
+    results = dict(zip(output_names(function), evaluate(module, inputs), strict=True))
+    of = [name for name, result in results.items() if result.dtype == np.float64]
+    wrt = [n for n, array in zip(input_names(function), inputs, strict=True) if array.dtype == np.float64]
+    differentiate(module, Request(of=of, wrt=wrt, cotangents=True, allow_unused=True))
+    values = [*inputs, *(rng.normal(size=results[name].shape) for name in of)]
+    assert assert_rows(module, values, range(len(inputs), len(values)), "K") == 0
 
 
 def _values(module: ModuleOp) -> list[np.ndarray]:

@@ -33,11 +33,10 @@ CUMULATIVE = """
       %y = onnx.Squeeze %n, %a : (tensor<1x?xi64>, tensor<1xi64>) -> tensor<?xi64>
       func.return %y : tensor<?xi64>
     }"""
-SEQUENCE = """
+OPTIONAL = """
     func.func @f(%x: tensor<2xf64>) -> tensor<2xf64> {
-      %s = onnx.SequenceConstruct %x, %x : (tensor<2xf64>, tensor<2xf64>) -> !onnx.seq<tensor<2xf64>>
-      %i = onnx.Constant dense<1> : tensor<i64>
-      %y = onnx.SequenceAt %s, %i : (!onnx.seq<tensor<2xf64>>, tensor<i64>) -> tensor<2xf64>
+      %o = onnx.Optional %x : (tensor<2xf64>) -> !onnx.opt<tensor<2xf64>>
+      %y = onnx.OptionalGetElement %o : (!onnx.opt<tensor<2xf64>>) -> tensor<2xf64>
       func.return %y : tensor<2xf64>
     }"""
 
@@ -106,8 +105,8 @@ def test_only_an_argument_can_get_the_axis():
         vectorize(function, [inner], 3)
 
 
-def test_a_sequence_of_batched_tensors_is_refused():
-    module = parse(SEQUENCE)
+def test_an_optional_value_is_refused():
+    module = parse(OPTIONAL)
     function = entry_function(module)
     with pytest.raises(UnsupportedError, match="op computed row by row"):
         vectorize(function, [function.args[0]], 3)
