@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from dialects.onnx.call import Call, axes_of
 from dialects.onnx.dims import TO_THE_END, ints, slice_bounds
-from dialects.onnx.infer import infer
+from dialects.onnx.infer.rules import infer
 from dialects.support import shapes
 
 

@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, SSAValue
 from dialects.onnx import containers
 from dialects.onnx.attributes import python_values
 from dialects.onnx.call import UNRANKED, Call, Tensor
-from dialects.onnx.infer import infer
+from dialects.onnx.infer.rules import infer
 from dialects.onnx.signature import HETEROGENEOUS, Port
 from dialects.onnx.types import unranked_type, word_of
 from dialects.onnx.values import constant_of, dims_of

@@ -1,7 +1,8 @@
 """Categories of ONNX ops by name, for inference, layouts, costs and documentation.
 
-Each set states what its ops compute. Users of a subset, such as the ops that commute with Transpose, compose
-it from these sets.
+Each set states what its ops compute. An op with a shape rule of its own is entered once, with its kind and
+its rule, in `infer`; an op whose kind determines the rule is entered here. Users of a subset, such as the ops
+that commute with Transpose, compose it from these sets.
 """
 
 from __future__ import annotations
@@ -11,6 +12,17 @@ from typing import Any
 
 from xdsl.irdl import traits_def
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure, RecursiveMemoryEffect
+
+from dialects.onnx.infer import arrays, index, nn, reductions
+
+SHAPE_RULES = (arrays.RULES, index.RULES, nn.RULES, reductions.RULES)
+"""Tables of kind -> op -> shape rule."""
+
+
+def of_kind(kind: str) -> frozenset[str]:
+    """Return the ops of a kind that have shape rules of their own."""
+    return frozenset(op for table in SHAPE_RULES for op in table.get(kind, ()))
+
 
 # fmt: off
 
@@ -31,14 +43,16 @@ TESTS = frozenset(("IsInf", "IsNaN"))
 CONVERSIONS = frozenset(("BitCast", "Cast", "CastLike"))
 """Conversions of type or reinterpretations of bits."""
 
-ARITHMETIC = frozenset(("Add", "Div", "Max", "Mean", "Min", "Mod", "Mul", "PRelu", "Pow", "Sub", "Sum"))
+ARITHMETIC = of_kind("ARITHMETIC") | frozenset((
+    "Add", "Div", "Max", "Mean", "Min", "Mod", "Mul", "Pow", "Sub", "Sum",
+))
 """Arithmetic on two or more operands, in the type of the first."""
 
 COMPARISONS = frozenset(("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"))
 LOGICAL = frozenset(("And", "Or", "Xor"))
 BITWISE = frozenset(("BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor"))
 CHOICES = frozenset(("Where",))
-STRINGWISE = frozenset(("RegexFullMatch", "StringConcat"))
+STRINGWISE = of_kind("STRINGWISE")
 
 UNARY = FUNCTIONS | BITWISE_FUNCTIONS | TESTS | CONVERSIONS
 """Pointwise on one operand; further ones only give a type."""
@@ -46,7 +60,7 @@ UNARY = FUNCTIONS | BITWISE_FUNCTIONS | TESTS | CONVERSIONS
 BROADCASTING = ARITHMETIC | COMPARISONS | LOGICAL | BITWISE | CHOICES | frozenset(("StringConcat",))
 """Pointwise on several operands that broadcast."""
 
-BOUNDED = frozenset(("Clip",))
+BOUNDED = of_kind("BOUNDED")
 """Pointwise on one operand, with scalar bounds."""
 
 POINTWISE = UNARY | BROADCASTING | BOUNDED | STRINGWISE
@@ -59,55 +73,46 @@ REDUCTIONS = frozenset((
 ))
 """Reductions along the axes of the second operand."""
 
-INDEX_REDUCTIONS = frozenset(("ArgMax", "ArgMin"))
-SCANS = frozenset(("CumProd", "CumSum"))
-ALONG_AN_AXIS = frozenset(("Hardmax", "LogSoftmax", "LpNormalization", "Softmax"))
+INDEX_REDUCTIONS = of_kind("INDEX_REDUCTIONS")
+SCANS = of_kind("SCANS")
+ALONG_AN_AXIS = of_kind("ALONG_AN_AXIS")
 """Ops that keep the shape; each element depends on all along an axis."""
 
-NORMALIZATIONS = frozenset((
-    "BatchNormalization", "GroupNormalization", "InstanceNormalization", "LRN", "LayerNormalization",
-    "MeanVarianceNormalization", "RMSNormalization",
-))
-POOLS = frozenset(("AveragePool", "LpPool", "MaxPool"))
-GLOBAL_POOLS = frozenset(("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"))
-PRODUCTS = frozenset((
-    "Conv", "ConvInteger", "ConvTranspose", "DeformConv", "Einsum", "Gemm", "MatMul", "MatMulInteger",
-    "QLinearConv", "QLinearMatMul",
-))
+NORMALIZATIONS = of_kind("NORMALIZATIONS")
+POOLS = of_kind("POOLS")
+GLOBAL_POOLS = of_kind("GLOBAL_POOLS")
+PRODUCTS = of_kind("PRODUCTS")
 
 # Data movement
 
-VIEWS = frozenset(("Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"))
+VIEWS = of_kind("VIEWS")
 """The elements of the operand in the same order, so that the memory can be shared."""
 
-MOVES = frozenset((
-    "CenterCropPad", "Compress", "Concat", "DepthToSpace", "Expand", "Gather", "GatherElements", "GatherND",
-    "Pad", "ReverseSequence", "Slice", "SpaceToDepth", "Split", "Tile", "Transpose", "Trilu",
-))
+MOVES = of_kind("MOVES")
 """Rearrangements of elements of the operand and constants, without arithmetic."""
 
-SCATTERS = frozenset(("ScatterElements", "ScatterND", "TensorScatter"))
+SCATTERS = of_kind("SCATTERS")
 
-CREATIONS = frozenset(("Constant", "ConstantOfShape", "EyeLike", "Range"))
-SIZES = frozenset(("Shape", "Size"))
+CREATIONS = of_kind("CREATIONS")
+SIZES = of_kind("SIZES")
 """Ops that read the shape of the operand, not its elements."""
 
-QUANTIZATION = frozenset(("DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear"))
+QUANTIZATION = of_kind("QUANTIZATION")
 """Conversions to and from low precision, by scales and zero points."""
 
-SAMPLINGS = frozenset(("AffineGrid", "GridSample", "MaxRoiPool", "Resize", "RoiAlign"))
+SAMPLINGS = of_kind("SAMPLINGS")
 """Sampling of a grid at or between its points, and generation of the points."""
 
-RECURRENT = frozenset(("GRU", "LSTM", "RNN"))
-ATTENTION = frozenset(("Attention", "CausalConvWithState", "LinearAttention", "RotaryEmbedding", "SwiGLU"))
+RECURRENT = of_kind("RECURRENT")
+ATTENTION = of_kind("ATTENTION")
 """Components of transformer layers."""
 
-SPECTRA = frozenset(("BlackmanWindow", "DFT", "HammingWindow", "HannWindow", "MelWeightMatrix", "STFT"))
-LOSSES = frozenset(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"))
-SELECTIONS = frozenset(("NonMaxSuppression", "NonZero", "TopK", "Unique"))
+SPECTRA = of_kind("SPECTRA")
+LOSSES = of_kind("LOSSES")
+SELECTIONS = of_kind("SELECTIONS")
 """Selection of elements or indices by comparison."""
 
-WORDS = frozenset(("StringNormalizer", "StringSplit", "TfIdfVectorizer"))
+WORDS = of_kind("WORDS")
 CONTAINERS = frozenset((
     "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "SequenceAt",
     "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
@@ -119,12 +124,10 @@ CONTAINERS = frozenset((
 
 CONTROL = frozenset(("If", "Loop", "Scan", "SequenceMap"))
 
-RANDOM = frozenset((
-    "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
-))
+RANDOM = of_kind("RANDOM")
 """Equal operands give different results, even with a seed: a run advances the generator."""
 
-RANDOM_IN_TRAINING = frozenset(("Dropout",))
+RANDOM_IN_TRAINING = of_kind("RANDOM_IN_TRAINING")
 """Random unless the operand `training_mode` is absent or false."""
 
 # All of them
@@ -137,14 +140,8 @@ KINDS: tuple[frozenset[str], ...] = (
 )
 """A partition of the ops, except those below."""
 
-OF_NO_KIND: Mapping[str, str] = {
-    "Col2Im": "adds up what it moves: neither a move nor a scatter by indices",
-    "Det": "a number of each matrix",
-    "ImageDecoder": "reads a file format",
-    "MaxUnpool": "moves to indices that are data, without the addition of a scatter",
-    "OneHot": "makes a tensor of an operand's values, at indices that are data",
-}
-"""Op -> why it is in a category of one."""
+OF_NO_KIND = of_kind("OF_NO_KIND")
+"""Ops in a category of one; comments at their shape rules state why."""
 # fmt: on
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -241,41 +241,70 @@ def cumulative(call: Call) -> list[Shape | None]:
     return [data.shape]
 
 
-RULES: dict[str, Rule] = {
-    "Bernoulli": first,
-    "BlackmanWindow": window,
-    "CenterCropPad": center_crop_pad,
-    "Compress": compress,
-    "CumProd": cumulative,
-    "CumSum": cumulative,
-    "DFT": dft,
-    "EyeLike": eye_like,
-    "Flatten": flatten,
-    "GatherND": gather_nd,
-    "HammingWindow": window,
-    "HannWindow": window,
-    "ImageDecoder": image,
-    "MelWeightMatrix": mel_weights,
-    "Multinomial": multinomial,
-    "NonMaxSuppression": non_max_suppression,
-    "NonZero": non_zero,
-    "OneHot": one_hot,
-    "RandomNormal": random,
-    "RandomNormalLike": first,
-    "RandomUniform": random,
-    "RandomUniformLike": first,
-    "RegexFullMatch": first,
-    "ReverseSequence": square,
-    "STFT": stft,
-    "ScatterElements": scatter_elements,
-    "Size": size,
-    "SpaceToDepth": space_to_depth,
-    "StringConcat": string_concat,
-    "StringNormalizer": string_normalizer,
-    "StringSplit": string_split,
-    "SwiGLU": same_shapes,
-    "TensorScatter": tensor_scatter,
-    "TfIdfVectorizer": tf_idf,
-    "Trilu": square,
-    "Unique": unique,
+RULES: Mapping[str, Mapping[str, Rule]] = {
+    "STRINGWISE": {
+        "RegexFullMatch": first,
+        "StringConcat": string_concat,
+    },
+    "SCANS": {
+        "CumProd": cumulative,
+        "CumSum": cumulative,
+    },
+    "VIEWS": {
+        "Flatten": flatten,
+    },
+    "MOVES": {
+        "CenterCropPad": center_crop_pad,
+        "Compress": compress,
+        "GatherND": gather_nd,
+        "ReverseSequence": square,
+        "SpaceToDepth": space_to_depth,
+        "Trilu": square,
+    },
+    "SCATTERS": {
+        "ScatterElements": scatter_elements,
+        "TensorScatter": tensor_scatter,
+    },
+    "CREATIONS": {
+        "EyeLike": eye_like,
+    },
+    "SIZES": {
+        "Size": size,
+    },
+    "ATTENTION": {
+        "SwiGLU": same_shapes,
+    },
+    "SPECTRA": {
+        "BlackmanWindow": window,
+        "DFT": dft,
+        "HammingWindow": window,
+        "HannWindow": window,
+        "MelWeightMatrix": mel_weights,
+        "STFT": stft,
+    },
+    "SELECTIONS": {
+        "NonMaxSuppression": non_max_suppression,
+        "NonZero": non_zero,
+        "Unique": unique,
+    },
+    "WORDS": {
+        "StringNormalizer": string_normalizer,
+        "StringSplit": string_split,
+        "TfIdfVectorizer": tf_idf,
+    },
+    "RANDOM": {
+        "Bernoulli": first,
+        "Multinomial": multinomial,
+        "RandomNormal": random,
+        "RandomNormalLike": first,
+        "RandomUniform": random,
+        "RandomUniformLike": first,
+    },
+    "OF_NO_KIND": {
+        # reads a file format
+        "ImageDecoder": image,
+        # makes a tensor of an operand's values, at indices that are data
+        "OneHot": one_hot,
+    },
 }
+"""Kind in `traits` -> op -> its shape rule."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -239,32 +239,51 @@ def _broadcasts(call: Call, given: Shape, data: Shape) -> bool:
     return all(map(same_dim, given, expected))
 
 
-RULES: dict[str, Rule] = {
-    "AffineGrid": affine_grid,
-    "Attention": attention,
-    "CausalConvWithState": causal_conv,
-    "ConvInteger": of_operands(conv, 0, 1),
-    "DeformConv": deform_conv,
-    "DequantizeLinear": quantize_linear,
-    "Det": det,
-    "Einsum": einsum,
-    "GRU": recurrent,
-    "Gemm": gemm,
-    "GlobalAveragePool": global_pool,
-    "GlobalLpPool": global_pool,
-    "GlobalMaxPool": global_pool,
-    "GridSample": grid_sample,
-    "LSTM": recurrent,
-    "LinearAttention": linear_attention,
-    "LpPool": pool,
-    "MatMul": matmul,
-    "MatMulInteger": of_operands(matmul, 0, 1),
-    "MaxPool": pool,
-    "MaxRoiPool": max_roi_pool,
-    "MaxUnpool": max_unpool,
-    "QuantizeLinear": quantize_linear,
-    "QLinearConv": of_operands(conv, 0, 3),
-    "QLinearMatMul": of_operands(matmul, 0, 3),
-    "RNN": recurrent,
-    "RoiAlign": roi_align,
+RULES: Mapping[str, Mapping[str, Rule]] = {
+    "POOLS": {
+        "LpPool": pool,
+        "MaxPool": pool,
+    },
+    "GLOBAL_POOLS": {
+        "GlobalAveragePool": global_pool,
+        "GlobalLpPool": global_pool,
+        "GlobalMaxPool": global_pool,
+    },
+    "PRODUCTS": {
+        "ConvInteger": of_operands(conv, 0, 1),
+        "DeformConv": deform_conv,
+        "Einsum": einsum,
+        "Gemm": gemm,
+        "MatMul": matmul,
+        "MatMulInteger": of_operands(matmul, 0, 1),
+        "QLinearConv": of_operands(conv, 0, 3),
+        "QLinearMatMul": of_operands(matmul, 0, 3),
+    },
+    "QUANTIZATION": {
+        "DequantizeLinear": quantize_linear,
+        "QuantizeLinear": quantize_linear,
+    },
+    "SAMPLINGS": {
+        "AffineGrid": affine_grid,
+        "GridSample": grid_sample,
+        "MaxRoiPool": max_roi_pool,
+        "RoiAlign": roi_align,
+    },
+    "RECURRENT": {
+        "GRU": recurrent,
+        "LSTM": recurrent,
+        "RNN": recurrent,
+    },
+    "ATTENTION": {
+        "Attention": attention,
+        "CausalConvWithState": causal_conv,
+        "LinearAttention": linear_attention,
+    },
+    "OF_NO_KIND": {
+        # a number of each matrix
+        "Det": det,
+        # moves to indices that are data, without the addition of a scatter
+        "MaxUnpool": max_unpool,
+    },
 }
+"""Kind in `traits` -> op -> its shape rule."""

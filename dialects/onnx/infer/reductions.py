@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from dialects.onnx.call import Call, axis_of
 from dialects.onnx.dims import vector
@@ -102,22 +102,37 @@ def dynamic_quantize(call: Call) -> list[Shape | None]:
     return [call.operand(0).shape, (), ()]
 
 
-RULES: dict[str, Rule] = {
-    "ArgMax": index_reduction,
-    "ArgMin": index_reduction,
-    "BatchNormalization": batch_normalization,
-    "Dropout": dropout,
-    "DynamicQuantizeLinear": dynamic_quantize,
-    "GroupNormalization": channelwise(1, 2),
-    "Hardmax": along_axis(-1),
-    "InstanceNormalization": channelwise(1, 2),
-    "LRN": channelwise(),
-    "LayerNormalization": layer_normalization,
-    "LogSoftmax": along_axis(-1),
-    "LpNormalization": along_axis(-1),
-    "NegativeLogLikelihoodLoss": negative_log_likelihood,
-    "RMSNormalization": along_axis(-1),
-    "Softmax": along_axis(-1),
-    "SoftmaxCrossEntropyLoss": softmax_cross_entropy,
-    "TopK": top_k,
+RULES: Mapping[str, Mapping[str, Rule]] = {
+    "INDEX_REDUCTIONS": {
+        "ArgMax": index_reduction,
+        "ArgMin": index_reduction,
+    },
+    "ALONG_AN_AXIS": {
+        "Hardmax": along_axis(-1),
+        "LogSoftmax": along_axis(-1),
+        "LpNormalization": along_axis(-1),
+        "Softmax": along_axis(-1),
+    },
+    "NORMALIZATIONS": {
+        "BatchNormalization": batch_normalization,
+        "GroupNormalization": channelwise(1, 2),
+        "InstanceNormalization": channelwise(1, 2),
+        "LRN": channelwise(),
+        "LayerNormalization": layer_normalization,
+        "RMSNormalization": along_axis(-1),
+    },
+    "QUANTIZATION": {
+        "DynamicQuantizeLinear": dynamic_quantize,
+    },
+    "LOSSES": {
+        "NegativeLogLikelihoodLoss": negative_log_likelihood,
+        "SoftmaxCrossEntropyLoss": softmax_cross_entropy,
+    },
+    "SELECTIONS": {
+        "TopK": top_k,
+    },
+    "RANDOM_IN_TRAINING": {
+        "Dropout": dropout,
+    },
 }
+"""Kind in `traits` -> op -> its shape rule."""

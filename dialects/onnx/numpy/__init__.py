@@ -16,7 +16,8 @@ import numpy as np
 
 from dialects.onnx.call import Call, Tensor, axes_of
 from dialects.onnx.dims import slice_bounds
-from dialects.onnx.infer import infer, shape_bounds
+from dialects.onnx.infer.arrays import shape_bounds
+from dialects.onnx.infer.rules import infer
 from dialects.onnx.numpy import attention, index, nn, pointwise, recurrent, reductions, sampling, spectra
 from dialects.onnx.numpy.index import inside
 from dialects.onnx.numpy.resizes import resize

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import passes
-from dialects.onnx import containers, infer, interpreter, numpy, ops, traits
+from dialects.onnx import containers, interpreter, numpy, ops, traits
+from dialects.onnx.infer import rules
 from passes.cost.features import rule_of
 
 FOLDER = Path(passes.__file__).parent
@@ -55,14 +56,23 @@ def test_each_op_is_classified_once() -> None:
     found = Counter(name for kind in (*traits.KINDS, traits.OF_NO_KIND) for name in kind)
     assert {name for name, count in found.items() if count > 1} == set()
     missing = sorted(set(ops.op_names()) - set(found))
-    assert not missing, f"owed: {', '.join(missing)} in one of KINDS of dialects/onnx/traits.py"
+    assert not missing, f"missing: {', '.join(missing)} in RULES of a file in dialects/onnx/infer/"
     assert set(found) == set(ops.op_names())
 
 
 def test_each_op_has_a_shape_rule() -> None:
-    """That of an op with regions is what its regions say."""
-    missing = sorted({*ops.op_names()} - {*infer.RULES, *containers.RULES, *traits.CONTROL})
-    assert not missing, f"owed: {', '.join(missing)} in RULES of a file in dialects/onnx/infer/"
+    """An op with regions has the shapes of its regions' results."""
+    missing = sorted({*ops.op_names()} - {*rules.RULES, *containers.RULES, *traits.CONTROL})
+    assert not missing, f"missing: {', '.join(missing)} in RULES of a file in dialects/onnx/infer/"
+
+
+def test_shape_rules_are_entered_under_a_known_kind_and_once() -> None:
+    kinds = {name for name, value in vars(traits).items() if isinstance(value, frozenset)}
+    assert {kind for table in traits.SHAPE_RULES for kind in table} <= kinds
+    entered = Counter(op for table in traits.SHAPE_RULES for known in table.values() for op in known)
+    assert {op for op, count in entered.items() if count > 1} == set()
+    for kind in {kind for table in traits.SHAPE_RULES for kind in table}:
+        assert traits.of_kind(kind) <= getattr(traits, kind), kind
 
 
 NOT_EXECUTED = {"ImageDecoder", "MaxRoiPool", "TfIdfVectorizer"} | traits.RANDOM
@@ -72,7 +82,7 @@ NOT_EXECUTED = {"ImageDecoder", "MaxRoiPool", "TfIdfVectorizer"} | traits.RANDOM
 def test_each_op_has_a_meaning() -> None:
     known = {*numpy.KERNELS, *interpreter.control.MEANINGS, *interpreter.containers.MEANINGS}
     missing = sorted({*ops.op_names()} - known - NOT_EXECUTED)
-    assert not missing, f"owed: {', '.join(missing)} in KERNELS of a file in dialects/onnx/numpy/"
+    assert not missing, f"missing: {', '.join(missing)} in KERNELS of a file in dialects/onnx/numpy/"
     assert not known & NOT_EXECUTED
 
 
@@ -80,7 +90,7 @@ def test_all_kinds_are_listed() -> None:
     """Each set of the file is one of the kinds, or made of them."""
     sets = {name: value for name, value in vars(traits).items() if isinstance(value, frozenset)}
     apart = {name for name, value in sets.items() if value not in traits.KINDS}
-    assert apart == {"UNARY", "BROADCASTING", "POINTWISE"}
+    assert apart == {"UNARY", "BROADCASTING", "POINTWISE", "OF_NO_KIND"}
 
 
 def written(path: Path) -> Iterator[str]:
