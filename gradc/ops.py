@@ -33,7 +33,7 @@ from dialects.onnx.ops import op_class, op_names
 from dialects.onnx.signature import GRAPH, OPTIONAL, SINGLE, Port
 from dialects.onnx.signatures import SIGNATURES
 from dialects.support.diagnostics import GradcError, suggest, violation
-from dialects.support.dtypes import FLOATS, by_name, of_mlir, of_numpy
+from dialects.support.dtypes import FLOATS, by_name, known_dtype, of_mlir, of_numpy
 from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule, refusal
 from passes.builder.values import Value
 from passes.builder.values import ValueBuilder as Builder
@@ -204,9 +204,7 @@ class _Conversion:
             if self._float is not None:
                 return self._float
             array = array.astype(np.float32)
-        dtype = of_numpy(array.dtype if array.size else np.dtype(np.int64))
-        assert dtype is not None
-        return dtype.mlir
+        return known_dtype(array.dtype if array.size else np.dtype(np.int64)).mlir
 
 
 def _is_float(type_: Attribute) -> bool:

@@ -6,7 +6,7 @@ import math
 from abc import ABC
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.ir import SSAValue
@@ -16,7 +16,7 @@ from xdsl.traits import Pure
 from dialects.grad.sampling import ResizeRule, scale_step
 from dialects.support import dtypes, layouts, shapes
 from dialects.support.attributes import FLAG, FLOAT, FLOATS, INTS, defaulted, required, word
-from dialects.support.diagnostics import Diagnostic, GradcError, diagnostic_at, error_at
+from dialects.support.diagnostics import Diagnostic, GradcError
 from dialects.support.documented_op import DocumentedOp, documented_op
 from dialects.support.interfaces import InfersOperands, Remarks, matching_batch_and_channels
 from dialects.support.shapes import Dim, Shape, element_type_of, shape_of, tensor_type
@@ -40,12 +40,6 @@ class CannResizeOp(DocumentedOp, Remarks, InfersOperands, ABC):
     KIND: ClassVar[str]
 
     format = defaulted(FORMAT)
-
-    def error(self, what: str, given: Any = None, expected: Any = None, hint: str = "") -> GradcError:
-        return error_at(self, what, given=given, expected=expected, hint=hint)
-
-    def remark(self, message: str) -> Diagnostic:
-        return diagnostic_at(self, "remark", message)
 
     def check_tensor(self, port: str, value: SSAValue) -> str:
         """Check rank 4, positive sizes and a documented dtype; return the dtype's name."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.geometry import Window, axis_letters
 from dialects.support import dtypes, layouts, shapes, size_guards
 from dialects.support.attributes import INT, INTS, defaulted, is_padding, optional, required, word
-from dialects.support.diagnostics import Diagnostic, GradcError, diagnostic_at, error_at
+from dialects.support.diagnostics import Diagnostic, diagnostic_at
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.interfaces import InfersOperands, Remarks
 from dialects.support.shapes import Shape, element_type_of, shape_of
@@ -66,12 +66,6 @@ class OneDNNOp(DocumentedOp, Remarks, ABC):
             return self.value(name)
         except ValueError:
             return ()
-
-    def error(self, what: str, given: Any = None, expected: Any = None, hint: str = "") -> GradcError:
-        return error_at(self, what, given=given, expected=expected, hint=hint)
-
-    def remark(self, message: str, *, strict: bool = False) -> Diagnostic:
-        return diagnostic_at(self, "remark", message, strict=strict)
 
     def warning(self, message: str, *, strict: bool = False) -> Diagnostic:
         return diagnostic_at(self, "warning", message, strict=strict)

@@ -216,8 +216,7 @@ class MaxPoolingOp(PoolingOp, ABC):
     @property
     def option(self) -> float:
         """The maximum of an empty window, as in the library: the lowest number of the dtype."""
-        entry = dtypes.of_mlir(element_type_of(self.src))
-        assert entry is not None
+        entry = dtypes.known_dtype(element_type_of(self.src))
         return dtypes.limits_of(entry)[0]
 
     def has_empty_windows(self) -> bool:

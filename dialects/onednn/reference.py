@@ -20,7 +20,7 @@ from dialects.onednn.spec_classes import classes_in_use
 from dialects.onnx.numpy import round_to
 from dialects.onnx.operands import wide
 from dialects.support import layouts
-from dialects.support.dtypes import of_mlir
+from dialects.support.dtypes import known_dtype
 from dialects.support.shapes import element_type_of
 
 
@@ -92,9 +92,7 @@ def _run_table_op(
 
 
 def _round_result(array: np.ndarray, result: SSAValue) -> np.ndarray:
-    dtype = of_mlir(element_type_of(result))
-    assert dtype is not None
-    return round_to(array, dtype.numpy)
+    return round_to(array, known_dtype(element_type_of(result)).numpy)
 
 
 def table_functions() -> InterpreterFunctions:

@@ -49,7 +49,7 @@ from dialects.support.diagnostics import (
     suggest,
     violation,
 )
-from dialects.support.dtypes import of_mlir
+from dialects.support.dtypes import known_dtype, of_mlir
 from dialects.support.interfaces import InfersTypes, check_results
 from dialects.support.op_cache_key import State, VerifiedOnce
 
@@ -252,9 +252,7 @@ class OnnxOp(
             return None
         type_ = self.results[0].type
         assert isinstance(type_, TensorType)
-        dtype = of_mlir(type_.element_type)
-        assert dtype is not None
-        return [from_numpy(np.array(dims, dtype.numpy).reshape(type_.get_shape()))]
+        return [from_numpy(np.array(dims, known_dtype(type_.element_type).numpy).reshape(type_.get_shape()))]
 
     def _worth_folding(self) -> bool:
         """Return whether folding does not duplicate or widen a large constant, which runtimes fold on

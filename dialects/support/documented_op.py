@@ -45,7 +45,7 @@ from dialects.support.attributes import (
     DocumentedAttribute,
     documented_attributes,
 )
-from dialects.support.diagnostics import GradcError, error_at, suggest
+from dialects.support.diagnostics import Diagnostic, GradcError, diagnostic_at, error_at, suggest
 from dialects.support.error_list import Errors
 from dialects.support.interfaces import (
     InfersTypes,
@@ -197,6 +197,12 @@ class DocumentedOp(VerifiedOnce, IRDLOperation, InfersTypes, ABC):
             return check(*args)
         except GradcError as error:
             raise error.at_op(self) from None
+
+    def error(self, what: str, given: Any = None, expected: Any = None, hint: str = "") -> GradcError:
+        return error_at(self, what, given=given, expected=expected, hint=hint)
+
+    def remark(self, message: str, *, strict: bool = False) -> Diagnostic:
+        return diagnostic_at(self, "remark", message, strict=strict)
 
     @classmethod
     def parse(cls, parser: Parser):

@@ -112,6 +112,16 @@ def of_numpy(dtype: np.dtype) -> DType | None:
     return _BY_NUMPY.get(np.dtype(dtype))
 
 
+def known_dtype(given: Attribute | np.dtype | str) -> DType:
+    """Return the entry of a type that has one: of MLIR, of numpy, or by its name."""
+    if isinstance(given, str):
+        found = by_name(given)
+    else:
+        found = of_mlir(given) if isinstance(given, Attribute) else of_numpy(given)
+    assert found is not None, f"no ONNX type for {given}"
+    return found
+
+
 def limits_of(dtype: DType) -> tuple[float, float]:
     """Return the least and the largest finite number of an integer or float type."""
     kind: type[Any] = ml_dtypes.finfo if dtype.name.startswith(("f", "bf")) else ml_dtypes.iinfo

@@ -148,6 +148,13 @@ def static(shape: Sequence[DimLike]) -> tuple[int, ...] | None:
     return tuple(d for d in shape if isinstance(d, int)) if is_static(shape) else None
 
 
+def static_size(value: SSAValue, axis: int) -> int:
+    """Return a size that is known."""
+    size = shape_of(value)[axis]
+    assert isinstance(size, int)
+    return size
+
+
 def static_shape(value: SSAValue) -> tuple[int, ...] | None:
     """Return `static` of a ranked tensor's shape."""
     return _static_shape(value.type)

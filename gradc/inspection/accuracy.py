@@ -15,7 +15,7 @@ from dialects.support import entry
 from dialects.support.constants import constant_attribute
 from dialects.support.diagnostics import Diagnostic, UnsupportedError, subject_of
 from dialects.support.documented_op import DocumentedOp
-from dialects.support.dtypes import of_numpy
+from dialects.support.dtypes import known_dtype
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import compile_module
 from gradc.terminal.tables import PLAIN, Look, table
@@ -70,8 +70,7 @@ def _rows(
 ) -> Iterator[Row]:
     wanted = zip(exact(source, inputs), term_magnitudes(source, inputs), strict=True)
     for name, array, (want, terms) in zip(names, got, wanted, strict=True):
-        dtype = of_numpy(array.dtype)
-        assert dtype is not None
+        dtype = known_dtype(array.dtype)
         right = array.shape == want.shape and array.dtype.kind not in "iub"
         yield Row(name, dtype.name, array.shape, errors(array, want, terms) if right else None)
 

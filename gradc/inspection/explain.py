@@ -22,6 +22,7 @@ from gradc.compiler.options import Options
 from gradc.files.json_text import json_text
 from gradc.problems import OPS
 from gradc.problems.flops import flops
+from gradc.terminal.numbers import with_prefix
 from gradc.terminal.tables import GOOD, PLAIN, REMARK, Look, table
 from gradc.tuning.cases import Case, GivenShapes, cases
 from gradc.tuning.measuring import PEAK, lower_problem, measure_peak
@@ -253,7 +254,7 @@ def as_text(found: Explanation, look: Look = PLAIN) -> str:
 
 
 def _lines(found: Explanation, look: Look) -> Iterator[str]:
-    peak = f", peak {_amount(found.peak_flops)}flop/s" if found.peak_flops else ""
+    peak = f", peak {with_prefix(found.peak_flops)}flop/s" if found.peak_flops else ""
     threads = "1 thread" if found.threads == 1 else f"{found.threads} threads"
     yield f"target {found.target}, opset {found.opset}, {threads}{peak}"
     for gradient in found.gradients:
@@ -279,7 +280,7 @@ def _gradient_lines(gradient: GradientReport, look: Look) -> Iterator[str]:
     yield f"{gradient.choice} ({WHY[gradient.why]}): {nodes or 'no nodes'}{built}"
     if gradient.flops:
         part = gradient.peak_fraction
-        yield f"{_amount(gradient.flops)}flop" + (f", {part:.0%} of the peak" if part is not None else "")
+        yield f"{with_prefix(gradient.flops)}flop" + (f", {part:.0%} of the peak" if part is not None else "")
 
 
 def _table(gradient: GradientReport, look: Look) -> str:
@@ -303,11 +304,3 @@ def _table(gradient: GradientReport, look: Look) -> str:
 
 def _time(seconds: float | None) -> str:
     return "" if seconds is None else f"{seconds * 1e3:.3f} ms"
-
-
-def _amount(number: float) -> str:
-    """Format a number with an SI prefix: `1.23 G`."""
-    for prefix, unit in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if number >= unit:
-            return f"{number / unit:.3g} {prefix}"
-    return f"{number:.3g} "

@@ -20,7 +20,7 @@ from dialects.support import entry
 from dialects.support.constants import constant_attribute, constant_value, is_const
 from dialects.support.diagnostics import GradcError, position_of, subject_of
 from dialects.support.documented_op import STRATEGY, DocumentedOp
-from dialects.support.dtypes import of_numpy
+from dialects.support.dtypes import known_dtype
 from dialects.support.limits import using
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import compile_module
@@ -144,8 +144,7 @@ class _Ops:
             self._leave(op, results, reasons[0])
 
     def _leave(self, op: Operation, results: Sequence[np.ndarray], why: str) -> None:
-        dtype = of_numpy(results[0].dtype)
-        assert dtype is not None
+        dtype = known_dtype(results[0].dtype)
         row = OutputError("", dtype.name, results[0].shape, 0.0, 0.0, np.inf)
         self.errors.append(_of_op(op, row, unchecked=why))
 

@@ -45,9 +45,7 @@ def _shape(type_: TensorType | UnrankedTensorType) -> shapes.NamedShape | None:
 
 
 def _element_type(type_: Attribute) -> int:
-    dtype = dtypes.of_mlir(type_)
-    assert dtype is not None, f"element type {type_} has no ONNX type"
-    return onnx_number(dtype.name)
+    return onnx_number(dtypes.known_dtype(type_).name)
 
 
 def raw_data(value: DenseIntOrFPElementsAttr) -> tuple[int, bytes]:
@@ -56,8 +54,7 @@ def raw_data(value: DenseIntOrFPElementsAttr) -> tuple[int, bytes]:
     ONNX's raw_data is little-endian, as numpy's on all supported hosts.
     """
     array = dense.to_numpy(value)
-    dtype = dtypes.of_numpy(array.dtype)
-    assert dtype is not None, f"no ONNX type for {array.dtype}"
+    dtype = dtypes.known_dtype(array.dtype)
     number, own = onnx_number(dtype.name), value.data.data
     if dtype.name in _PACKED:
         return number, onnx.numpy_helper.from_array(array).raw_data

@@ -17,7 +17,7 @@ from dialects.grad.tunable import SAMPLE_BATCH, SAMPLE_SIZE
 from dialects.onnx.ops import ConstantOp
 from dialects.support import layouts, limits, shapes
 from dialects.support.documented_op import DocumentedOp, build
-from dialects.support.dtypes import by_name, name_of
+from dialects.support.dtypes import known_dtype, name_of
 from dialects.support.entry import set_names, update_function_type
 from dialects.support.shapes import Dim, Shape
 from gradc.problems.text import Fields, show_shape
@@ -98,9 +98,7 @@ class Problem(ABC):
         return reorder(shapes.shape_of(op.results[0]), self.layout, "NCX")
 
     def _of_dtype(self, array: np.ndarray) -> np.ndarray:
-        known = by_name(self.dtype)
-        assert known is not None
-        return array.astype(np.float32).astype(known.numpy)
+        return array.astype(np.float32).astype(known_dtype(self.dtype).numpy)
 
     def _random_diff_dst(self, seed: int) -> np.ndarray:
         known = [sample_size(dim, axis) for axis, dim in enumerate(self.diff_dst)]
@@ -110,9 +108,7 @@ class Problem(ABC):
 
     @property
     def _element_type(self):
-        known = by_name(self.dtype)
-        assert known is not None
-        return known.mlir
+        return known_dtype(self.dtype).mlir
 
     @property
     def _data(self) -> dict[str, tuple[Attribute, Shape]]:

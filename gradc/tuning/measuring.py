@@ -67,8 +67,7 @@ def _bound(problem: Problem, strategy: str, feeds: Mapping[str, np.ndarray], tar
 def _check_agreement(results: Mapping[str, np.ndarray]) -> None:
     """Raise if two results differ by more than the error bounds of both."""
     for (one, first), (other, second) in combinations(results.items(), 2):
-        dtype = dtypes.of_numpy(first.dtype)
-        assert dtype is not None
+        dtype = dtypes.known_dtype(first.dtype)
         error = compare("diff_src", second, first, 2 * RTOL[dtype.name])
         if not error.ok:
             what = f"strategies {one} and {other} disagree by {error.worst:.2g} of the largest value"

@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.interpreter.pairs import Pair, tangent_of, value_of
-from dialects.support.dtypes import limits_of, of_mlir
+from dialects.support.dtypes import known_dtype, limits_of
 from dialects.support.shapes import element_type_of
 from gradc.verification.widening import wide
 from passes.autodiff.activity.straight_through_marks import cotangent_target
@@ -86,8 +86,7 @@ def _dequantize(
 
 def _inside(made: OnnxOp, x: np.ndarray, scale: np.ndarray, given: Callable[[SSAValue], Any]) -> np.ndarray:
     """Return the mask of numbers that round to a value within the bounds of the type."""
-    dtype = of_mlir(element_type_of(made.results[0]))
-    assert dtype is not None
+    dtype = known_dtype(element_type_of(made.results[0]))
     low, high = limits_of(dtype)
     number = x / scale
     zero = zero_of(made)

@@ -17,7 +17,7 @@ from dialects.onnx.types import OptionalType, SequenceType, word_of
 from dialects.reference_cost import module_cost
 from dialects.support import dense, entry, shapes
 from dialects.support.documented_op import DocumentedOp
-from dialects.support.dtypes import HALVES, by_name, of_numpy
+from dialects.support.dtypes import HALVES, by_name, known_dtype
 from dialects.support.limits import LimitError
 from gradc.graph.tensors import TensorInfo, tensor_info, validate_inputs
 from gradc.terminal import progress
@@ -233,8 +233,7 @@ def compare(
     """
     if not isinstance(want, np.ndarray) or not is_measured(want):
         return _compare_exactly(name, got, want, rtol, overflows_within)
-    dtype = of_numpy(want.dtype)
-    assert dtype is not None
+    dtype = known_dtype(want.dtype)
     if got.shape != want.shape or got.dtype != want.dtype:
         return OutputError(name, dtype.name, got.shape, np.inf, np.inf, rtol)
     parts = [*_parts(got, want, least_scale)]

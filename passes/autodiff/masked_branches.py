@@ -20,7 +20,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import Call
 from dialects.onnx.values import constant_of
-from dialects.support.dtypes import of_mlir
+from dialects.support.dtypes import known_dtype, of_mlir
 from dialects.support.interfaces import set_type
 from dialects.support.shapes import element_type_of, has_rank
 from passes.autodiff.activity.active_values import is_float
@@ -222,6 +222,4 @@ def _is_truth(value: SSAValue) -> bool:
 
 
 def _array(number: float, value: SSAValue) -> np.ndarray:
-    dtype = of_mlir(element_type_of(value))
-    assert dtype is not None
-    return np.array(number, dtype.numpy)
+    return np.array(number, known_dtype(element_type_of(value)).numpy)

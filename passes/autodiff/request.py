@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from xdsl.dialects.builtin import UnrankedTensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
@@ -19,7 +18,7 @@ from dialects.support.names import name_of_value
 from dialects.support.option_names import option
 from dialects.support.shapes import shape_of
 from passes.autodiff.activity.active_values import is_float, may_be_active
-from passes.autodiff.activity.float_names import floats_behind_inputs, next_floats, rank_hint
+from passes.autodiff.activity.float_names import floats_behind_inputs, is_unranked, next_floats, rank_hint
 from passes.autodiff.named_values import base_of
 from passes.autodiff.vjp import missing_decomposition
 
@@ -88,11 +87,6 @@ def check_float(what: str, name: str, value: SSAValue) -> None:
     of_rank = "; ".join(filter(None, (missing_decomposition(value), rank_hint(value))))
     hint = of_rank if is_unranked(value) else next_floats(what, value)
     raise usage(f"{option(what)} {name}", given=type_text(value.type), expected=expected, hint=hint)
-
-
-def is_unranked(value: SSAValue) -> bool:
-    """Return whether the rank of `value` is unknown; constant folding may still find it."""
-    return isinstance(value.type, UnrankedTensorType)
 
 
 def floats(values: Sequence[SSAValue], names: Sequence[str]) -> list[str]:

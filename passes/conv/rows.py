@@ -26,7 +26,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
-from dialects.support.shapes import is_static, shape_of, static
+from dialects.support.shapes import is_static, shape_of, static, static_size
 from passes.builder.budget import CompileTimeCost
 from passes.builder.builder import Builder
 from passes.builder.tensors import product, reshape, size_of, sum_values
@@ -89,8 +89,8 @@ def convolve_rows(
 
     D and H are static, the weights are (M, C / g, KD, KH, KW). `shared`: see `to_blocks`.
     """
-    depth, height = (_static_size(data, axis + i) for i in range(2))
-    kernel = (_static_size(weights, 2), _static_size(weights, 3))
+    depth, height = (static_size(data, axis + i) for i in range(2))
+    kernel = (static_size(weights, 2), static_size(weights, 3))
     slices = Slices.of(height, kernel, conv)
     image = _image(emit, data, axis, slices)
     if axis == 1:
@@ -119,7 +119,7 @@ def _crop_last(emit: Builder, value: SSAValue, slices: Slices, count: int, resul
 
 def _image(emit: Builder, data: SSAValue, axis: int, slices: Slices) -> SSAValue:
     """Concatenate the zero-padded slices along the rows."""
-    depth, height = (_static_size(data, axis + i) for i in range(2))
+    depth, height = (static_size(data, axis + i) for i in range(2))
     if slices.rows > height:
         zeros = np.zeros((2, 5), int)
         zeros[:, axis + 1] = slices.before, slices.rows - height - slices.before
@@ -133,7 +133,7 @@ def _planes(
     emit: Builder, weights: SSAValue, conv: Convolution, slices: Slices
 ) -> Iterator[tuple[SSAValue, Convolution]]:
     """Yield weights (M, C / g, K, KW) and geometry of each convolution of the image."""
-    deep, high = (_static_size(weights, axis) for axis in (2, 3))
+    deep, high = (static_size(weights, axis) for axis in (2, 3))
     step = conv.dilations[1]
     shift = conv.begin[1] - (slices.before - slices.first)
     begin, end = conv.begin[0] * slices.rows + shift, (conv.end[0] + slices.beyond) * slices.rows - shift
@@ -150,9 +150,3 @@ def _plane(conv: Convolution, dilation: int, begin: int, end: int) -> Convolutio
     return Convolution(
         (1, 1), (dilation, conv.dilations[2]), (begin, conv.begin[2]), (end, conv.end[2]), conv.groups
     )
-
-
-def _static_size(value: SSAValue, axis: int) -> int:
-    size = shape_of(value)[axis]
-    assert isinstance(size, int)
-    return size

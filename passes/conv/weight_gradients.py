@@ -19,8 +19,8 @@ from dialects.grad.conv_weights import ConvBackwardWeightsOp
 from dialects.grad.geometry import ConvAxis, Window
 from dialects.onnx import ops as onnx
 from dialects.support import layouts, shapes
-from dialects.support.dtypes import of_mlir
-from dialects.support.shapes import element_type_of, shape_of
+from dialects.support.dtypes import known_dtype
+from dialects.support.shapes import element_type_of, shape_of, static_size
 from passes.builder.builder import Builder
 from passes.builder.tensors import Size, product, reshape, size_of
 
@@ -95,7 +95,7 @@ def _pad_src(emit: Builder, src: SSAValue, taps: Taps) -> SSAValue:
 def without_padding(emit: Builder, src: SSAValue, diff_dst: SSAValue, taps: Taps) -> Iterator[SSAValue]:
     """Yield diff_dst for each tap, 0 where the tap reads padding, so that 0 * inf is not computed."""
     inside = [_inside(emit, src, diff_dst, taps, axis) for axis in range(len(taps.windows))]
-    zero = emit.constant(np.zeros((), _numpy_dtype(diff_dst)))
+    zero = emit.constant(np.zeros((), known_dtype(element_type_of(diff_dst)).numpy))
     for tap in taps.all():
         value, mask = diff_dst, None
         for k, along in zip(tap, inside, strict=True):
@@ -110,12 +110,6 @@ def _both(emit: Builder, one: SSAValue | None, other: SSAValue | None) -> SSAVal
     if one is None or other is None:
         return other if one is None else one
     return emit(onnx.AndOp(one, other))
-
-
-def _numpy_dtype(value: SSAValue) -> np.dtype:
-    dtype = of_mlir(element_type_of(value))
-    assert dtype is not None
-    return dtype.numpy
 
 
 def _inside(emit: Builder, src: SSAValue, diff_dst: SSAValue, taps: Taps, axis: int) -> list[SSAValue | None]:
@@ -149,7 +143,7 @@ def _not_negative(emit: Builder, place: SSAValue) -> SSAValue:
 def product_of(emit: Builder, diff_dst: SSAValue, reads: SSAValue, groups: int) -> SSAValue:
     """Contract diff_dst (N, O, Y...) and reads (N, R..., Y...) over N and windows to (O, R / groups), each
     group of O with its part of R. `reads` may have a single axis for all windows."""
-    batch, out = size_of(emit, diff_dst, 0), _static_size(diff_dst, 1)
+    batch, out = size_of(emit, diff_dst, 0), static_size(diff_dst, 1)
     rank = len(shape_of(diff_dst))
     rows, length = _rows(reads, rank), _length(emit, diff_dst, batch)
     if batch == 1 and groups == 1:
@@ -171,8 +165,7 @@ def product_of(emit: Builder, diff_dst: SSAValue, reads: SSAValue, groups: int) 
 
 def _zero_if_empty(emit: Builder, diff_dst: SSAValue, products: SSAValue) -> SSAValue:
     """Select 0 for an empty sum: onnxruntime 1.31 does not write a product with a fused Transpose."""
-    dtype = of_mlir(element_type_of(products))
-    assert dtype is not None
+    dtype = known_dtype(element_type_of(products))
     some = emit(onnx.CastOp(emit.sizes(diff_dst, [2]), to=i1))
     return emit(onnx.WhereOp(some, products, emit.constant(np.zeros(1, dtype.numpy))))
 
@@ -194,12 +187,6 @@ def _rows(reads: SSAValue, rank: int) -> int:
 
 def _with_groups(batch: Size, groups: int, channels: int, length: Size) -> list[Size]:
     return [batch, channels, length] if groups == 1 else [batch, groups, channels // groups, length]
-
-
-def _static_size(value: SSAValue, axis: int) -> int:
-    dim = shape_of(value)[axis]
-    assert isinstance(dim, int)
-    return dim
 
 
 def by_taps(

@@ -22,7 +22,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import Python
 from dialects.onnx.values import constant_of
 from dialects.support.constants import constant_attribute, is_static_shape
-from dialects.support.dtypes import of_mlir
+from dialects.support.dtypes import known_dtype
 from dialects.support.shapes import element_type_of, shape_of
 
 UNKNOWN = 32
@@ -202,7 +202,6 @@ def _read_results(results: Sequence[SSAValue]) -> Sequence[SSAValue]:
 
 
 def tensor(value: SSAValue, constant: bool = False) -> Tensor:
-    dtype = of_mlir(element_type_of(value))
-    assert dtype is not None
+    dtype = known_dtype(element_type_of(value))
     shape = tuple(dim if isinstance(dim, int) else UNKNOWN for dim in shape_of(value))
     return Tensor(shape, np.dtype(dtype.numpy).itemsize, constant, value)

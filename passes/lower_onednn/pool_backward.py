@@ -13,7 +13,7 @@ from dialects.onednn.pool_backward import AvgPoolGradientOp, MaxPoolGradientOp
 from dialects.onednn.windows import static_pads
 from dialects.onnx import ops as onnx
 from dialects.support import layouts, shapes
-from dialects.support.dtypes import of_mlir
+from dialects.support.dtypes import known_dtype
 from dialects.support.shapes import Dim, element_type_of, shape_of
 from passes.autodiff.common.primal import Primal
 from passes.autodiff.rules import pool
@@ -86,8 +86,7 @@ def _image(op: AvgPoolGradientOp, diff_dst: Value, e: ValueBuilder) -> Value:
             raise op.error("the spatial sizes of diff_src are not given", expected="src_shape")
         sizes = emit.ints(known)
     shape = emit.concat([emit.sizes(diff_dst.value, [0, 1]), sizes])
-    dtype = of_mlir(element_type_of(op.diff_dst))
-    assert dtype is not None
+    dtype = known_dtype(element_type_of(op.diff_dst))
     image = e(e.emit(onnx.ConstantOfShapeOp(shape, value=np.zeros(1, dtype.numpy))))
     return image.assume_shape(inferred)
 

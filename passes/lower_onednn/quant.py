@@ -25,7 +25,7 @@ from dialects.onednn.quant import (
     StaticScalingOp,
 )
 from dialects.onnx import ops as onnx
-from dialects.support.dtypes import by_name, name_of
+from dialects.support.dtypes import by_name, known_dtype, name_of
 from dialects.support.shapes import element_type_of, shape_of
 from passes.builder.values import Value, ValueBuilder
 
@@ -44,8 +44,7 @@ def quantize(op: QuantizationOp, e: ValueBuilder) -> Sequence[Value]:
 
 def _round_to_dtype(op: QuantizationOp | DynamicQuantizationOp, total: Value, e: ValueBuilder) -> Value:
     """Round and clip by ONNX's op with a scale of 1."""
-    entry = by_name(name_of(element_type_of(op.dst)))
-    assert entry is not None
+    entry = known_dtype(name_of(element_type_of(op.dst)))
     one, zero = np.ones((), np.float32), np.zeros((), entry.numpy)
     return _quantize_linear(op, total, e(e.emit.constant(one)), e(e.emit.constant(zero)))
 

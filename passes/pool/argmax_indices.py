@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.geometry import Window
 from dialects.onnx import ops as onnx
-from dialects.support.dtypes import of_mlir
+from dialects.support.dtypes import known_dtype
 from passes.builder.values import Value, ValueBuilder
 
 
@@ -67,9 +67,7 @@ def scatter_add(values: Value, places: Value, like: Value, e: ValueBuilder) -> V
 
 
 def zeros_of(sizes: Value, like: Value, e: ValueBuilder) -> Value:
-    dtype = of_mlir(like.dtype)
-    assert dtype is not None
-    return sizes.apply(onnx.ConstantOfShapeOp, value=np.zeros(1, dtype.numpy))
+    return sizes.apply(onnx.ConstantOfShapeOp, value=np.zeros(1, known_dtype(like.dtype).numpy))
 
 
 def gather_flat(data: Value, places: Value) -> Value:

@@ -15,7 +15,7 @@ from dialects.onnx.types import SequenceType
 from dialects.reference_cost.account import loop_storage
 from dialects.support import shapes
 from dialects.support.diagnostics import violation
-from dialects.support.dtypes import of_mlir
+from dialects.support.dtypes import known_dtype
 
 Values = tuple[Any, ...]
 
@@ -64,8 +64,7 @@ def _stack_steps(parts: Sequence[Any], result: SSAValue, axis: int = 0) -> Any:
     """Stack the values of all steps; without steps return an empty tensor, with dynamic sizes 0."""
     if parts:
         return stack_pairs(parts, axis)
-    dtype = of_mlir(shapes.element_type_of(result))
-    assert dtype is not None
+    dtype = known_dtype(shapes.element_type_of(result))
     known = [dim if isinstance(dim, int) else 0 for dim in shapes.shape_of(result)]
     known[axis] = 0
     return np.zeros(known, dtype.numpy)

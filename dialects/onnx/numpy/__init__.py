@@ -32,7 +32,7 @@ from dialects.onnx.operands import sizes, value, values
 from dialects.reference_cost.account import accounting
 from dialects.reference_cost.onnx_ops import work
 from dialects.support.diagnostics import UnsupportedError, violation
-from dialects.support.dtypes import of_mlir, of_numpy
+from dialects.support.dtypes import known_dtype, of_mlir, of_numpy
 from dialects.support.shapes import Shape, compatible, show
 
 Kernel = Callable[[Call], Sequence[np.ndarray]]
@@ -136,8 +136,7 @@ def _name(array: np.ndarray | None) -> str:
 
 
 def cast_like(call: Call) -> list[np.ndarray]:
-    dtype = of_numpy(np.asarray(call.operand(1).value).dtype)
-    assert dtype is not None
+    dtype = known_dtype(np.asarray(call.operand(1).value).dtype)
     return cast(replace(call, attributes={**call.attributes, "to": dtype.mlir}))
 
 

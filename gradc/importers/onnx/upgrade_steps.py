@@ -13,7 +13,7 @@ from dialects.onnx.attributes import text_attribute, to_python
 from dialects.support import shapes
 from dialects.support.attributes import int_attribute
 from dialects.support.diagnostics import Diagnostic, UnsupportedError
-from dialects.support.dtypes import by_name, of_mlir
+from dialects.support.dtypes import known_dtype
 from gradc.importers.onnx.source import Source
 
 Upgrade = Callable[[Source], None]
@@ -26,8 +26,7 @@ def to_operand(index: int, name: str, dtype: str = "s64") -> Upgrade:
     def change(node: Source) -> None:
         value = node.attributes.pop(name, None)
         if value is not None and node.optional(index) is None:
-            known = by_name(dtype)
-            assert known is not None
+            known = known_dtype(dtype)
             node.set_operand(index, node.constant(np.array(to_python(value), known.numpy)))
 
     return change
@@ -125,9 +124,7 @@ def _rank(value: SSAValue) -> int | None:
 
 
 def numpy_dtype(value: SSAValue) -> np.dtype:
-    dtype = of_mlir(shapes.element_type_of(value))
-    assert dtype is not None
-    return dtype.numpy
+    return known_dtype(shapes.element_type_of(value)).numpy
 
 
 def unsupported(what: str, why: str) -> UnsupportedError:

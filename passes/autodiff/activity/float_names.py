@@ -33,13 +33,14 @@ def rank_hint(value: SSAValue) -> str:
         elif isinstance(one.owner, NodeOp):
             nodes[one.owner.title] = None
         elif isinstance(one.owner, Operation):
-            waiting += [x for x in one.owner.operands if _is_unranked(x) and x not in waiting]
+            waiting += [x for x in one.owner.operands if is_unranked(x) and x not in waiting]
     shapes = advice("static_shapes", f"sets the shape of {several(list(inputs))}") if inputs else ""
     infos = f"a value_info for the results of {several(list(nodes))} would define it" if nodes else ""
     return "; ".join(filter(None, (shapes, infos)))
 
 
-def _is_unranked(value: SSAValue) -> bool:
+def is_unranked(value: SSAValue) -> bool:
+    """Return whether the rank of `value` is unknown; constant folding may still find it."""
     return isinstance(value.type, UnrankedTensorType)
 
 

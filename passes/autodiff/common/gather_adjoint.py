@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
-from dialects.support.dtypes import of_mlir
+from dialects.support.dtypes import known_dtype
 from passes.autodiff.common.slice_adjoint import pad_zeros, size_of, vector
 from passes.builder.budget import FREE_CONSTANTS
 from passes.builder.values import Value
@@ -88,6 +88,4 @@ def iota(size: int | Value, like: Value) -> Value:
 
 def numpy_of(value: Value) -> np.dtype:
     """Return the numpy dtype of a value."""
-    dtype = of_mlir(value.dtype)
-    assert dtype is not None
-    return dtype.numpy
+    return known_dtype(value.dtype).numpy

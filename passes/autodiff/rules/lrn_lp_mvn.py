@@ -10,12 +10,8 @@ from dialects.onnx.call import axes_of
 from dialects.onnx.dims import TO_THE_END
 from passes.autodiff.common.primal import Gradient, Primal, Rule
 from passes.autodiff.common.slice_adjoint import pad_zeros
+from passes.autodiff.nan_safety.norm_at_zero import nonzero_or_one
 from passes.builder.values import Value, ValueBuilder
-
-
-def _not_zero(x: Value) -> Value:
-    """Replace zeros by 1, for a divisor with finite derivatives."""
-    return x.equals(0).where(x.e.fill_like(1, x), x)
 
 
 def lp_normalization(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
@@ -23,7 +19,7 @@ def lp_normalization(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence
     axes, first = e.ints([f.value("axis", -1)]), f.value("p", 2) == 1
     norm = f.x.apply(onnx.ReduceL1Op if first else onnx.ReduceL2Op, axes, keepdims=1)
     dot = (g[0] * f.y).apply(onnx.ReduceSumOp, axes, keepdims=1)
-    inverse = (norm > 0).cast(norm.dtype) / _not_zero(norm)
+    inverse = (norm > 0).cast(norm.dtype) / nonzero_or_one(norm)
     return ((g[0] - (f.x.sign() if first else f.y) * dot) * inverse,)
 
 
@@ -36,7 +32,7 @@ def mean_variance_normalization(f: Primal, g: Sequence[Value], e: ValueBuilder) 
 
     centered = f.x - mean(f.x)
     deviation = mean(centered.square()).sqrt()
-    inner = g[0] - mean(g[0]) - centered * (mean(g[0] * f.y) / _not_zero(deviation))
+    inner = g[0] - mean(g[0]) - centered * (mean(g[0] * f.y) / nonzero_or_one(deviation))
     return (inner / (deviation + 1e-9),)
 
 

@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.values import constant_of
-from dialects.support.dtypes import HALVES, limits_of, of_mlir
+from dialects.support.dtypes import HALVES, known_dtype, limits_of, of_mlir
 from dialects.support.shapes import element_type_of
 from passes.autodiff.common.primal import Primal
 from passes.autodiff.common.slice_adjoint import size_of, vector
@@ -151,8 +151,7 @@ def zero_of(op: OnnxOp) -> SSAValue | None:
 def _is_inside(made: OnnxOp, x: Value, scale: Value, e: ValueBuilder) -> Value:
     """Return where the number to be rounded (or rounded, for integers) is within the type's bounds."""
     attributes, zero = made.onnx_attributes(), zero_of(made)
-    dtype = of_mlir(element_type_of(made.results[0]))
-    assert dtype is not None
+    dtype = known_dtype(element_type_of(made.results[0]))
     float_ = wide(x.dtype)
     number = x.cast(float_) / spread(scale, x, attributes).cast(float_)
     low, high = limits_of(dtype)

@@ -11,7 +11,7 @@ import numpy as np
 from dialects.onnx import ops as onnx
 from dialects.onnx.call import axes_of, axis_of
 from dialects.onnx.values import constant_of
-from dialects.support.dtypes import of_mlir
+from dialects.support.dtypes import known_dtype
 from passes.autodiff.common.dynamic_axes import AxisView, ReducedAxes, reshape_as
 from passes.autodiff.common.gather_adjoint import iota
 from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule
@@ -234,8 +234,7 @@ def _norm(f: Primal) -> Value:
 
 def _softmax(f: Primal) -> Value:
     """Return exp(x - y); 0 for a result of -inf."""
-    dtype = of_mlir(f.x.dtype)
-    assert dtype is not None
+    dtype = known_dtype(f.x.dtype)
     lowest = {"f16": -6e4, "bf16": -3e38, "f32": -3e38, "f64": -1e308}[dtype.name]
     return (f.x - restore_axes(f.y, f).at_least(lowest)).exp()
 

@@ -18,7 +18,7 @@ from dialects.onnx.numpy.resizes import AxisResize, resize_matrix
 from dialects.onnx.values import constant_of
 from dialects.shapes import bounds
 from dialects.support import limits
-from dialects.support.dtypes import of_mlir
+from dialects.support.dtypes import known_dtype
 from dialects.support.shapes import Dim, static
 from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule, refusal
 from passes.autodiff.common.resize_matrix import RunTimeAxis, as_number, run_time_matrix
@@ -215,8 +215,7 @@ def _quotient(y: int | Value, x: int | Value, e: ValueBuilder) -> Value:
 
 def _multiply_axis(g: Value, axis: int, matrix: np.ndarray) -> Value:
     """Multiply an axis by a matrix (from, to)."""
-    dtype = of_mlir(g.dtype)
-    assert dtype is not None
+    dtype = known_dtype(g.dtype)
     constant = g.e.emit.constant(matrix.astype(dtype.numpy))
     return g.e(contract(g.e.emit, g.value, axis, constant, literal_zeros=True))
 

@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.resize import ResizeBackwardOp
 from dialects.grad.sampling import AxisSampling
 from dialects.onnx.base import OnnxOp
-from dialects.support.dtypes import of_mlir
+from dialects.support.dtypes import known_dtype
 from dialects.support.shapes import element_type_of, static_shape
 from passes.builder.budget import CompileTimeCost
 from passes.builder.builder import Builder
@@ -68,6 +68,4 @@ def axes_with_sizes(op: ResizeBackwardOp) -> Iterator[tuple[Sizes, int, AxisSamp
 
 
 def as_dtype_of(value: SSAValue, matrix: np.ndarray) -> np.ndarray:
-    dtype = of_mlir(element_type_of(value))
-    assert dtype is not None
-    return matrix.astype(dtype.numpy)
+    return matrix.astype(known_dtype(element_type_of(value)).numpy)

@@ -19,7 +19,7 @@ from xdsl.ir import Block, SSAValue
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
 from dialects.support.attributes import INT
-from dialects.support.dtypes import of_mlir
+from dialects.support.dtypes import known_dtype
 from dialects.support.shapes import element_type_of, tensor_type
 from passes.builder.budget import CompileTimeCost
 from passes.builder.builder import Builder
@@ -127,8 +127,7 @@ def _block_diagonal(emit: Builder, op: GradConv, count: int) -> SSAValue:
     """Return weights (A, m B / g, K...) of m = `count` merged groups, with zeros between different groups."""
     first, second, *kernel = op.weights_shape
     of_group = np.arange(first) // (first // op.groups) % count
-    dtype = of_mlir(element_type_of(op.weights))
-    assert dtype is not None
+    dtype = known_dtype(element_type_of(op.weights))
     mask = np.repeat(of_group[:, None] == np.arange(count), second, axis=1)
     mask = mask.reshape(first, count * second, *(1 for _ in kernel)).astype(dtype.numpy)
     return emit(onnx.MulOp(emit(onnx.ConcatOp([op.weights] * count, axis=1)), emit.constant(mask)))

@@ -19,7 +19,7 @@ from dialects.grad.conv import ConvBackwardDataOp
 from dialects.grad.geometry import axis_letters
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
-from dialects.support.dtypes import of_mlir
+from dialects.support.dtypes import known_dtype
 from dialects.support.shapes import element_type_of
 from passes.builder.budget import CompileTimeCost
 from passes.builder.builder import Builder
@@ -101,8 +101,7 @@ def _mask_sizes(op: ConvBackwardDataOp) -> list[int]:
 def _upsample(op: ConvBackwardDataOp, emit: Builder) -> SSAValue:
     strides = op.strides
     repeated = repeat(emit, op.diff_dst, [1, 1, *strides])
-    dtype = of_mlir(element_type_of(op.diff_dst))
-    assert dtype is not None
+    dtype = known_dtype(element_type_of(op.diff_dst))
     mask = np.zeros(_mask_sizes(op), dtype.numpy)
     mask[tuple(slice(None, None, s) for s in strides)] = 1
     return emit(onnx.MulOp(repeated, emit.constant(mask)))

@@ -21,6 +21,7 @@ from gradc.compiler.options import Options
 from gradc.inspection import explain as explaining
 from gradc.inspection.explain import NOTHING, Explanation, GradientReport, as_json, as_text, explain
 from gradc.problems import parse_problem
+from gradc.terminal.numbers import with_prefix
 from gradc.tuning import cases, request, stores
 from gradc.tuning.records import Setting
 from gradc.tuning.request import TuningRequest
@@ -282,7 +283,7 @@ class TestReport:
         [(3.0, "3 "), (1234, "1.23 k"), (2.5e6, "2.5 M"), (316e9, "316 G"), (4e13, "40 T")],
     )
     def test_amounts(self, number, text):
-        assert explaining._amount(number) == text
+        assert with_prefix(number) == text
 
 
 class TestCommand:
