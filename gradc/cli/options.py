@@ -206,7 +206,7 @@ def _source_options(command: Any, default_target: str) -> Any:
             click.option(
                 "--target",
                 type=Word(TARGETS),
-                help="Execution provider of the model; portable: the CPU and other runtimes."
+                help="Runtime or execution provider of the model; portable: the CPU and other runtimes."
                 f"  [default: {default_target}]",
             ),
             click.option(

@@ -105,7 +105,7 @@ def compile(
 
     source: a path (JSON, MLIR text or an ONNX model), a parsed JSON document, an `onnx.ModelProto`, a
     `gradc.Graph` or an xDSL module; or a list of paths of JSON files, parts of one graph.
-    target: `cpu`, `cuda`, or `portable`: for other runtimes as well as the CPU.
+    target: `cpu`, `cuda`, `openvino`, `tract`, or `portable`: for other runtimes as well as the CPU.
     opset: 13 and newer, default 18.
     constants: input name -> array, or the path of an .npz or .safetensors, or several: these inputs become
     initializers.

@@ -76,7 +76,7 @@ class OtherSession(ABC):
             self._load(source, threads)
         except Exception as error:
             text = f"{self.title} cannot load the model: {_one_line(error)}"
-            hint = advice("target", "avoids forms that it lacks", "portable")
+            hint = advice("target", "avoids forms that it lacks", self.extra)
             raise UnsupportedError(Diagnostic("error", sentence(text, hint=hint))) from error
 
     @property
@@ -96,7 +96,7 @@ class OtherSession(ABC):
             else self._sizes.inputs_in_model_order(self.inputs, given)
         )
         try:
-            values = self._run({name: np.ascontiguousarray(array) for name, array in arrays.items()})
+            values = self._run({name: np.asarray(array, order="C") for name, array in arrays.items()})
         except Exception as error:
             raise violation(f"{self.title} cannot run the model: {_one_line(error)}") from error
         return {info.name: value for info, value in zip(self.outputs, values, strict=True)}

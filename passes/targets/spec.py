@@ -4,7 +4,7 @@ never a target's name."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 
@@ -33,9 +33,26 @@ class FormQuirk:
     holds: Callable[[OnnxOp], bool]
     write: Write | None = None
 
+    def because(self, why: str) -> FormQuirk:
+        """Return the form with another reason."""
+        return replace(self, why=why)
+
 
 FormQuirks = Mapping[type[OnnxOp], tuple[FormQuirk, ...]]
 """Op -> its forms; the first match counts."""
+
+
+def unite(first: FormQuirks, second: FormQuirks) -> FormQuirks:
+    """Return the forms of both tables; a form that is in both has both reasons."""
+    return {op: _unite(first.get(op, ()), second.get(op, ())) for op in (*first, *second)}
+
+
+def _unite(first: Sequence[FormQuirk], second: Sequence[FormQuirk]) -> tuple[FormQuirk, ...]:
+    found = {quirk.what: quirk for quirk in first}
+    for quirk in second:
+        known = found.get(quirk.what)
+        found[quirk.what] = quirk if known is None else known.because(f"{known.why}; {quirk.why}")
+    return tuple(found.values())
 
 
 def _no_reasons() -> dict[str, str]:

@@ -26,12 +26,15 @@ from support.tiers import some
 
 import gradc
 from dialects.evaluate import evaluate
+from dialects.support.diagnostics import UnsupportedError
 from passes.strategies import all_strategies
 from passes.targets.target import Target
 
 RUNNERS: tuple[Runner, ...] = (OnnxruntimeCpu(), OpenvinoCpu(), OnnxruntimeWeb())
 ISOLATED = (Isolated(OpenvinoCpu()), OnnxruntimeWeb(), Isolated(TractCpu()))
 """What runs forms of single ops, for some of which a runtime ends its process."""
+OWN_TARGETS = (ISOLATED[0], ISOLATED[2])
+"""Runtimes that have a target."""
 FILES = Path(__file__).resolve().parents[2] / "examples"
 
 
@@ -75,6 +78,36 @@ def test_portable_form(isolated: Runner, form: OpForm):
     for array, value in zip(got, want, strict=True):
         assert array.shape == value.shape
         np.testing.assert_allclose(array.astype(float), value.astype(float), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
+@pytest.mark.parametrize("isolated", OWN_TARGETS, ids=lambda isolated: isolated.name)
+def test_form_on_the_target_of_the_runtime(isolated: Runner, form: OpForm):
+    require(isolated.missing())
+    refused = NOT_RUN.get(isolated.name, {})
+    if any(fnmatchcase(form.name, limit) for limit in refused):
+        with pytest.raises(UnsupportedError, match=f"is avoided on {isolated.name}"):
+            gradc.compile(form.model, target=isolated.name)
+        return
+    (want,) = OnnxruntimeCpu().run(gradc.compile(form.model, target="portable").model, [form.feeds])
+    (got,) = isolated.run(gradc.compile(form.model, target=isolated.name).model, [form.feeds])
+    for array, value in zip(got, want, strict=True):
+        assert array.shape == value.shape
+        np.testing.assert_allclose(array.astype(float), value.astype(float), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("file", ["conv_backward.mlir", "decoder_backward.json"])
+@pytest.mark.parametrize("target", ["openvino", "tract"])
+def test_examples_on_the_target_of_the_runtime(target: str, file: str):
+    own = next(each for each in OWN_TARGETS if each.name == target)
+    require(own.missing())
+    compiled = gradc.compile(FILES / file, target=target)
+    draw = np.random.default_rng(7)
+    feeds = {info.name: draw.standard_normal(info.shape).astype(np.float32) for info in compiled.inputs}
+    got, want = compiled.run(feeds, runtime=target), compiled.reference(feeds)
+    for name, array in got.items():
+        np.testing.assert_allclose(array, want[name], rtol=1e-3, atol=1e-3 * np.abs(want[name]).max())
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -36,11 +36,13 @@ DTYPES = ("f32", "f32", "f16", "bf16", "f64")
 LAST_CUDA = 23
 """From the next opset on Reshape has no CUDA kernel, and hardly anything can be written."""
 
-ASKED = re.compile(r"no strategy applies on \w+: | does not apply: | knows no op of this graph")
+ASKED = re.compile(
+    r"no strategy applies on \w+: | does not apply: | knows no op of this graph| is avoided on \w+: "
+)
 BEFORE = re.compile(r"\[onnx\.(Cast|Shape|Reshape|Transpose) \"op1\"\] \w+ has no kernel for ")
 """How strategies refuse, and what is left to the final contract: ops that were there before strategies."""
 
-NO_FORM = re.compile(r"OpenVINO keeps 32 bits of an s64")
+NO_FORM = re.compile(r"OpenVINO keeps 32 bits of an s64|bf16 is avoided on tract: tract lacks it")
 """Why an op is refused that any strategy may write."""
 
 RESIZES = (ResizeBackwardOp, ResizeBackwardDynamicOp)

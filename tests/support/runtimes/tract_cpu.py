@@ -35,4 +35,4 @@ class TractCpu:
 
 
 def _run(runnable: Any, arrays: list[np.ndarray]) -> list[np.ndarray]:
-    return [tensor.to_numpy().copy() for tensor in runnable.run([np.ascontiguousarray(a) for a in arrays])]
+    return [tensor.to_numpy().copy() for tensor in runnable.run([np.asarray(a, order="C") for a in arrays])]
