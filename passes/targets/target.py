@@ -142,7 +142,7 @@ class Target:
         """Return whether to decompose this op: a decomposition exists, and it has no kernel, not even for
         widened half types, nor does the runtime inline its body."""
         if (form := self.spec.form_quirk(op)) is not None:
-            return form.write is not None
+            return form.write is not None and self._excludes(_widened(variable_types(op))) is None
         expansion = EXPANSIONS.get(type(op))
         if expansion is None or self.lacks_kernel(op) is None or self._runs_wide(op):
             return False
@@ -162,7 +162,7 @@ class Target:
 
     def _runs_wide(self, op: OnnxOp) -> bool:
         types = variable_types(op)
-        wide = {variable: "f32" if dtype in HALVES else dtype for variable, dtype in types.items()}
+        wide = _widened(types)
         return wide != types and self._misses_kernel(op, wide) is None
 
     def _misses(self, op: type[OnnxOp], dtype: str) -> str | None:
@@ -240,6 +240,10 @@ def variable_types(op: OnnxOp) -> dict[str, str]:
             if value is not None and is_tensor:
                 found[op.TYPES[name]] = name_of(shapes.element_type_of(value))
     return found
+
+
+def _widened(types: Mapping[str, str]) -> dict[str, str]:
+    return {variable: "f32" if dtype in HALVES else dtype for variable, dtype in types.items()}
 
 
 @dataclass(frozen=True)

@@ -89,37 +89,45 @@ class TestDeclared:
 
 def test_an_unknown_target_is_an_error():
     with pytest.raises(UsageError, match="one of cpu, cuda, portable"):
-        Target("abacus")
+        Target("slide_rule")
 
 
 @pytest.fixture
-def abacus(monkeypatch: pytest.MonkeyPatch) -> Target:
+def slide_rule(monkeypatch: pytest.MonkeyPatch) -> Target:
     """A target without f64, f16, and Erf."""
     declared = TargetSpec(
-        name="abacus",
+        name="slide_rule",
         summary="a made-up runtime",
         restricts="cpu",
-        excluded_ops={"Erf": "abacus lacks it"},
-        excluded_dtypes={"f64": "abacus has 32 bits", "f16": "abacus has 32 bits"},
+        excluded_ops={"Erf": "slide_rule lacks it"},
+        excluded_dtypes={"f64": "slide_rule has 32 bits", "f16": "slide_rule has 32 bits"},
     )
     known = spec.spec_of
     for module in ("passes.targets.spec", "passes.targets.target"):
-        monkeypatch.setattr(f"{module}.spec_of", lambda name: declared if name == "abacus" else known(name))
-    return Target("abacus")
+        monkeypatch.setattr(
+            f"{module}.spec_of", lambda name: declared if name == "slide_rule" else known(name)
+        )
+    return Target("slide_rule")
 
 
 class TestExcluded:
-    def test_an_op_and_a_dtype_have_their_reasons(self, abacus: Target):
-        assert abacus.lacks_uncached(onnx.ErfOp, "f32") == "Erf is avoided on abacus: abacus lacks it"
-        assert abacus.lacks_uncached(onnx.AddOp, "f64") == "f64 is avoided on abacus: abacus has 32 bits"
-        assert abacus.lacks_uncached(onnx.AddOp, "f32") is None
+    def test_an_op_and_a_dtype_have_their_reasons(self, slide_rule: Target):
+        assert (
+            slide_rule.lacks_uncached(onnx.ErfOp, "f32")
+            == "Erf is avoided on slide_rule: slide_rule lacks it"
+        )
+        assert (
+            slide_rule.lacks_uncached(onnx.AddOp, "f64")
+            == "f64 is avoided on slide_rule: slide_rule has 32 bits"
+        )
+        assert slide_rule.lacks_uncached(onnx.AddOp, "f32") is None
 
-    def test_a_half_type_is_widened(self, abacus: Target):
+    def test_a_half_type_is_widened(self, slide_rule: Target):
         def twice(dtype) -> onnx.AddOp:
             (x,) = test.TestOp(result_types=[TensorType(dtype, [2])]).results
             return onnx.AddOp(x, x)
 
-        assert abacus.lacks_kernel(twice(f32)) is None
-        assert abacus.lacks_kernel(twice(f16)) == "f16 is avoided on abacus: abacus has 32 bits"
-        assert abacus.lacks_form(twice(f16)) is None
-        assert abacus.lacks_form(twice(f64)) == "f64 is avoided on abacus: abacus has 32 bits"
+        assert slide_rule.lacks_kernel(twice(f32)) is None
+        assert slide_rule.lacks_kernel(twice(f16)) == "f16 is avoided on slide_rule: slide_rule has 32 bits"
+        assert slide_rule.lacks_form(twice(f16)) is None
+        assert slide_rule.lacks_form(twice(f64)) == "f64 is avoided on slide_rule: slide_rule has 32 bits"
