@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 from support.networks import NETWORKS, Network, module_of, values_of
-from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.dialects.builtin import f32
 
 from dialects.evaluate import evaluate
 from dialects.onnx import ops as onnx
@@ -17,7 +17,7 @@ from gradc.compiler.driver import compile_module
 from gradc.compiler.options import Options
 from passes.builder.values import Value
 from passes.differentiate import Request, differentiate
-from passes.vectorize.vectorize import Vectorized, vectorize
+from passes.vectorize.vectorize import vectorize
 
 ROWS, BATCH = 4, 3
 
@@ -51,20 +51,41 @@ NETS: Mapping[str, tuple[Network, Mapping[str, Sequence[DimLike]]]] = {
 @pytest.mark.parametrize("name", NETS)
 def test_a_gradient_of_all_cotangents_is_that_of_each(name: str, size: int | str):
     network, inputs = NETS[name]
-    module = module_of(network, inputs, f32)
+    _assert_rows_on_runtime(network, inputs, (-1,), size)
+
+
+@pytest.mark.parametrize("size", [ROWS, "K"])
+@pytest.mark.parametrize("name", NETS)
+def test_a_gradient_of_each_sample_is_that_of_a_run_with_it(name: str, size: int | str):
+    """The data has the axis, too, and the weights have not."""
+    network, inputs = NETS[name]
+    _assert_rows_on_runtime(network, inputs, (0, -1), size)
+
+
+def _assert_rows_on_runtime(
+    network: Network, inputs: Mapping[str, Sequence[DimLike]], batched: Sequence[int], size: int | str
+) -> None:
+    """Vectorize a gradient over some inputs, the last of which is the cotangent. Only the gradient of a
+    convolution by its weights falls back, as the number of its groups would be dynamic."""
+    module, rng = module_of(network, inputs, f32), np.random.default_rng(1)
     values = [array.astype(np.float32) for array in values_of(inputs, BATCH)]
-    shape = evaluate(module, values)[0].shape
+    values.append(rng.normal(size=evaluate(module, values)[0].shape).astype(np.float32))
     differentiate(module, Request(cotangents=True))
-    cotangents = np.random.default_rng(1).normal(size=(ROWS, *shape)).astype(np.float32)
-    rows = [evaluate(module, [*values, cotangent]) for cotangent in cotangents]
-    _vectorize_last(module, size)
+    stacks = {i % len(values): _rows_of(values[i], rng) for i in batched}
+    rows = [
+        evaluate(module, [stacks[i][row] if i in stacks else value for i, value in enumerate(values)])
+        for row in range(ROWS)
+    ]
+    function = entry_function(module)
+    found = vectorize(function, [function.args[i] for i in batched], size)
+    assert {op.name for op in found.fallbacks} <= ({"grad.conv_backward_weights"} if size == "K" else set())
     compiled = compile_module(module, Options(threads=1))
-    names = [info.name for info in compiled.inputs]
-    results = compiled.session().run(dict(zip(names, [*values, cotangents], strict=True))).values()
-    for result, *expected in zip(results, *rows, strict=True):
+    given = [stacks.get(i, value) for i, value in enumerate(values)]
+    feeds = dict(zip((info.name for info in compiled.inputs), given, strict=True))
+    for result, *expected in zip(compiled.session().run(feeds).values(), *rows, strict=True):
         np.testing.assert_allclose(result, np.stack(expected), rtol=1e-3, atol=1e-5)
 
 
-def _vectorize_last(module: ModuleOp, size: int | str) -> Vectorized:
-    function = entry_function(module)
-    return vectorize(function, [function.args[-1]], size)
+def _rows_of(value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    others = (rng.normal(size=value.shape) * 0.5 for _ in range(ROWS - 1))
+    return np.stack([value, *others]).astype(np.float32)
