@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, sentence
+from dialects.support.diagnostics import Diagnostic, UsageError, sentence
 from gradc.bench import report as reports
 from gradc.bench.peers import NONE, PEERS, check_names, open_peer
 from gradc.bench.peers.base import NotAvailable, Peer
 from gradc.bench.report import Report
-from gradc.bench.run import ALL, GRADC, Case, Outcome, Result, Settings, run_case
+from gradc.bench.run import ALL, GRADC, Case, Outcome, Result, Settings, or_failure, run_case
 from gradc.bench.suite import cases_of, suite
-from gradc.crash_reports.crash import InternalError
 from gradc.terminal import messages, progress
 from gradc.terminal.outputs import STDOUT, write_output
 from gradc.terminal.tables import look
@@ -115,10 +114,6 @@ def _open_peers(names: str | None, threads: int) -> tuple[list[Peer], dict[str, 
 
 
 def _result(case: Case, settings: Settings, peers: Sequence[Peer]) -> Result:
-    """Return the result of a case; if gradc fails to compile it, only this case fails."""
-    try:
-        return run_case(case, settings, peers)
-    except GradcError as error:
-        return Result(case, (Outcome(GRADC),), failure=error.diagnostic.message)
-    except InternalError as error:
-        return Result(case, (Outcome(GRADC),), failure=str(error))
+    return or_failure(
+        lambda: run_case(case, settings, peers), lambda why: Result(case, (Outcome(GRADC),), failure=why)
+    )

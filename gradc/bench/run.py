@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from statistics import median
+from typing import TypeVar
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
-from dialects.support.diagnostics import UnsupportedError
+from dialects.support.diagnostics import GradcError, UnsupportedError
 from dialects.support.documented_op import STRATEGY
 from gradc.bench.floors import Group, Target, group_of, target_of
 from gradc.bench.peers.base import Contestant, NotSupported, Peer
@@ -18,6 +19,7 @@ from gradc.bench.truth import Truth, truth
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import compile_module
 from gradc.compiler.options import Options
+from gradc.crash_reports.crash import InternalError
 from gradc.problems import OPS, Problem
 from gradc.tuning.measure import Samples, alternate, quartiles
 from gradc.verification.verify import OutputError
@@ -25,6 +27,8 @@ from passes.strategies import strategies_of
 
 GRADC = "gradc"
 ALL = "all"
+
+ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True)
@@ -133,7 +137,7 @@ def run_case(case: Case, settings: Settings, peers: Sequence[Peer]) -> Result:
         except NotSupported as error:
             notes[peer.name] = str(error)
     errors = {contestant.name: _error(contestant, true) for contestant in ready}
-    wrong = {name: _wrong(error) for name, error in errors.items() if not error.ok}
+    wrong = {name: wrong_note(error.worst, error.rtol) for name, error in errors.items() if not error.ok}
     failure = next((f"{name} is {note}" for name, note in wrong.items() if name.startswith(GRADC)), "")
     right = [contestant for contestant in ready if contestant.name not in wrong]
     failure = failure or _disagreement(right, true)
@@ -201,8 +205,8 @@ def _error(contestant: Contestant, true: Truth) -> OutputError:
     return true.error(contestant.name, contestant.result(), peer=not contestant.name.startswith(GRADC))
 
 
-def _wrong(error: OutputError) -> str:
-    return f"wrong: off by {error.worst:.2g} of the largest magnitude, bound {error.rtol:.2g}"
+def wrong_note(error: float, bound: float) -> str:
+    return f"wrong: off by {error:.2g} of the largest magnitude, bound {bound:.2g}"
 
 
 def _disagreement(right: Sequence[Contestant], true: Truth) -> str:
@@ -220,7 +224,25 @@ def _disagreement(right: Sequence[Contestant], true: Truth) -> str:
 
 def _outcome(name: str, note: str, timed: Mapping[str, Samples], error: OutputError | None) -> Outcome:
     worst = error.worst if error is not None and isfinite(error.worst) else None
-    if name not in timed:
-        return Outcome(name, note, error=worst)
-    samples, ratios = timed[name], timed[GRADC].ratios(timed[name])
-    return Outcome(name, note, samples.median, median(ratios), quartiles(ratios), worst)
+    return with_times(Outcome(name, note, error=worst), timed)
+
+
+OutcomeT = TypeVar("OutcomeT", bound=Outcome)
+
+
+def with_times(outcome: OutcomeT, timed: Mapping[str, Samples]) -> OutcomeT:
+    """Add the times of a contestant, if it was timed, and their ratio to gradc's."""
+    if outcome.name not in timed:
+        return outcome
+    samples, ratios = timed[outcome.name], timed[GRADC].ratios(timed[outcome.name])
+    return replace(outcome, seconds=samples.median, ratio=median(ratios), spread=quartiles(ratios))
+
+
+def or_failure(run: Callable[[], ResultT], failed: Callable[[str], ResultT]) -> ResultT:
+    """Run a case; if gradc fails to compile it, only this case fails."""
+    try:
+        return run()
+    except GradcError as error:
+        return failed(error.diagnostic.message)
+    except InternalError as error:
+        return failed(str(error))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from dialects.support.diagnostics import Diagnostic, UsageError, sentence, suggest
 from gradc.bench.peers.base import Peer
@@ -31,11 +31,11 @@ def _onnx_ad() -> type[Peer]:
 PEERS: Mapping[str, Callable[[], type[Peer]]] = {"torch": _torch, "onednn": _onednn, "onnx-ad": _onnx_ad}
 
 
-def check_names(names: Sequence[str]) -> None:
+def check_names(names: Sequence[str], peers: Iterable[str] = PEERS) -> None:
     """Raise UsageError unless all are peers."""
+    known = (*peers, NONE)
     for name in names:
-        if name not in PEERS:
-            known = (*PEERS, NONE)
+        if name not in known:
             text = sentence("--peers", name or "nothing", f"one of {', '.join(known)}", suggest(name, known))
             raise UsageError(Diagnostic("error", text))
 

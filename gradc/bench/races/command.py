@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
-from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, sentence, suggest
-from gradc.bench.peers import NONE
+from dialects.support.diagnostics import Diagnostic, UsageError
+from gradc.bench.peers import check_names
 from gradc.bench.peers.base import NotAvailable
 from gradc.bench.races import MODEL_PEERS, NETWORKS_SUITE
 from gradc.bench.races import report as reports
@@ -15,8 +16,7 @@ from gradc.bench.races.models import RaceSettings, race_model
 from gradc.bench.races.networks import NETWORKS
 from gradc.bench.races.race import Finish, Race
 from gradc.bench.races.training import KINDS, import_torch, race_network
-from gradc.bench.run import GRADC
-from gradc.crash_reports.crash import InternalError
+from gradc.bench.run import GRADC, or_failure
 from gradc.files.json_text import json_text
 from gradc.files.kinds import is_onnx
 from gradc.terminal import messages, progress
@@ -38,7 +38,7 @@ def bench_models(paths: Sequence[str], asked: RaceSettings, networks: bool, json
 
     An interrupt prints and writes the results so far.
     """
-    check_names(asked.peers or ())
+    check_names(asked.peers or (), MODEL_PEERS)
     starts: list[Start] = [(path, _kind(asked), _of_file(path, asked)) for path in paths]
     if networks:
         starts += _of_networks(asked)
@@ -51,15 +51,6 @@ def bench_models(paths: Sequence[str], asked: RaceSettings, networks: bool, json
         raise
     _publish(races, asked, json_path)
     return not any(race.failure for race in races)
-
-
-def check_names(names: Iterable[str]) -> None:
-    """Raise UsageError unless all are contestants of whole models."""
-    known = (*MODEL_PEERS, NONE)
-    for name in names:
-        if name not in known:
-            text = sentence("--peers", name or "nothing", f"one of {', '.join(known)}", suggest(name, known))
-            raise UsageError(Diagnostic("error", text))
 
 
 def _kind(asked: RaceSettings) -> str:
@@ -88,18 +79,8 @@ def _run_all(starts: Sequence[Start], races: list[Race]) -> None:
     with progress.bar(patience=0):
         for index, (name, kind, run) in enumerate(starts):
             progress.show(index, len(starts), f"{name}, {kind}")
-            races.append(_result(name, kind, run))
-
-
-def _result(name: str, kind: str, run: Callable[[], Race]) -> Race:
-    """Return the race of a model; if gradc fails to compile it, only this model fails."""
-    try:
-        return run()
-    except GradcError as error:
-        why = error.diagnostic.message
-    except InternalError as error:
-        why = str(error)
-    return Race(name, kind, (Finish(GRADC),), why)
+            failed = partial(Race, name, kind, (Finish(GRADC),))
+            races.append(or_failure(run, failed))
 
 
 def _publish(races: Sequence[Race], asked: RaceSettings, json_path: str | None) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
-from statistics import median
 from typing import Any
 
 import numpy as np
 
-from gradc.bench.run import GRADC
-from gradc.tuning.measure import alternate, quartiles
+from gradc.bench.run import GRADC, Outcome, with_times, wrong_note
+from gradc.tuning.measure import alternate
 
 PEERS_SLACK = 8
 """Error bound of peers as a multiple of gradc's."""
@@ -38,20 +37,11 @@ class Entrant:
 
 
 @dataclass(frozen=True)
-class Finish:
-    """Outcome of a contestant; `note` is the reason why it was not timed.
+class Finish(Outcome):
+    """Outcome of an entrant."""
 
-    `seconds` is the median run; `ratio` to gradc's time is the median over bursts, `spread` their quartiles.
-    """
-
-    name: str
-    note: str = ""
     nodes: int | None = None
     yardstick: bool = False
-    seconds: float | None = None
-    ratio: float | None = None
-    spread: tuple[float, float] | None = None
-    error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -97,11 +87,7 @@ def race(
 ) -> Race:
     """Check and time the contestants; `notes` are reasons for missing ones. A wrong gradc is not timed."""
     judged = {entrant.name: _judge(entrant, judge) for entrant in entrants if not entrant.yardstick}
-    wrong = {
-        who: f"wrong: off by {error:.2g} of the largest magnitude, bound {bound:.2g}"
-        for who, (error, bound) in judged.items()
-        if not error <= bound
-    }
+    wrong = {who: wrong_note(error, bound) for who, (error, bound) in judged.items() if not error <= bound}
     failure = f"{GRADC} is {wrong[GRADC]}" if GRADC in wrong else ""
     right = [entrant for entrant in entrants if entrant.name not in wrong]
     timed = {} if failure else alternate(right, budget)
@@ -111,15 +97,11 @@ def race(
         known = Finish(
             entrant.name,
             wrong.get(entrant.name, ""),
-            entrant.nodes,
-            entrant.yardstick,
             error=error if error is None or isfinite(error) else None,
+            nodes=entrant.nodes,
+            yardstick=entrant.yardstick,
         )
-        if entrant.name not in timed:
-            return known
-        samples, ratios = timed[entrant.name], timed[GRADC].ratios(timed[entrant.name])
-        measured = {"seconds": samples.median, "ratio": median(ratios), "spread": quartiles(ratios)}
-        return Finish(**{**vars(known), **measured})
+        return with_times(known, timed)
 
     missing = [Finish(who, note) for who, note in notes.items()]
     return Race(name, kind, (*map(finish, entrants), *missing), failure)
