@@ -62,7 +62,7 @@ def element_of(name: str, whole: Value) -> Value | None:
     if known:
         ends = [place + 1 if place != -1 else TO_THE_END for place in known.values()]
         taken = taken.apply(onnx.SliceOp, e.ints(list(known.values())), e.ints(ends), e.ints(list(known)))
-    return taken.apply(onnx.SqueezeOp, e.ints(list(places)))
+    return taken.squeeze(list(places))
 
 
 def _check_indices(name: str, places: Mapping[int, int], sizes: Sequence[Dim]) -> None:

@@ -76,7 +76,7 @@ def _in_blocks(x: Value, axis: int) -> Value:
     body = x.apply(onnx.SliceOp, x.e.ints([0]), x.e.ints([whole]), place)
     rest = x.apply(onnx.SliceOp, x.e.ints([whole]), x.e.ints([size]), place)
     parts = [_blocks(body, axis, block), rest.apply(onnx.ReduceSumOp, place, keepdims=1)]
-    return x.e(x.e.emit(onnx.ConcatOp([part.value for part in parts], axis=axis)))
+    return x.e.concat(parts, axis)
 
 
 def _blocks(x: Value, axis: int, block: int) -> Value:

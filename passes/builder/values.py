@@ -99,6 +99,10 @@ class ValueBuilder:
         is_scalar = has_rank(like.value) and not shape_of(like.value)
         return scalar if is_scalar else scalar.apply(onnx.ExpandOp, self.shape(like))
 
+    def concat(self, values: Sequence[Value], axis: int) -> Value:
+        """Concatenate at least one value along an axis."""
+        return self(self.emit(onnx.ConcatOp([value.value for value in values], axis=axis)))
+
     def keep(self, value: Value, condition: Value) -> Value:
         """Return the value where a condition of its shape holds, else 0."""
         if self.strict_ieee:
@@ -257,6 +261,23 @@ class Value:
         total = onnx.ReduceSumOp(self.value, self.e.ints(axes).value, keepdims=keepdims)
         total.attributes[SUM] = UnitAttr()
         return self.e(self.e.emit(total))
+
+    def transpose(self, perm: Sequence[int]) -> Value:
+        """Permute the axes: axis i of the result is axis `perm[i]`."""
+        return self.apply(onnx.TransposeOp, perm=perm)
+
+    def swap_last_axes(self) -> Value:
+        """Swap the last two axes."""
+        *batch, row, column = range(self.rank)
+        return self.transpose([*batch, column, row])
+
+    def unsqueeze(self, axes: Sequence[int]) -> Value:
+        """Insert axes of size 1, numbered as in the result."""
+        return self.apply(onnx.UnsqueezeOp, self.e.ints(axes))
+
+    def squeeze(self, axes: Sequence[int]) -> Value:
+        """Remove axes of size 1."""
+        return self.apply(onnx.SqueezeOp, self.e.ints(axes))
 
     def as_int64(self) -> Value:
         return self.cast(i64)

@@ -146,7 +146,7 @@ def _along(value: Value, axis: int, taps: Taps, e: ValueBuilder) -> Value:
         return first
     second = value.apply(onnx.GatherOp, taps.upper, axis=axis)
     behind = range(1, len(shape_of(value.value)) - axis)
-    part = taps.fraction.apply(onnx.UnsqueezeOp, e.ints(behind)) if behind else taps.fraction
+    part = taps.fraction.unsqueeze(behind) if behind else taps.fraction
     part = part.cast(value.dtype)
     return part.equals(0).where(first, first * (1 - part) + second * part)
 

@@ -42,14 +42,8 @@ def _product(src: Value, weights: Value, *transposes: bool) -> Value:
     """Multiply; a transposed matrix times a vector exchanges operands, as onnxruntime loses the Transpose."""
     if any(transposes) and 1 in (len(shape_of(src.value)), len(shape_of(weights.value))):
         return weights.apply(onnx.MatMulOp, src)
-    left, right = (_swap_last_two(x) if t else x for x, t in zip((src, weights), transposes, strict=True))
+    left, right = (x.swap_last_axes() if t else x for x, t in zip((src, weights), transposes, strict=True))
     return left.apply(onnx.MatMulOp, right)
-
-
-def _swap_last_two(x: Value) -> Value:
-    """Swap the last two axes."""
-    *batch, row, column = range(len(shape_of(x.value)))
-    return x.apply(onnx.TransposeOp, perm=[*batch, column, row])
 
 
 CONVERSIONS: Mapping[str, Callable[..., Sequence[Value]]] = MappingProxyType(

@@ -73,9 +73,7 @@ def layer_norm(op: LayerNormalizationOp, e: ValueBuilder) -> Sequence[Value]:
 def layer_norm_backward(op: LayerNormalizationBackwardOp, e: ValueBuilder) -> Sequence[Value]:
     src, diff_dst, axis = e(op.src), e(op.diff_dst), op.first_axis()
     over = range(axis, _rank(op))
-    mean, variance = (
-        _parameter_of(op, port, e).apply(onnx.UnsqueezeOp, e.ints(over)) for port in ("mean", "variance")
-    )
+    mean, variance = (_parameter_of(op, port, e).unsqueeze(over) for port in ("mean", "variance"))
     results: list[Value | None] = [None, mean, norm.inverse_deviation(variance, op.value("epsilon"))]
     gamma = _parameter(op, "gamma", e)
 
@@ -112,7 +110,7 @@ def group_norm(op: GroupNormalizationOp, e: ValueBuilder) -> Sequence[Value]:
     variance = norm.mean_of(centred.square(), over)
     dst = norm.join_channels(centred / (variance + op.value("epsilon")).sqrt(), src)
     dst = _scale_and_shift(op, dst, axis, e)
-    sides = [x.apply(onnx.SqueezeOp, e.ints(over)) for x in (mean, variance)]
+    sides = [x.squeeze(over) for x in (mean, variance)]
     return _in_dtypes(op, [dst, *sides])
 
 

@@ -269,13 +269,13 @@ def prelu_backward(op: PReLUBackwardBaseOp, e: ValueBuilder) -> Sequence[Value]:
     assert isinstance(repeated, Value)
     summed = unbroadcast(repeated, slope, e)
     added = _slope_axes(op)
-    return [diff_src, summed.apply(onnx.SqueezeOp, e.ints(added)) if added else summed]
+    return [diff_src, summed.squeeze(added) if added else summed]
 
 
 def _slope(op: SlopeOp, e: ValueBuilder) -> Value:
     """Return the slope in a shape that broadcasts to src."""
     slope, added = e(op.slope), _slope_axes(op)
-    return slope.apply(onnx.UnsqueezeOp, e.ints(added)) if added else slope
+    return slope.unsqueeze(added) if added else slope
 
 
 def _slope_axes(op: SlopeOp) -> range:

@@ -126,11 +126,11 @@ def _broadcast_parameter(op: DynamicScalingOp, vector: Value, e: ValueBuilder) -
         axis = op.quantization_axis()
         vector = _scalar_or_vector(op, vector.value, e)
         behind = range(0) if axis is None else range(1, rank - axis)
-        return vector.apply(onnx.UnsqueezeOp, e.ints(behind)) if behind else vector
+        return vector.unsqueeze(behind) if behind else vector
     emit = e.emit
     sizes = [emit.sizes(vector.value, [axis]) for axis in range(rank)]
     repeats = [part for size, group in zip(sizes, groups, strict=True) for part in (size, emit.ints([group]))]
-    spread = vector.apply(onnx.UnsqueezeOp, e.ints(range(1, 2 * rank, 2)))
+    spread = vector.unsqueeze(range(1, 2 * rank, 2))
     expanded = spread.apply(onnx.ExpandOp, e(emit.concat(repeats)))
     joined = [emit.mul(size, emit.ints([group])) for size, group in zip(sizes, groups, strict=True)]
     return expanded.apply(onnx.ReshapeOp, e(emit.concat(joined)))

@@ -67,7 +67,7 @@ def _explicit_sizes(src: SSAValue, sizes: Sequence[int], emit: Builder) -> SSAVa
 
 
 def transpose(op: TransposeBaseOp, e: ValueBuilder) -> Sequence[Value]:
-    return [e(op.src).apply(onnx.TransposeOp, perm=op.permutation())]
+    return [e(op.src).transpose(op.permutation())]
 
 
 def cast(op: TypeCastBaseOp, e: ValueBuilder) -> Sequence[Value]:
@@ -80,7 +80,7 @@ def indices(op: GenIndexBaseOp, e: ValueBuilder) -> Sequence[Value]:
     emit = e.emit
     numbers = _numbers(op, axis, e)
     beside = [i for i in range(rank) if i != axis]
-    column = numbers.apply(onnx.UnsqueezeOp, e.ints(beside)) if beside else numbers
+    column = numbers.unsqueeze(beside) if beside else numbers
     return [column.apply(onnx.ExpandOp, e(emit.sizes(op.src, range(rank))))]
 
 
@@ -88,7 +88,7 @@ def _numbers(op: GenIndexBaseOp, axis: int, e: ValueBuilder) -> Value:
     size = shape_of(op.src)[axis]
     if isinstance(size, int) and size <= FREE_CONSTANTS:
         return e(e.emit.constant(np.arange(size, dtype=np.int32)))
-    last = e(e.emit.sizes(op.src, [axis])).apply(onnx.SqueezeOp, e.ints([0]))
+    last = e(e.emit.sizes(op.src, [axis])).squeeze([0])
     first, step = (e(e.emit.constant(np.array(number, np.int64))) for number in (0, 1))
     return first.apply(onnx.RangeOp, last, step).cast(i32)
 

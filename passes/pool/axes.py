@@ -76,7 +76,7 @@ class AxisWindows:
         split = onnx.SplitOp(
             self._blocks(data, count, emit).value, e.ints([1] * stride).value, axis=axis + 1, results=stride
         )
-        columns = [e(column).apply(onnx.SqueezeOp, e.ints([axis + 1])) for column in e.emit.all(split)]
+        columns = [e(column).squeeze([axis + 1]) for column in e.emit.all(split)]
         return [
             columns[place].apply(
                 onnx.SliceOp,

@@ -193,7 +193,7 @@ class Batch:
         missing = rank - x.rank
         if not x.batched or missing <= 0:
             return x.value
-        return x.value.apply(onnx.UnsqueezeOp, self.e.ints(range(1, 1 + missing)))
+        return x.value.unsqueeze(range(1, 1 + missing))
 
     def fold(self, value: Value, axis: int = 0) -> Value:
         """Merge the new axis into an axis of the rows."""
@@ -209,7 +209,7 @@ class Batch:
     def transpose(self, value: Value, perm: Sequence[int]) -> Value:
         if list(perm) == list(range(len(perm))):
             return value
-        return value.apply(onnx.TransposeOp, perm=list(perm))
+        return value.transpose(list(perm))
 
     def move(self, value: Value, source: int, target: int) -> Value:
         """Move an axis."""
@@ -234,5 +234,5 @@ class Batch:
         if isinstance(self.size, int):
             return self.e.ints(range(self.size))
         zero, one = (self.e(self.e.emit.constant(np.array(number, np.int64))) for number in (0, 1))
-        count = self.e(self.size).apply(onnx.SqueezeOp, self.e.ints([0]))
+        count = self.e(self.size).squeeze([0])
         return zero.apply(onnx.RangeOp, count, one)

@@ -96,6 +96,9 @@ EXPRESSIONS = {
         lambda x, e: x * ops.ReduceSum(x, axes=[0], keepdims=1),
         lambda x: x * x.sum(0, keepdims=True),
     ),
+    "transposes": (lambda x, e: x + x.swap_last_axes().transpose([1, 0]), lambda x: 2 * x),
+    "axes of size 1": (lambda x, e: x * x[0].unsqueeze([0, 1]).squeeze([0]), lambda x: x * x[:1]),
+    "a concatenation": (lambda x, e: e.concat([x[1:], x[:1]], 0), lambda x: np.roll(x, -1, 0)),
     "a constant": (lambda x, e: x * e.constant(np.arange(4), like=x), lambda x: x * np.arange(4)),
     "a dtype": (
         lambda x, e: ops.Cast(ops.Cast(x, to=np.int64), to=x.dtype),

@@ -16,10 +16,10 @@ MEMBERS: Mapping[type, Sequence[str]] = {
         "operands", "results", "attributes", "x", "y", "operand", "value", "wants", "is_read",
     ),
     ops.Value: (
-        "dtype", "shape", "rank", "cast", "where", "equals", "sum_axes", "at_least", "at_most", "clip_to",
+        "dtype", "shape", "rank", "cast", "where", "equals", "transpose", "swap_last_axes", "unsqueeze", "squeeze", "sum_axes", "at_least", "at_most", "clip_to",
         "square", "abs", "exp", "log", "sqrt", "erf", "tanh", "sigmoid", "softplus", "sign",
     ),
-    ops.Builder: ("constant", "ints", "scalar", "shape", "fill_like"),
+    ops.Builder: ("constant", "ints", "scalar", "shape", "fill_like", "concat"),
 }  # fmt: skip
 """The stable members of each class, in the order of the page."""
 

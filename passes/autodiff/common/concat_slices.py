@@ -67,6 +67,6 @@ def _whole(run: Sequence[_Tile]) -> Value:
     if len(run) == 1:
         return first.gradient
     e, axis, rank = first.part.e, first.axis, first.part.rank
-    joined = e(e.emit(onnx.ConcatOp([tile.part.value for tile in run], axis=axis)))
+    joined = e.concat([tile.part for tile in run], axis)
     begin, end = ([n if i == axis else 0 for i in range(rank)] for n in (first.begin, last.size - last.end))
     return pad_zeros(joined, begin, end)

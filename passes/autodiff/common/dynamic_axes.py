@@ -78,7 +78,7 @@ class AxisView:
         middle = sizes.apply(onnx.GatherOp, axis, axis=0)
         ends = sizes.apply(onnx.GatherOp, e.ints(range(self.rank - self.kept, self.rank)), axis=0)
         parts = [before, middle, behind, *([ends] if self.kept else [])]
-        shape = e(e.emit(onnx.ConcatOp([part.value for part in parts], axis=0)))
+        shape = e.concat(parts, 0)
         sizes_kept = x.shape[self.rank - self.kept :]
         return x.apply(onnx.ReshapeOp, shape, allowzero=1).assume_shape((None, None, None, *sizes_kept))
 
@@ -131,7 +131,7 @@ class ReducedSteps:
     def split(self, x: Value, axis: int) -> Value:
         """Return x, reduced along the axes before `axis`, with `axis` split into the last two."""
         others = [i if i < axis else self.rank + i for i in range(self.rank) if i != axis]
-        moved = x.apply(onnx.TransposeOp, perm=self._perm(axis))
+        moved = x.transpose(self._perm(axis))
         return self._reshape_to(moved, [*others, axis, 2 * self.rank + axis])
 
     def merge_axis(self, x: Value, axis: int) -> Value:
@@ -142,7 +142,7 @@ class ReducedSteps:
     def back(self, x: Value, axis: int) -> Value:
         """Move the last axis back to `axis`."""
         perm = self._perm(axis)
-        return x.apply(onnx.TransposeOp, perm=[perm.index(i) for i in range(self.rank)])
+        return x.transpose([perm.index(i) for i in range(self.rank)])
 
     def _perm(self, axis: int) -> list[int]:
         return [*(i for i in range(self.rank) if i != axis), axis]

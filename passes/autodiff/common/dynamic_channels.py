@@ -35,8 +35,8 @@ def by_weights(image: Value, values: Value, like: Value, axes: Sequence[ConvAxis
     """Return the gradient with respect to the weights: a product per group of cotangents and taps."""
     e, taps = image.e, Taps.of(axes)
     reads = [_split_groups(e(read), groups) for read in tap_reads(e.emit, image.value, values.value, taps)]
-    rows = e(e.emit(onnx.ConcatOp([_taps_apart(read).value for read in reads], axis=2)))
-    columns = _merge_axes(rows, [[0], [1, 2], [3]]).apply(onnx.TransposeOp, perm=[0, 2, 1])
+    rows = e.concat([_taps_apart(read) for read in reads], 2)
+    columns = _merge_axes(rows, [[0], [1, 2], [3]]).transpose([0, 2, 1])
     product = _split_groups(values, groups).apply(onnx.MatMulOp, columns)
     return product.apply(onnx.ReshapeOp, e.shape(like), allowzero=1)
 
@@ -46,13 +46,13 @@ def _split_groups(value: Value, groups: int) -> Value:
     batch, channels, *spatial = (size_of(value, axis) for axis in range(value.rank))
     split = vector(value, [batch, groups, _per_group(channels, groups), *spatial])
     apart = value.apply(onnx.ReshapeOp, split, allowzero=1)
-    moved = apart.apply(onnx.TransposeOp, perm=[1, 2, 0, *range(3, apart.rank)])
+    moved = apart.transpose([1, 2, 0, *range(3, apart.rank)])
     return _merge_axes(moved, [[0], [1], list(range(2, moved.rank))])
 
 
 def _taps_apart(value: Value) -> Value:
     """Reshape (G, C, P) to (G, C, 1, P)."""
-    return value.apply(onnx.UnsqueezeOp, value.e.ints([2]))
+    return value.unsqueeze([2])
 
 
 def _merge_axes(value: Value, axes: Sequence[Sequence[int]]) -> Value:

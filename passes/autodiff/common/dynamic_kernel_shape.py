@@ -43,11 +43,11 @@ class DynamicKernel:
         exchanged. Entries beyond the kernel size are cropped."""
         e, rank = image.e, image.rank
         swapped = [1, 0, *range(2, rank)]
-        kernel = values.apply(onnx.TransposeOp, perm=swapped)
+        kernel = values.transpose(swapped)
         taps = self._groups_aside(self._pad_image(image)).apply(
             onnx.ConvOp, kernel, group=self.groups, strides=self.dilations, dilations=self.strides
         )
-        found = taps.apply(onnx.TransposeOp, perm=swapped)
+        found = taps.transpose(swapped)
         spatial = range(2, rank)
         ends = e(e.emit.sizes(weights.value, spatial))
         cut = found.apply(onnx.SliceOp, e.ints([0] * len(spatial)), ends, e.ints(spatial))
@@ -59,12 +59,12 @@ class DynamicKernel:
     def _groups_aside(self, image: Value) -> Value:
         """Reshape (N, G C, X...) to (C, G N, X...)."""
         if self.groups == 1:
-            return image.apply(onnx.TransposeOp, perm=[1, 0, *range(2, image.rank)])
+            return image.transpose([1, 0, *range(2, image.rank)])
         batch, channels, *spatial = (size_of(image, axis) for axis in range(image.rank))
         own = channels // self.groups if isinstance(channels, int) else channels / self.groups
         split = vector(image, [batch, self.groups, own, *spatial])
         apart = image.apply(onnx.ReshapeOp, split, allowzero=1)
-        moved = apart.apply(onnx.TransposeOp, perm=[2, 1, 0, *range(3, apart.rank)])
+        moved = apart.transpose([2, 1, 0, *range(3, apart.rank)])
         return moved.apply(onnx.ReshapeOp, vector(image, [own, batch * self.groups, *spatial]), allowzero=1)
 
 

@@ -33,13 +33,13 @@ def scatter_back(g: Value, indices: Value, axis: int, size: int | Value) -> Valu
     updates = _transpose(g, [*front, *others])
     sizes = vector(g, [size, *(size_of(g, i) for i in others)])
     zeros = g.e.scalar(0, g).apply(onnx.ExpandOp, sizes)
-    places = indices.apply(onnx.UnsqueezeOp, g.e.ints([indices.rank]))
+    places = indices.unsqueeze([indices.rank])
     found = zeros.apply(onnx.ScatterNDOp, places, updates, reduction="add")
     return _transpose(found, [*range(1, axis + 1), 0, *range(axis + 1, found.rank)])
 
 
 def _transpose(x: Value, perm: Sequence[int]) -> Value:
-    return x if list(perm) == list(range(x.rank)) else x.apply(onnx.TransposeOp, perm=perm)
+    return x if list(perm) == list(range(x.rank)) else x.transpose(perm)
 
 
 def _by_constant_indices(g: Value, indices: np.ndarray, axis: int, size: int) -> Value | None:
@@ -50,9 +50,9 @@ def _by_constant_indices(g: Value, indices: np.ndarray, axis: int, size: int) ->
         return None
     if (np.diff(flat) == 1).all():
         if indices.ndim == 0:
-            g = g.apply(onnx.UnsqueezeOp, e.ints([axis]))
+            g = g.unsqueeze([axis])
         elif indices.ndim > 1:
-            g = g.apply(onnx.SqueezeOp, e.ints(range(axis, axis + indices.ndim - 1)))
+            g = g.squeeze(range(axis, axis + indices.ndim - 1))
         zeros = ([n if i == axis else 0 for i in range(g.rank)] for n in (flat[0], size - 1 - flat[-1]))
         return pad_zeros(g, *([int(n) for n in part] for part in zeros))
     if sorted(flat) == list(range(size)):
@@ -71,7 +71,7 @@ def with_batch(indices: Value, sizes: Sequence[int | Value]) -> Value:
     target = vector(indices, [*dims, 1])
     columns: list[SSAValue] = []
     for axis, size in enumerate(sizes):
-        numbers = iota(size, indices).apply(onnx.UnsqueezeOp, e.ints(range(1, indices.rank - axis)))
+        numbers = iota(size, indices).unsqueeze(range(1, indices.rank - axis))
         columns.append(numbers.apply(onnx.ExpandOp, target).value)
     return e(e.emit(onnx.ConcatOp([*columns, indices.value], axis=indices.rank - 1)))
 
@@ -83,7 +83,7 @@ def iota(size: int | Value, like: Value) -> Value:
         return e(e.emit.constant(np.arange(size, dtype=np.int64)))
     size = size if isinstance(size, Value) else e.ints([size])
     zero, one = (e.scalar(i, size) for i in (0, 1))
-    return zero.apply(onnx.RangeOp, size.apply(onnx.SqueezeOp, e.ints([0])), one)
+    return zero.apply(onnx.RangeOp, size.squeeze([0]), one)
 
 
 def numpy_of(value: Value) -> np.dtype:

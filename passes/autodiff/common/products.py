@@ -75,23 +75,23 @@ def _same_size(a: Value, left: Term, b: Value, right: Term, label: str) -> bool:
 
 def _transpose_to(x: Value, term: Term, wanted: Term) -> Value:
     perm = [term.index(label) for label in wanted]
-    return x if perm == sorted(perm) else x.apply(onnx.TransposeOp, perm=perm)
+    return x if perm == sorted(perm) else x.transpose(perm)
 
 
 def _spread(x: Value, term: Term, result: Term) -> Value:
     """Transpose and unsqueeze to the axes of the result; missing ones get size 1."""
     x = _transpose_to(x, term, "".join(label for label in result if label in term))
     missing = [axis for axis, label in enumerate(result) if label not in term]
-    return x.apply(onnx.UnsqueezeOp, x.e.ints(missing)) if missing else x
+    return x.unsqueeze(missing) if missing else x
 
 
 def _batched_matmul(a: Value, rows: Term, b: Value, columns: Term) -> Value:
     """Multiply two stacks of matrices, one of which may be a stack of vectors."""
-    e, gone = a.e, [axis for axis, labels in ((-2, rows), (-1, columns)) if not labels]
-    a = a if rows else a.apply(onnx.UnsqueezeOp, e.ints([-2]))
-    b = b if columns else b.apply(onnx.UnsqueezeOp, e.ints([-1]))
+    gone = [axis for axis, labels in ((-2, rows), (-1, columns)) if not labels]
+    a = a if rows else a.unsqueeze([-2])
+    b = b if columns else b.unsqueeze([-1])
     found = a.apply(onnx.MatMulOp, b)
-    return found.apply(onnx.SqueezeOp, e.ints(gone)) if gone else found
+    return found.squeeze(gone) if gone else found
 
 
 def _flat(a: Value, rows: int, b: Value, summed: int) -> Value:
@@ -100,5 +100,5 @@ def _flat(a: Value, rows: int, b: Value, summed: int) -> Value:
     flat = a.apply(onnx.FlattenOp, axis=rows).apply(onnx.MatMulOp, b.apply(onnx.FlattenOp, axis=summed))
     e = a.e
     parts = [e.ints([size]) if isinstance(size, int) else size for size in sizes]
-    shape = e(e.emit(onnx.ConcatOp([part.value for part in parts], axis=0))) if parts else e.ints([])
+    shape = e.concat(parts, 0) if parts else e.ints([])
     return flat.apply(onnx.ReshapeOp, shape, allowzero=1).assume_shape([*a.shape[:rows], *b.shape[summed:]])

@@ -54,19 +54,15 @@ def run_time_matrix(attributes: Mapping[str, Any], axis: RunTimeAxis, e: ValueBu
     x, rows = as_number(axis.x), iota(axis.y, like).cast(f64)
     place = _coordinate(attributes, axis, rows, e)
     inside = ((place >= 0) & (place <= x - 1)) if axis.region is not None else None
-    column = _unsqueeze(place, 1)
-    columns = _unsqueeze(iota(axis.x, like).cast(f64), 0)
+    column = place.unsqueeze([1])
+    columns = iota(axis.x, like).cast(f64).unsqueeze([0])
     if attributes.get("mode", "nearest") == "nearest":
         half = 0.5 + (TIE if axis.given else 0)
         index = _nearest_index(column, attributes.get("nearest_mode", "round_prefer_floor"), half)
         matrix = index.at_least(0).at_most(x - 1).equals(columns).cast(f64)
     else:
         matrix = _weights(attributes, axis, column, columns, e)
-    return matrix if inside is None else matrix * _unsqueeze(inside, 1).cast(f64)
-
-
-def _unsqueeze(x: Value, axis: int) -> Value:
-    return x.apply(onnx.UnsqueezeOp, x.e.ints([axis]))
+    return matrix if inside is None else matrix * inside.unsqueeze([1]).cast(f64)
 
 
 def _coordinate(attributes: Mapping[str, Any], axis: RunTimeAxis, y: Value, e: ValueBuilder) -> Value:
@@ -196,8 +192,8 @@ def _numbers_up_to(count: Number, like: Value) -> Value:
     if not isinstance(count, Value):
         return e(e.emit.constant(np.arange(count)[None]))
     whole = count.cast(i64)
-    line = whole if whole.rank else whole.apply(onnx.UnsqueezeOp, e.ints([0]))
-    return _unsqueeze(iota(line, e.ints([0])).cast(f64), 0)
+    line = whole if whole.rank else whole.unsqueeze([0])
+    return iota(line, e.ints([0])).cast(f64).unsqueeze([0])
 
 
 def _kernel(attributes: Mapping[str, Any]) -> tuple[Callable[[Value], Value], int]:

@@ -16,11 +16,11 @@ def others_along(updates: Value, indices: Value, axis: int, x: Value) -> Value:
     """Return those products for ScatterElements into `x`, where updates collide along `axis` only."""
     e, last = updates.e, updates.rank - 1
     perm = [*(i for i in range(updates.rank) if i != axis), axis]
-    updates, places = (v.apply(onnx.TransposeOp, perm=perm) for v in (updates, _from_0(indices, x, axis)))
+    updates, places = (v.transpose(perm) for v in (updates, _from_0(indices, x, axis)))
     meet = _collisions(places, size_of(updates, last))
-    factors = meet.where(updates.apply(onnx.UnsqueezeOp, e.ints([-2])), 1)
+    factors = meet.where(updates.unsqueeze([-2]), 1)
     found = factors.apply(onnx.ReduceProdOp, e.ints([-1]), keepdims=0)
-    return found.apply(onnx.TransposeOp, perm=[perm.index(i) for i in range(updates.rank)])
+    return found.transpose([perm.index(i) for i in range(updates.rank)])
 
 
 def others_of_tuples(updates: Value, indices: Value, x: Value) -> Value:
@@ -33,8 +33,8 @@ def others_of_tuples(updates: Value, indices: Value, x: Value) -> Value:
     rows = updates.apply(onnx.ReshapeOp, vector(updates, [count, *inner]), allowzero=1)
     meet = _collisions(numbers, count)
     if inner:
-        meet = meet.apply(onnx.UnsqueezeOp, e.ints(range(2, 2 + len(inner))))
-    factors = meet.where(rows.apply(onnx.UnsqueezeOp, e.ints([0])), 1)
+        meet = meet.unsqueeze(range(2, 2 + len(inner)))
+    factors = meet.where(rows.unsqueeze([0]), 1)
     found = factors.apply(onnx.ReduceProdOp, e.ints([1]), keepdims=0)
     return found.apply(onnx.ReshapeOp, e.shape(updates), allowzero=1).assume_shape(updates.shape)
 
@@ -63,8 +63,7 @@ def _size(x: Value, axis: int) -> Value:
 
 def _collisions(places: Value, count: int | Value) -> Value:
     """Return the matrix of equal indices on the last axis of length `count`, without its diagonal."""
-    e = places.e
     number = iota(count, places)
-    apart = number.apply(onnx.UnsqueezeOp, e.ints([1])).equals(number).apply(onnx.NotOp)
-    same = places.apply(onnx.UnsqueezeOp, e.ints([-1])).equals(places.apply(onnx.UnsqueezeOp, e.ints([-2])))
+    apart = number.unsqueeze([1]).equals(number).apply(onnx.NotOp)
+    same = places.unsqueeze([-1]).equals(places.unsqueeze([-2]))
     return same & apart

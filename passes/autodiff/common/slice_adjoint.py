@@ -28,7 +28,7 @@ def vector(like: Value, entries: Sequence[int | Value]) -> Value:
     if len(known) == len(entries):
         return e.ints(known)
     parts = [entry if isinstance(entry, Value) else e.ints([entry]) for entry in entries]
-    return e(e.emit(onnx.ConcatOp([part.value for part in parts], axis=0)))
+    return e.concat(parts, 0)
 
 
 def size_of(value: Value, axis: int) -> int | Value:
@@ -86,7 +86,7 @@ def _spread(g: Value, one: SliceAxis) -> Value:
     if step == 1:
         return g
     shape = [size_of(g, i) for i in range(g.rank)]
-    apart = g.apply(onnx.UnsqueezeOp, e.ints([axis + 1]))
+    apart = g.unsqueeze([axis + 1])
     if axis == g.rank - 1:
         wide = _append_zeros(apart, vector(g, [*shape, step - 1]))
     else:
@@ -101,7 +101,7 @@ def _spread(g: Value, one: SliceAxis) -> Value:
 def _append_zeros(apart: Value, sizes: Value) -> Value:
     """Append zeros on a last axis of size 1. A Pad of single elements takes up to ten times as long."""
     zeros = apart.e.scalar(0, apart).apply(onnx.ExpandOp, sizes)
-    return apart.e(apart.e.emit(onnx.ConcatOp([apart.value, zeros.value], axis=apart.rank - 1)))
+    return apart.e.concat([apart, zeros], apart.rank - 1)
 
 
 def is_known(sizes: Sequence[int | Value]) -> bool:

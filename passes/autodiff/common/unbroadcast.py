@@ -23,7 +23,7 @@ def unbroadcast(gradient: Value, operand: Value, e: ValueBuilder) -> Value:
     if missing and differ == list(missing):
         return gradient.sum_axes(missing)
     summed = _sum_repeats(gradient, operand, own, differ, e) if differ else gradient
-    return summed.apply(onnx.SqueezeOp, e.ints(missing)) if missing else summed
+    return summed.squeeze(missing) if missing else summed
 
 
 def _sum_repeats(
@@ -46,5 +46,5 @@ def _ones(operand: Value, rank: int, e: ValueBuilder) -> Value:
     missing = rank - len(shape_of(operand.value))
     sizes = operand.apply(onnx.ShapeOp)
     if missing:
-        sizes = e(e.emit(onnx.ConcatOp([e.ints([1] * missing).value, sizes.value], axis=0)))
-    return sizes.equals(e.ints([1])).apply(onnx.NonZeroOp).apply(onnx.SqueezeOp, e.ints([0]))
+        sizes = e.concat([e.ints([1] * missing), sizes], 0)
+    return sizes.equals(e.ints([1])).apply(onnx.NonZeroOp).squeeze([0])

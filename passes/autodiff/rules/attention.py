@@ -21,10 +21,6 @@ def swiglu(f: Primal, e: ValueBuilder) -> Sequence[Value]:
     return [gate * (f.value("alpha", 1.0) * gate).sigmoid() * b]
 
 
-def _transpose(x: Value, *perm: int) -> Value:
-    return x.apply(onnx.TransposeOp, perm=perm)
-
-
 def _by_heads(x: Value, heads: int) -> Value:
     """Reshape (B, length, heads * size) to (B, length, heads, size)."""
     hidden = size_of(x, 2)
@@ -42,20 +38,19 @@ def attention(f: Primal, e: ValueBuilder) -> Sequence[Value]:
     if packed:
         heads = [f.value(f"{side}_num_heads") for side in ("q", "kv", "kv")]
         pairs = zip((q, k, v), heads, strict=True)
-        q, k, v = (_transpose(_by_heads(x, count), 0, 2, 1, 3) for x, count in pairs)
+        q, k, v = (_by_heads(x, count).transpose([0, 2, 1, 3]) for x, count in pairs)
     k, v = (
-        x if past is None else e(e.emit(onnx.ConcatOp([past.value, x.value], axis=2)))
-        for x, past in ((k, f.operand(4)), (v, f.operand(5)))
+        x if past is None else e.concat([past, x], 2) for x, past in ((k, f.operand(4)), (v, f.operand(5)))
     )
     ours, theirs = (_repeat_heads(x, k, q) for x in (k, v))
-    products = (q * _scale(f, q)).apply(onnx.MatMulOp, _transpose(ours, 0, 1, 3, 2))
+    products = (q * _scale(f, q)).apply(onnx.MatMulOp, ours.transpose([0, 1, 3, 2]))
     cap = f.value("softcap", 0.0)
     scores = (products / cap).tanh() * cap if cap else products
     biased, hidden = _mask_scores(f, scores, k)
     p = _softmax(biased, hidden, f.value("softmax_precision"))
     y = p.apply(onnx.MatMulOp, theirs)
     if packed:
-        y = _transpose(y, 0, 2, 1, 3)
+        y = y.transpose([0, 2, 1, 3])
         rows = vector(y, [size_of(y, 0), size_of(y, 1), _product(size_of(y, 2), size_of(y, 3), y)])
         y = y.apply(onnx.ReshapeOp, rows, allowzero=1)
     shown = (products, scores, biased, p)[f.value("qk_matmul_output_mode", 0)]
@@ -79,13 +74,13 @@ def _repeat_heads(x: Value, keys: Value, q: Value) -> Value:
     """Repeat each head of keys or values for the query heads that share it."""
     if q.shape[1] == keys.shape[1] is not None:
         return x
-    e, sizes = x.e, [size_of(x, axis) for axis in range(4)]
+    sizes = [size_of(x, axis) for axis in range(4)]
     heads, shared = size_of(q, 1), size_of(keys, 1)
     if isinstance(heads, int) and isinstance(shared, int):
         times: int | Value = heads // shared
     else:
         times = vector(x, [heads]) / vector(x, [shared])
-    wide = x.apply(onnx.UnsqueezeOp, e.ints([2]))
+    wide = x.unsqueeze([2])
     wide = wide.apply(onnx.ExpandOp, vector(x, [1, 1, times, 1, 1]))
     return wide.apply(onnx.ReshapeOp, vector(x, [sizes[0], heads, *sizes[2:]]), allowzero=1)
 
@@ -128,7 +123,7 @@ def _position_mask(f: Primal, scores: Value) -> tuple[Value | None, bool]:
     if not causal and not windows and lengths is None:
         return None, True
     queries, keys = (iota(size_of(scores, axis), scores) for axis in (2, 3))
-    ahead = queries.apply(onnx.UnsqueezeOp, e.ints([1])) - keys
+    ahead = queries.unsqueeze([1]) - keys
     if lengths is not None:
         lengths = lengths.as_int64().apply(onnx.ReshapeOp, e.ints([-1, 1, 1, 1]))
         ahead = ahead + (lengths - vector(scores, [size_of(scores, 2)]))
@@ -163,13 +158,13 @@ def rotary_embedding(f: Primal, e: ValueBuilder) -> Sequence[Value]:
     axis = 2 if x.rank == 3 else 1
     if places is not None:
         cos, sin = (table.apply(onnx.GatherOp, places, axis=0) for table in (cos, sin))
-    cos, sin = (table.apply(onnx.UnsqueezeOp, e.ints([axis])) for table in (cos, sin))
+    cos, sin = (table.unsqueeze([axis]) for table in (cos, sin))
     half, turned = size_of(cos, cos.rank - 1), f.value("rotary_embedding_dim", 0)
     part, rest = rows, None
     if turned and turned != rows.shape[3]:
         part, rest = _cut(rows, 0, turned), _cut(rows, turned, TO_THE_END)
     new = (_rotate_pairs if f.value("interleaved", 0) else _rotate_halves)(part, cos, sin, half)
-    new = new if rest is None else e(e.emit(onnx.ConcatOp([new.value, rest.value], axis=3)))
+    new = new if rest is None else e.concat([new, rest], 3)
     return [new.apply(onnx.ReshapeOp, e.shape(x), allowzero=1) if x.rank == 3 else new]
 
 
@@ -185,7 +180,7 @@ def _rotate(a: Value, b: Value, cos: Value, sin: Value) -> tuple[Value, Value]:
 def _rotate_halves(part: Value, cos: Value, sin: Value, half: int | Value) -> Value:
     e = part.e
     pair = _rotate(_cut(part, 0, half), _cut(part, half, TO_THE_END), cos, sin)
-    return e(e.emit(onnx.ConcatOp([one.value for one in pair], axis=3)))
+    return e.concat(pair, 3)
 
 
 def _rotate_pairs(part: Value, cos: Value, sin: Value, half: int | Value) -> Value:
@@ -193,7 +188,7 @@ def _rotate_pairs(part: Value, cos: Value, sin: Value, half: int | Value) -> Val
     e, sizes = part.e, [size_of(part, axis) for axis in range(4)]
     pairs = part.apply(onnx.ReshapeOp, vector(part, [*sizes[:3], half, 2]), allowzero=1)
     columns = e.emit.all(onnx.SplitOp(pairs.value, e.ints([1, 1]).value, axis=4, results=2))
-    a, b = (e(column).apply(onnx.SqueezeOp, e.ints([4])) for column in columns)
-    pair = [one.apply(onnx.UnsqueezeOp, e.ints([4])).value for one in _rotate(a, b, cos, sin)]
+    a, b = (e(column).squeeze([4]) for column in columns)
+    pair = [one.unsqueeze([4]).value for one in _rotate(a, b, cos, sin)]
     joined = e(e.emit(onnx.ConcatOp(pair, axis=4)))
     return joined.apply(onnx.ReshapeOp, vector(part, sizes), allowzero=1)

@@ -41,10 +41,10 @@ def columns_of(x: Value, block: Value, strides: Sequence[int], dilations: Sequen
             count = ((rest + stride).apply(onnx.DivOp, e.ints([stride]))).at_least(0)
         else:
             count = max(rest // stride + 1, 0)
-        taps = (iota(kernel, x) * e.ints([dilation])).apply(onnx.UnsqueezeOp, e.ints([1]))
+        taps = (iota(kernel, x) * e.ints([dilation])).unsqueeze([1])
         x = x.apply(onnx.GatherOp, taps + iota(count, x) * e.ints([stride]), axis=axis)
     taps, positions = range(2, 2 + 2 * n, 2), range(3, 3 + 2 * n, 2)
-    return x.apply(onnx.TransposeOp, perm=[0, 1, *taps, *positions])
+    return x.transpose([0, 1, *taps, *positions])
 
 
 RULES: Mapping[str, Rule] = MappingProxyType({"Col2Im": col2im})

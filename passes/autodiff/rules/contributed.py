@@ -14,8 +14,7 @@ DOMAIN = "com.microsoft"
 
 def inverse(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of Y = X^-1: -Y^T g Y^T."""
-    *batch, row, column = range(f.x.rank)
-    turned = f.y.apply(onnx.TransposeOp, perm=[*batch, column, row])
+    turned = f.y.swap_last_axes()
     return [-turned.apply(onnx.MatMulOp, g[0]).apply(onnx.MatMulOp, turned)]
 
 

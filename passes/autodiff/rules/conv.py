@@ -321,7 +321,7 @@ def in_any_layout(rule: Rule, *, laid_out: int, laid_out_result: bool) -> Rule:
     """Wrap an NCX rule for an op whose first operands, and maybe result, have a layout."""
 
     def moved(x: Value, source: str, target: str) -> Value:
-        return x.apply(onnx.TransposeOp, perm=layouts.permutation(source, target, x.rank - 2))
+        return x.transpose(layouts.permutation(source, target, x.rank - 2))
 
     def laid_out_rule(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
         layout = f.value("layout")

@@ -19,7 +19,7 @@ MOST = 8
 def det(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of Det: each element's cofactor, its signed minor."""
     x, size = f.x, _size(f.x)
-    cotangent = g[0].apply(onnx.UnsqueezeOp, e.ints([x.rank - 2, x.rank - 1]))
+    cotangent = g[0].unsqueeze([x.rank - 2, x.rank - 1])
     if size == 0:
         return (e.fill_like(0, x),)
     if size == 1:

@@ -72,7 +72,7 @@ def _of_real_signal(g: Value, axis: int, e: ValueBuilder) -> Value:
     ends = (twice.equals(e.ints([0]))).apply(onnx.OrOp, twice.equals(_vector(size, e)))
     weights = 2 - ends.cast(g.dtype)
     column = [i for i in range(g.rank) if i != axis]
-    return half * weights.apply(onnx.UnsqueezeOp, e.ints(column)) / _number(size, g)
+    return half * weights.unsqueeze(column) / _number(size, g)
 
 
 def _vector(size: Size, e: ValueBuilder) -> Value:
@@ -99,7 +99,7 @@ def stft(f: Primal, e: ValueBuilder) -> Sequence[Value]:
     """Transform frames of the signal, multiplied by the window."""
     step, window, length = _scalar_of(f, 1), f.operand(2), _scalar_of(f, 3)
     assert step is not None
-    x = f.x if f.x.rank == 3 else f.x.apply(onnx.UnsqueezeOp, e.ints([2]))
+    x = f.x if f.x.rank == 3 else f.x.unsqueeze([2])
     if length is None:
         length = size_of(f.x if window is None else window, 1 if window is None else 0)
     signal = size_of(f.x, 1)
@@ -108,10 +108,10 @@ def stft(f: Primal, e: ValueBuilder) -> Sequence[Value]:
     else:
         rest = _vector(signal, e) - _vector(length, e)
         count = rest.apply(onnx.DivOp, _vector(step, e)) + e.ints([1])
-    starts = (iota(count, f.x) * _vector(step, e)).apply(onnx.UnsqueezeOp, e.ints([1]))
+    starts = (iota(count, f.x) * _vector(step, e)).unsqueeze([1])
     frames = x.apply(onnx.GatherOp, starts + iota(length, x), axis=1)
     if window is not None:
-        frames = frames * window.apply(onnx.UnsqueezeOp, e.ints([1]))
+        frames = frames * window.unsqueeze([1])
     return [_transform(frames, 2, e, onesided=f.value("onesided", 1))]
 
 

@@ -110,13 +110,13 @@ def tensor_scatter(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[G
     update, starts = f.operand(1), f.operand(2)
     assert update is not None
     axis = axis_of(f.value("axis", -2), f.x.rank)
-    places = iota(size_of(update, axis), update).apply(onnx.UnsqueezeOp, e.ints([0]))
+    places = iota(size_of(update, axis), update).unsqueeze([0])
     if starts is not None:  # ONNX's inference mistakes a sum with a vector for a sum of shapes
-        places = starts.as_int64().apply(onnx.UnsqueezeOp, e.ints([1])) + places
+        places = starts.as_int64().unsqueeze([1]) + places
     if f.value("mode", "linear") == "circular":
         places = places.apply(onnx.ModOp, vector(f.x, [size_of(f.x, axis)]))
     ones = [i for i in range(1, f.x.rank) if i != axis]
-    places = places.apply(onnx.UnsqueezeOp, e.ints(ones)) if ones else places
+    places = places.unsqueeze(ones) if ones else places
     places = places.apply(onnx.ExpandOp, e.shape(update)).assume_shape(update.shape)
     before = g[0].apply(onnx.ScatterElementsOp, places, e.fill_like(0, update), axis=axis)
     return (before, g[0].apply(onnx.GatherElementsOp, places, axis=axis), ZERO)
@@ -132,7 +132,7 @@ def top_k(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
 def compress(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     axis, condition = f.value("axis"), f.operand(1)
     assert condition is not None
-    places = condition.apply(onnx.NonZeroOp).apply(onnx.SqueezeOp, e.ints([0]))
+    places = condition.apply(onnx.NonZeroOp).squeeze([0])
     if axis is not None:
         axis = axis_of(axis, f.x.rank)
         return (scatter_back(g[0], places, axis, size_of(f.x, axis)), ZERO)
@@ -163,13 +163,13 @@ def unique(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]
 
 def _count(x: Value) -> Value:
     """Return the number of elements as a vector of one."""
-    return x.apply(onnx.SizeOp).apply(onnx.UnsqueezeOp, x.e.ints([0]))
+    return x.apply(onnx.SizeOp).unsqueeze([0])
 
 
 def _pair(first: Value, second: Value) -> Value:
     """Concatenate two scalars."""
     e = first.e
-    parts = [scalar.apply(onnx.UnsqueezeOp, e.ints([0])).value for scalar in (first, second)]
+    parts = [scalar.unsqueeze([0]).value for scalar in (first, second)]
     return e(e.emit(onnx.ConcatOp(parts, axis=0)))
 
 

@@ -21,20 +21,20 @@ def matmul(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]
     a, b = f.operands[0], f.operands[1]
     assert a is not None
     assert b is not None
-    rows = a if a.rank > 1 else _unsqueeze(a, 0)
-    columns = b if b.rank > 1 else _unsqueeze(b, 1)
-    cotangent = g[0] if b.rank > 1 else _unsqueeze(g[0], g[0].rank)
-    cotangent = cotangent if a.rank > 1 else _unsqueeze(cotangent, cotangent.rank - 1)
+    rows = a if a.rank > 1 else a.unsqueeze([0])
+    columns = b if b.rank > 1 else b.unsqueeze([1])
+    cotangent = g[0] if b.rank > 1 else g[0].unsqueeze([g[0].rank])
+    cotangent = cotangent if a.rank > 1 else cotangent.unsqueeze([cotangent.rank - 1])
     first: Gradient = ZERO
     second: Gradient = ZERO
     if f.wants(0):
-        found = _times(cotangent, _swap_last_axes(columns))
+        found = _times(cotangent, columns.swap_last_axes())
         found = found.assume_shape((*found.shape[:-2], *rows.shape[-2:]))
-        first = found if a.rank > 1 else _squeeze(found, found.rank - 2)
+        first = found if a.rank > 1 else found.squeeze([found.rank - 2])
     if f.wants(1):
         found = _of_right(rows, cotangent, columns)
         found = found.assume_shape((*found.shape[:-2], *columns.shape[-2:]))
-        second = found if b.rank > 1 else _squeeze(found, found.rank - 1)
+        second = found if b.rank > 1 else found.squeeze([found.rank - 1])
     return (first, second)
 
 
@@ -43,25 +43,11 @@ def _of_right(rows: Value, cotangent: Value, columns: Value) -> Value:
     if columns.rank == 2 and rows.rank > 2:
         flat, g = (x.apply(onnx.FlattenOp, axis=x.rank - 1) for x in (rows, cotangent))
         return flat.apply(onnx.GemmOp, g, transA=1)
-    return _times(_swap_last_axes(rows), cotangent)
+    return _times(rows.swap_last_axes(), cotangent)
 
 
 def _times(a: Value, b: Value) -> Value:
     return a.apply(onnx.MatMulOp, b)
-
-
-def _swap_last_axes(x: Value) -> Value:
-    """Swap the last two axes."""
-    *batch, row, column = range(x.rank)
-    return x.apply(onnx.TransposeOp, perm=[*batch, column, row])
-
-
-def _unsqueeze(x: Value, axis: int) -> Value:
-    return x.apply(onnx.UnsqueezeOp, x.e.ints([axis]))
-
-
-def _squeeze(x: Value, axis: int) -> Value:
-    return x.apply(onnx.SqueezeOp, x.e.ints([axis]))
 
 
 def gemm(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
@@ -124,7 +110,7 @@ def _of_operand(
     written = ["".join(letters[label] for label in term) for term in read]
     found = product(values, written, "".join(letters[own[axis]] for axis in kept))
     missing = [axis for axis in range(len(own)) if axis not in kept]
-    found = found.apply(onnx.UnsqueezeOp, e.ints(missing)) if missing else found
+    found = found.unsqueeze(missing) if missing else found
     for axis in (axis for axis in missing if not first[axis]):
         found = e.keep(found, _diagonal(operand, own.index(own[axis]), axis))
     return found if _covers(found.shape, operand.shape) else found.apply(onnx.ExpandOp, e.shape(operand))
@@ -137,10 +123,9 @@ def _covers(given: Shape, wanted: Shape) -> bool:
 
 def _diagonal(x: Value, first: int, second: int) -> Value:
     """Return the mask of equal indices on two axes; the other axes have size 1."""
-    e = x.e
     row, column = (iota(size_of(x, axis), x) for axis in (first, second))
     row, column = (
-        index.apply(onnx.UnsqueezeOp, e.ints([i for i in range(x.rank) if i != axis]))
+        index.unsqueeze([i for i in range(x.rank) if i != axis])
         for index, axis in ((row, first), (column, second))
     )
     return row.equals(column)

@@ -30,10 +30,10 @@ def linear_attention(f: Primal, e: ValueBuilder) -> Sequence[Value]:
     q, k, v = (_tokens(x.cast(dtype), shared, n) for x, n in ((q, heads // shared), (k, 1), (v, 1)))
     scanned = [q * _scale(f, q), k, v]
     if decay is not None:
-        scanned.append(_swap_last_axes(_tokens(decay.cast(dtype), shared, 1)).exp())
+        scanned.append(_tokens(decay.cast(dtype), shared, 1).swap_last_axes().exp())
     if beta is not None:
-        rates = beta.cast(dtype).apply(onnx.TransposeOp, perm=[1, 0, 2])
-        scanned.append(rates.apply(onnx.UnsqueezeOp, e.ints([3, 4])))
+        rates = beta.cast(dtype).transpose([1, 0, 2])
+        scanned.append(rates.unsqueeze([3, 4]))
 
     def step(inner: ValueBuilder, states: Exprs, slices: Exprs) -> tuple[Exprs, Exprs]:
         (state,), (query, key, value, *gates) = states, slices
@@ -41,12 +41,12 @@ def linear_attention(f: Primal, e: ValueBuilder) -> Sequence[Value]:
             state = state * gates[0]
         if beta is not None:
             value = gates[-1] * (value - key.apply(onnx.MatMulOp, state))
-        state = (state + _swap_last_axes(key) * value).assume_shape(states[0].shape)
+        state = (state + key.swap_last_axes() * value).assume_shape(states[0].shape)
         return [state], [query.apply(onnx.MatMulOp, state)]
 
     first = e.fill_like(0, last) if past is None else past
     (state,), (columns,) = scan(e, [first.cast(dtype).assume_shape(last.shape)], scanned, step)
-    rows = columns.apply(onnx.TransposeOp, perm=[1, 0, 2, 3, 4])
+    rows = columns.transpose([1, 0, 2, 3, 4])
     y = rows.apply(onnx.ReshapeOp, e.shape(f.y), allowzero=1)
     return [y.cast(f.y.dtype), state.cast(last.dtype)]
 
@@ -56,12 +56,7 @@ def _tokens(x: Value, *groups: int) -> Value:
     hidden, count = size_of(x, 2), prod(groups)
     size = hidden // count if isinstance(hidden, int) else hidden.apply(onnx.DivOp, x.e.ints([count]))
     apart = x.apply(onnx.ReshapeOp, vector(x, [size_of(x, 0), size_of(x, 1), *groups, size]), allowzero=1)
-    return apart.apply(onnx.TransposeOp, perm=[1, 0, *range(2, 3 + len(groups))])
-
-
-def _swap_last_axes(x: Value) -> Value:
-    """Swap the last two axes."""
-    return x.apply(onnx.TransposeOp, perm=[*range(x.rank - 2), x.rank - 1, x.rank - 2])
+    return apart.transpose([1, 0, *range(2, 3 + len(groups))])
 
 
 def _scale(f: Primal, q: Value) -> Value | float:
@@ -79,10 +74,8 @@ def causal_conv(f: Primal, e: ValueBuilder) -> Sequence[Value]:
     channels, taps = w.shape[0], w.shape[2]
     if not isinstance(channels, int) or not isinstance(taps, int):
         raise refusal("sizes of the weights", given="known at run time only", expected="known")
-    if past is None:
-        whole = x.apply(onnx.PadOp, e.ints([0, 0, taps - 1, 0, 0, 0]))
-    else:
-        whole = e(e.emit(onnx.ConcatOp([past.value, x.value], axis=2)))
+    before = [0, 0, taps - 1, 0, 0, 0]
+    whole = x.apply(onnx.PadOp, e.ints(before)) if past is None else e.concat([past, x], 2)
     y = whole.apply(onnx.ConvOp, w, bias, group=channels).assume_shape(x.shape)
     if f.value("activation", "none") != "none":
         y = y * y.sigmoid()

@@ -50,7 +50,7 @@ def _of_weights(f: Primal, logarithms: Value, g: Value) -> Value:
 def _share(f: Primal, g: Value, weighted: Value) -> Value:
     match f.value("reduction", "mean"):
         case "none":
-            return g.apply(onnx.UnsqueezeOp, f.e.ints([1]))
+            return g.unsqueeze([1])
         case "mean":
             return g / weighted.apply(onnx.ReduceSumOp, keepdims=0)
         case _:
@@ -64,21 +64,21 @@ def _one_hot_labels(f: Primal, g: Value) -> Value:
     size = size_of(f.x, 1)
     depth = e.ints([size]) if isinstance(size, int) else size
     numbers = [e.scalar(i, g).cast(f32 if g.dtype == f64 else g.dtype) for i in (0, 1)]
-    entries = [number.apply(onnx.UnsqueezeOp, e.ints([0])).value for number in numbers]
+    entries = [number.unsqueeze([0]).value for number in numbers]
     values = e(e.emit(onnx.ConcatOp(entries, axis=0)))
     places = labels.cast(i64)  # onnxruntime has no kernel for i32 labels with an i64 depth, nor for f64
     found = places.apply(onnx.OneHotOp, depth, values, axis=1).assume_shape(f.x.shape).cast(g.dtype)
     if ignored is None:
         return found
     counted = labels.equals(ignored).apply(onnx.NotOp).cast(g.dtype)
-    return found * counted.apply(onnx.UnsqueezeOp, e.ints([1]))
+    return found * counted.unsqueeze([1])
 
 
 def _apply_weights(f: Primal, labelled: Value) -> Value:
     weights, others = f.operand(2), [0, *range(2, f.x.rank)]
     if weights is None:
         return labelled
-    return labelled * weights.apply(onnx.UnsqueezeOp, f.e.ints(others))
+    return labelled * weights.unsqueeze(others)
 
 
 RULES: Mapping[str, Rule] = MappingProxyType(

@@ -159,7 +159,7 @@ def _affine(f: Primal, *gradients: Value) -> list[Gradient]:
 def per_channel(vector: Value, axis: int, rank: int) -> Value:
     """Unsqueeze a vector to broadcast along an axis."""
     behind = range(1, rank - axis)
-    return vector.apply(onnx.UnsqueezeOp, vector.e.ints(behind)) if behind else vector
+    return vector.unsqueeze(behind) if behind else vector
 
 
 def _channel_axis(f: Primal) -> int:

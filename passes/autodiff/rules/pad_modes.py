@@ -77,7 +77,7 @@ def _in_bands(g: Value, axis: int, size: int, first: int, last: int, mode: str) 
         reached = end
     if size > reached:
         parts.append(_cut(g, axis, first + reached, first + size))
-    return g.e(g.e.emit(onnx.ConcatOp([part.value for part in parts], axis=axis)))
+    return g.e.concat(parts, axis)
 
 
 def _with_dim(g: Value, axis: int, dim: Dim) -> Shape:

@@ -249,7 +249,7 @@ def _run_time_count(
     """Return for each window the number of its taps in the data, or in counted padding, too."""
     emit, window = e.emit, axis.window
     zero, one = (e(e.emit.constant(np.array(value, np.int64))) for value in (0, 1))
-    count = e(emit.sizes(g.value, [2 + index])).apply(onnx.SqueezeOp, e.ints([0]))
+    count = e(emit.sizes(g.value, [2 + index])).squeeze([0])
     starts = zero.apply(onnx.RangeOp, count, one) * window.stride - begin
     low, high = zero, e(emit.sizes(f.x.value, [2 + index]))
     if f.value("count_include_pad", 0):
@@ -271,7 +271,7 @@ def _taps_within(window: Window, starts: Value, low: Value, high: Value) -> Valu
     """Return a mask of the taps of each window in a range."""
     e = starts.e
     taps = e.ints([k * window.dilation for k in range(window.kernel)])
-    places = starts.apply(onnx.UnsqueezeOp, e.ints([1])) + taps
+    places = starts.unsqueeze([1]) + taps
     return (places >= low) & (places < high)
 
 

@@ -103,12 +103,12 @@ def spread(given: Value, x: Value, attributes: Mapping[str, object]) -> Value:
     if not given.rank:
         return given
     if given.rank == 1 and (given.shape == (1,) or x.rank == 0):
-        return given.apply(onnx.SqueezeOp, e.ints([0]))
+        return given.squeeze([0])
     axis %= x.rank
     if not block:
         behind = range(1, x.rank - axis)
-        return given.apply(onnx.UnsqueezeOp, e.ints(behind)) if behind else given
-    apart = given.apply(onnx.UnsqueezeOp, e.ints([axis + 1]))
+        return given.unsqueeze(behind) if behind else given
+    apart = given.unsqueeze([axis + 1])
     ones = [1] * apart.rank
     ones[axis + 1] = block
     sizes = [size_of(given, i) for i in range(given.rank)]

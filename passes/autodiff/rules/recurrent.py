@@ -241,7 +241,7 @@ def _sum_directions(each: Exprs) -> Value:
 
 
 def _stack_directions(each: Exprs) -> Value:
-    return concat([one.apply(onnx.UnsqueezeOp, one.e.ints([0])) for one in each], 0)
+    return concat([one.unsqueeze([0]) for one in each], 0)
 
 
 def _counts(f: Primal, e: ValueBuilder) -> tuple[Value | None, Value | None]:
@@ -249,10 +249,10 @@ def _counts(f: Primal, e: ValueBuilder) -> tuple[Value | None, Value | None]:
     lengths = f.operand(LENGTHS)
     if lengths is None:
         return None, None
-    count = f.x.apply(onnx.ShapeOp, start=0, end=1).apply(onnx.SqueezeOp, e.ints([0]))
+    count = f.x.apply(onnx.ShapeOp, start=0, end=1).squeeze([0])
     zero, one = (e(e.emit.constant(np.array(i, np.int64))) for i in (0, 1))
-    steps = zero.apply(onnx.RangeOp, count, one).apply(onnx.UnsqueezeOp, e.ints([1, 2]))
-    lengths = lengths.as_int64().apply(onnx.UnsqueezeOp, e.ints([1]))
+    steps = zero.apply(onnx.RangeOp, count, one).unsqueeze([1, 2])
+    lengths = lengths.as_int64().unsqueeze([1])
     counts = (steps < lengths).assume_shape((f.x.shape[0], f.x.shape[1], 1))
     return counts, lengths > zero
 
@@ -296,7 +296,7 @@ def _at(value: Value, index: int, axis: int) -> Value:
     """Return the part of one direction."""
     e = value.e
     if value.shape[axis] == 1:
-        return value.apply(onnx.SqueezeOp, e.ints([axis]))
+        return value.squeeze([axis])
     return value.apply(onnx.GatherOp, e(e.emit.constant(np.array(index, np.int64))), axis=axis)
 
 
@@ -307,10 +307,10 @@ def _by_batch(
     moved = (X, FIRST_H, FIRST_C)
 
     def turned(value: Value) -> Value:
-        return value.apply(onnx.TransposeOp, perm=[1, 0, 2])
+        return value.transpose([1, 0, 2])
 
     def result(value: Value, i: int) -> Value:
-        return turned(value) if i else value.apply(onnx.TransposeOp, perm=[1, 2, 0, 3])
+        return turned(value) if i else value.transpose([1, 2, 0, 3])
 
     operands = [turned(x) if x is not None and i in moved else x for i, x in enumerate(f.operands)]
     results = [None if x is None else result(x, i) for i, x in enumerate(f.results)]

@@ -54,7 +54,7 @@ class Steps:
     def shift_states(self, states: Value, first: Value) -> Value:
         """Return the states before each step, from those after it."""
         e, back = self.e, self.direction.backward
-        first = first.apply(onnx.UnsqueezeOp, e.ints([0]))
+        first = first.unsqueeze([0])
         start, end = ([1], [TO_THE_END]) if back else ([0], [-1])
         others = states.apply(onnx.SliceOp, e.ints(start), e.ints(end), e.ints([0]))
         return concat([others, first] if back else [first, others], 0).assume_shape(states.shape)
@@ -119,7 +119,7 @@ def outer(a: Value, b: Value) -> Value:
 
 def concat(parts: Exprs, axis: int) -> Value:
     e = parts[0].e
-    return e(e.emit(onnx.ConcatOp([part.value for part in parts], axis=axis))) if len(parts) > 1 else parts[0]
+    return e.concat(parts, axis) if len(parts) > 1 else parts[0]
 
 
 def parts_of(whole: Value, sizes: Sequence[int | Value], axis: int = -1) -> list[Value]:

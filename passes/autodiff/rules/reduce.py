@@ -37,7 +37,7 @@ def restore_axes(value: Value, f: Primal) -> Value:
     if f.value("keepdims", 1) or value.rank == rank:
         return value
     if axes is not None:
-        return value.apply(onnx.UnsqueezeOp, value.e.ints(axes))
+        return value.unsqueeze(axes)
     given = f.operand(1)
     assert given is not None
     if given.shape == (rank - value.rank,):
@@ -123,11 +123,11 @@ def product(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient
         return (restore_axes(g[0], f) * _others_by_rotation(f.x, axes[0], math.prod(known)), ZERO)
     rest = [axis for axis in range(f.x.rank) if axis not in axes]
     perm = [*rest, *axes]
-    moved = f.x.apply(onnx.TransposeOp, perm=perm)
+    moved = f.x.transpose(perm)
     rows = _merge_last_axes(moved, len(axes)) if len(axes) > 1 else moved
     others = _others(rows, math.prod(known)) if static else _others_by_mask(rows)
     back = reshape_as(others, moved) if len(axes) > 1 else others
-    back = back.apply(onnx.TransposeOp, perm=[perm.index(axis) for axis in range(f.x.rank)])
+    back = back.transpose([perm.index(axis) for axis in range(f.x.rank)])
     return (restore_axes(g[0], f) * back.assume_shape(f.x.shape), ZERO)
 
 
@@ -209,7 +209,7 @@ def _concat_last(parts: Sequence[Value]) -> Value:
     if len(parts) == 1:
         return parts[0]
     e = parts[0].e
-    return e(e.emit(onnx.ConcatOp([part.value for part in parts], axis=parts[0].rank - 1)))
+    return e.concat(parts, parts[0].rank - 1)
 
 
 def _others_by_mask(x: Value) -> Value:
@@ -221,8 +221,8 @@ def _others_by_mask(x: Value) -> Value:
     last, zero, one = (emit.constant(np.array(value, np.int64)) for value in (-1, 0, 1))
     count = emit(onnx.GatherOp(emit(onnx.ShapeOp(x.value)), last, axis=0))
     index = x.e(emit(onnx.RangeOp(zero, count, one)))
-    own = index.apply(onnx.UnsqueezeOp, x.e.ints([1])).equals(index)
-    rows = own.where(x.e.scalar(1, x), x.apply(onnx.UnsqueezeOp, x.e.ints([-2])))
+    own = index.unsqueeze([1]).equals(index)
+    rows = own.where(x.e.scalar(1, x), x.unsqueeze([-2]))
     return rows.apply(onnx.ReduceProdOp, x.e.ints([-1]), keepdims=0)
 
 
@@ -264,9 +264,9 @@ def _in_products(x: Value, g: Value, axis: int, f: Primal) -> Value:
     e, reverse, exclusive = f.e, f.value("reverse", 0), f.value("exclusive", 0)
     perm = [*(i for i in range(x.rank) if i != axis), axis]
     back = [perm.index(i) for i in range(x.rank)]
-    x, g = (value.apply(onnx.TransposeOp, perm=perm) for value in (x, g))
+    x, g = (value.transpose(perm) for value in (x, g))
     index = iota(size_of(x, x.rank - 1), x)
-    own = index.apply(onnx.UnsqueezeOp, e.ints([1]))
+    own = index.unsqueeze([1])
     row = e.ints([-2])
     rows = own.equals(index).where(e.scalar(1, x), x.apply(onnx.UnsqueezeOp, row))
     last = e(e.emit.constant(np.array(-1, np.int64)))
@@ -275,7 +275,7 @@ def _in_products(x: Value, g: Value, axis: int, f: Primal) -> Value:
     later = own < index if exclusive and not reverse else later
     parts = e.keep(products, later) * g.apply(onnx.UnsqueezeOp, row)
     found = parts.apply(onnx.ReduceSumOp, e.ints([-1]), keepdims=0)
-    return found.apply(onnx.TransposeOp, perm=back)
+    return found.transpose(back)
 
 
 RULES: Mapping[str, Rule] = MappingProxyType(

@@ -245,7 +245,7 @@ def resize_backward_dynamic(f: Primal, g: Sequence[Value], e: ValueBuilder) -> S
             f.value("interpolation"),
             f.value("coordinates"),
         )
-        matrix = e(emit_matrix(emit, sampling, value.dtype)).apply(onnx.TransposeOp, perm=[1, 0])
+        matrix = e(emit_matrix(emit, sampling, value.dtype)).transpose([1, 0])
         value = e(contract(e.emit, value.value, axis, matrix.value, literal_zeros=True))
     return (value, ZERO, ZERO, ZERO)
 

@@ -28,7 +28,7 @@ def _stack_last(parts: Sequence[Value]) -> Value:
     """Stack along a new last axis."""
     e = parts[0].e
     columns = [unsqueeze(part, [part.rank]) for part in parts]
-    return e(e.emit(onnx.ConcatOp([column.value for column in columns], axis=columns[0].rank - 1)))
+    return e.concat(columns, columns[0].rank - 1)
 
 
 # RoiAlign
@@ -73,14 +73,14 @@ def _sample_coordinates(
     length = length if shifted else length.at_least(1)
     size = unsqueeze(length * (1 / bins), [2])
     first = unsqueeze(start * scale - (0.5 if shifted else 0.0), [2])
-    numbers = e.ints(range(bins)).cast(start.dtype).apply(onnx.UnsqueezeOp, e.ints([1]))
+    numbers = e.ints(range(bins)).cast(start.dtype).unsqueeze([1])
     samples = f.value("sampling_ratio", 0)
     if samples:
         shares = (row_of(range(samples), start) + 0.5) * (1 / samples)
         return first + size * (numbers + shares), float(samples), None
     wanted = (length * (1 / bins)).apply(onnx.CeilOp)
     count = wanted.at_least(1)
-    most = e(e.emit(onnx.ReduceMaxOp(count.value, keepdims=0))).cast(i64).apply(onnx.UnsqueezeOp, e.ints([0]))
+    most = e(e.emit(onnx.ReduceMaxOp(count.value, keepdims=0))).cast(i64).unsqueeze([0])
     row = iota(most, f.x).cast(start.dtype)
     shares = (row + 0.5) / unsqueeze(count, [2])
     return first + size * (numbers + shares), count, (row < unsqueeze(wanted, [2])).cast(start.dtype)
@@ -105,7 +105,7 @@ def _largest(x: Value, taps: Sequence[Taps], batch: Value, masks: Sequence[Value
         if mask is not None:
             parts = (unsqueeze(mask, [5, 6, 7]) > 0).where(parts, least)
     found = parts.apply(onnx.ReduceMaxOp, e.ints([2, 4, 5, 6]), keepdims=0)
-    return found.apply(onnx.TransposeOp, perm=[0, 3, 1, 2])
+    return found.transpose([0, 3, 1, 2])
 
 
 # DeformConv
@@ -126,7 +126,7 @@ def deform_conv(f: Primal, e: ValueBuilder) -> Sequence[Value]:
     together = _times(batch, groups)
     moved = offset.apply(onnx.ReshapeOp, vector(x, [together, *taps, n, *counts]))
     split = onnx.SplitOp(moved.value, e.ints([1] * n).value, axis=1 + n, results=n)
-    shifts = [e(part).apply(onnx.SqueezeOp, e.ints([1 + n])) for part in e.emit.all(split)]
+    shifts = [e(part).squeeze([1 + n]) for part in e.emit.all(split)]
     per_axis = [
         _zero_padded(_tap_coordinates(f, shift, i), size_as(x, 2 + i, offset))
         for i, shift in enumerate(shifts)
@@ -146,7 +146,7 @@ def deform_conv(f: Primal, e: ValueBuilder) -> Sequence[Value]:
     )
     y = matrix.apply(onnx.MatMulOp, found.apply(onnx.ReshapeOp, rows))
     y = y.apply(onnx.ReshapeOp, vector(x, [batch, made, *counts])).assume_shape(f.y.shape)
-    return [y if bias is None else y + bias.apply(onnx.UnsqueezeOp, e.ints(range(1, 1 + n)))]
+    return [y if bias is None else y + bias.unsqueeze(range(1, 1 + n))]
 
 
 Size = int | Value

@@ -41,7 +41,7 @@ def sample(x: Value, taps: Sequence[Taps], batch: Value | None = None) -> Value:
     """
     parts, rank = weigh_taps(x, taps, batch), taps[0].places.rank - 1
     total = parts.apply(onnx.ReduceSumOp, x.e.ints(range(rank, parts.rank - 1)), keepdims=0)
-    return total.apply(onnx.TransposeOp, perm=[0, rank, *range(1, rank)])
+    return total.transpose([0, rank, *range(1, rank)])
 
 
 def weigh_taps(x: Value, taps: Sequence[Taps], batch: Value | None = None) -> Value:
@@ -50,7 +50,7 @@ def weigh_taps(x: Value, taps: Sequence[Taps], batch: Value | None = None) -> Va
     rank = taps[0].places.rank - 1
     own = [[rank + i for i in range(count) if i != axis] for axis in range(count)]
     flat = iota(size_of(x, 0), x) if batch is None else batch
-    flat = flat.apply(onnx.UnsqueezeOp, e.ints(range(1, rank + count)))
+    flat = flat.unsqueeze(range(1, rank + count))
     weights: Value | None = None
     for axis, tap in enumerate(taps):
         size = size_of(x, 2 + axis)
@@ -59,13 +59,13 @@ def weigh_taps(x: Value, taps: Sequence[Taps], batch: Value | None = None) -> Va
         share = unsqueeze(tap.weights, own[axis])
         weights = share if weights is None else weights * share
     assert weights is not None
-    table = x.apply(onnx.TransposeOp, perm=[0, *range(2, x.rank), 1]).apply(onnx.FlattenOp, axis=1 + count)
+    table = x.transpose([0, *range(2, x.rank), 1]).apply(onnx.FlattenOp, axis=1 + count)
     taken = table.apply(onnx.GatherOp, flat, axis=0)
     return taken * unsqueeze(weights.cast(x.dtype), [rank + count])
 
 
 def unsqueeze(x: Value, axes: Sequence[int]) -> Value:
-    return x.apply(onnx.UnsqueezeOp, x.e.ints(axes)) if axes else x
+    return x.unsqueeze(axes) if axes else x
 
 
 def size_as(x: Value, axis: int, like: Value) -> Number:
@@ -182,7 +182,7 @@ def _taps(mode: str, t: Value, border: _Border) -> Taps:
     else:
         offsets, weights, floor = _NEAR[mode](border.of_place(place, mode))
     taps = floor if len(offsets) == 1 else floor + row_of(offsets, floor)
-    joined = e(e.emit(onnx.ConcatOp([weight.value for weight in weights], axis=t.rank - 1)))
+    joined = e.concat(weights, t.rank - 1)
     if border.how == "zeros":
         joined = e.keep(joined, (taps >= 0) & (taps <= border.last))
     return Taps(border.of_tap(taps), joined)
@@ -206,7 +206,7 @@ def affine_grid(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Grad
     places = unit.apply(onnx.AffineGridOp, once, align_corners=f.value("align_corners", 0))
     rows = places.apply(onnx.FlattenOp, axis=count + 1)
     rows = rows.apply(onnx.PadOp, e.ints([0, 0, 0, 1]), 1.0)
-    columns = g[0].apply(onnx.TransposeOp, perm=[0, count + 1, *range(1, count + 1)])
+    columns = g[0].transpose([0, count + 1, *range(1, count + 1)])
     product = columns.apply(onnx.FlattenOp, axis=2).apply(onnx.MatMulOp, rows)
     return (reshape_as(product, theta), ZERO)
 

@@ -51,7 +51,7 @@ def _has_unknown_count(axes: Value) -> bool:
 
 def transpose(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     perm = f.value("perm", list(reversed(range(f.x.rank))))
-    return (g[0].apply(onnx.TransposeOp, perm=[perm.index(axis) for axis in range(len(perm))]),)
+    return (g[0].transpose([perm.index(axis) for axis in range(len(perm))]),)
 
 
 def expand(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
@@ -102,7 +102,7 @@ def split(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
         begin, end = ([0] * f.x.rank for _ in range(2))
         begin[axis], end[axis] = sum(known[: read[0]]), sum(known[read[0] + 1 :])
         return (pad_zeros(g[read[0]], begin, end), ZERO)
-    return (e(e.emit(onnx.ConcatOp([g[i].value for i in range(len(sizes))], axis=axis))), ZERO)
+    return (e.concat([g[i] for i in range(len(sizes))], axis), ZERO)
 
 
 def slice_(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:

@@ -29,7 +29,7 @@ def _constant(values: Sequence[float] | np.ndarray, e: ValueBuilder, shape: Sequ
 
 def array_feature_extractor(f: Primal, e: ValueBuilder) -> Results:
     places = f.required(1)
-    x = f.x if f.x.rank > 1 else f.x.apply(onnx.UnsqueezeOp, e.ints([0]))
+    x = f.x if f.x.rank > 1 else f.x.unsqueeze([0])
     flat = places.apply(onnx.ReshapeOp, e.ints([-1]))
     return [x.apply(onnx.GatherOp, flat, axis=x.rank - 1)]
 
@@ -60,7 +60,7 @@ def imputer(f: Primal, e: ValueBuilder) -> Results:
 
 def _rows(x: Value) -> Value:
     x = x.cast(f32)
-    return x if x.rank > 1 else x.apply(onnx.UnsqueezeOp, x.e.ints([0]))
+    return x if x.rank > 1 else x.unsqueeze([0])
 
 
 _TRANSFORMS: Mapping[str, Callable[[Value], Value]] = MappingProxyType(
@@ -103,7 +103,7 @@ def linear_classifier(f: Primal, e: ValueBuilder) -> Results:
             pair = ((-scores).sigmoid(), scores.sigmoid())
         case other:
             raise refusal("post_transform for two classes", given=other, expected="NONE or LOGISTIC")
-    return [None, e(e.emit(onnx.ConcatOp([part.value for part in pair], axis=1)))]
+    return [None, e.concat(pair, 1)]
 
 
 def svm_regressor(f: Primal, e: ValueBuilder) -> Results:
@@ -141,7 +141,7 @@ def svm_classifier(f: Primal, e: ValueBuilder) -> Results:
 
 
 def _pair(first: Value, second: Value) -> Value:
-    return first.e(first.e.emit(onnx.ConcatOp([first.value, second.value], axis=1)))
+    return first.e.concat([first, second], 1)
 
 
 def _weights_of_pairs(coefficients: Sequence[float], counts: Sequence[int]) -> np.ndarray:
@@ -167,7 +167,7 @@ def _couple_probabilities(first: Value, classes: int) -> Value:
     flat = first.apply(onnx.MatMulOp, _constant(chosen, e, (len(chosen), n * n))) + _constant(rest.ravel(), e)
     r = flat.apply(onnx.ReshapeOp, e.ints([-1, n, n]))
     sums = r.square().apply(onnx.ReduceSumOp, e.ints([1]), keepdims=1)
-    q = sums * _constant(np.eye(n), e, (n, n)) - r * r.apply(onnx.TransposeOp, perm=[0, 2, 1])
+    q = sums * _constant(np.eye(n), e, (n, n)) - r * r.transpose([0, 2, 1])
     return _solve_for_ones(q + 1, n)
 
 
@@ -175,12 +175,12 @@ def _solve_for_ones(matrix: Value, n: int) -> Value:
     """Solve for a right-hand side of ones by elimination without pivoting; scale solutions to sum 1."""
     e = matrix.e
     ones = e.fill_like(1, _part(matrix, 0, 1, axis=2))
-    table = e(e.emit(onnx.ConcatOp([matrix.value, ones.value], axis=2)))
+    table = e.concat([matrix, ones], 2)
     for i in range(n):
         row, column = _part(table, i, i + 1, axis=1), _part(table, i, i + 1, axis=2)
         row = row / _part(row, i, i + 1, axis=2)
         table = table - (column - _constant(np.eye(n)[i], e, (n, 1))) * row
-    found = _part(table, n, n + 1, axis=2).apply(onnx.SqueezeOp, e.ints([2]))
+    found = _part(table, n, n + 1, axis=2).squeeze([2])
     return found / found.apply(onnx.ReduceSumOp, e.ints([1]), keepdims=1)
 
 

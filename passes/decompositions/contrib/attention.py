@@ -45,7 +45,7 @@ def attention(f: Primal, e: ValueBuilder) -> Results:
     y, _ = _attend(f, (q, k, v), mask=f.operand(3), bias=f.operand(5), past=pasts[0])
     if sizes[1] != sizes[2]:
         return [y, None]
-    pair = [x.apply(onnx.UnsqueezeOp, e.ints([0])).value for x in (k, v)]
+    pair = [x.unsqueeze([0]).value for x in (k, v)]
     return [y, e(e.emit(onnx.ConcatOp(pair, axis=0)))]
 
 
@@ -127,7 +127,7 @@ def _add_bias(q: Value, k: Value, v: Value, bias: Value) -> tuple[Value, Value, 
 
 
 def _append_to_past(past: Value | None, x: Value) -> Value:
-    return x if past is None else x.e(x.e.emit(onnx.ConcatOp([past.value, x.value], axis=2)))
+    return x if past is None else x.e.concat([past, x], 2)
 
 
 def _attend(
@@ -136,7 +136,7 @@ def _attend(
     """Return softmax(Q K^T scale + masks + bias) V, and the softmax's argument."""
     q, k, v = qkv
     scale = f.value("scale", 0.0) or inverse_sqrt_size(q)
-    scores = (q * scale).apply(onnx.MatMulOp, k.apply(onnx.TransposeOp, perm=[0, 1, 3, 2]))
+    scores = (q * scale).apply(onnx.MatMulOp, k.transpose([0, 1, 3, 2]))
     added = [] if bias is None else [bias]
     if mask is not None:
         hidden = scores.e.scalar(f.value("mask_filter_value", -10000.0), scores)
@@ -146,7 +146,7 @@ def _attend(
     if f.value("unidirectional", 0):
         scores = _causal_mask(scores, past).where(scores, LOWEST)
     rows = scores.apply(onnx.SoftmaxOp, axis=-1).apply(onnx.MatMulOp, v)
-    rows = rows.apply(onnx.TransposeOp, perm=[0, 2, 1, 3])
+    rows = rows.transpose([0, 2, 1, 3])
     sizes = [size_of(rows, axis) for axis in range(4)]
     heads, size = (vector(rows, [size]) for size in sizes[2:])
     return rows.apply(onnx.ReshapeOp, vector(rows, [*sizes[:2], heads * size]), allowzero=1), scores
@@ -155,9 +155,9 @@ def _attend(
 def _causal_mask(scores: Value, past: Value | None) -> Value:
     """Return the causal mask; past keys come first. The last query sees all keys: onnxruntime does not mask
     it."""
-    e, lengths = scores.e, [size_of(scores, axis) for axis in (2, 3)]
+    lengths = [size_of(scores, axis) for axis in (2, 3)]
     queries, keys = (iota(length, scores) for length in lengths)
-    rows = queries.apply(onnx.UnsqueezeOp, e.ints([1]))
+    rows = queries.unsqueeze([1])
     places = rows if past is None else rows + vector(scores, [size_of(past, 2)])
     last = vector(scores, [lengths[0]]) - 1
     return (places >= keys).apply(onnx.OrOp, rows.equals(last))
@@ -167,7 +167,7 @@ def _key_mask(mask: Value, scores: Value) -> Value:
     """Return the visible keys by a mask of end (and start) indices, or by a mask of keys."""
     e = mask.e
     if mask.rank in (2, 3):
-        return (mask > 0).apply(onnx.UnsqueezeOp, e.ints([1, 2] if mask.rank == 2 else [1]))
+        return (mask > 0).unsqueeze([1, 2] if mask.rank == 2 else [1])
     if mask.rank != 1:
         raise refusal("mask", given=f"{mask.rank}D", expected="1D to 3D")
     first = vector(scores, [size_of(scores, 0)])
@@ -182,7 +182,7 @@ def _starts(mask: Value, first: Value) -> Value:
     0."""
     e, count = mask.e, vector(mask, [size_of(mask, 0)])
     zeros = e.ints([0]).apply(onnx.ExpandOp, first)
-    both = e(e.emit(onnx.ConcatOp([mask.value, zeros.value], axis=0)))
+    both = e.concat([mask, zeros], 0)
     starts = count.equals(first * 2).where(both.apply(onnx.SliceOp, first, first * 2), zeros)
     return starts.apply(onnx.ReshapeOp, e.ints([-1, 1, 1, 1]))
 
@@ -235,6 +235,6 @@ def rotary_embedding(f: Primal, e: ValueBuilder) -> Results:
     if places.rank == 1:
         length, batch = (size_of(x, axis) for axis in (1 if x.rank == 3 else 2, 0))
         counts = iota(length, x) + places
-        places = counts.apply(onnx.UnsqueezeOp, e.ints([0])).apply(onnx.ExpandOp, vector(x, [batch, 1]))
+        places = counts.unsqueeze([0]).apply(onnx.ExpandOp, vector(x, [batch, 1]))
     own = {"interleaved": f.value("interleaved", 0), "num_heads": heads, "rotary_embedding_dim": part}
     return turned(Primal(e, [x, cos, sin, places], own), e)

@@ -31,8 +31,8 @@ class Layer:
     bias: Value | None
 
     def of(self, x: Value) -> Value:
-        y = x.apply(onnx.MatMulOp, self.weights.apply(onnx.TransposeOp, perm=[0, 2, 1]))
-        return y if self.bias is None else y + self.bias.apply(onnx.UnsqueezeOp, y.e.ints([1]))
+        y = x.apply(onnx.MatMulOp, self.weights.transpose([0, 2, 1]))
+        return y if self.bias is None else y + self.bias.unsqueeze([1])
 
 
 def moe(f: Primal, e: ValueBuilder) -> Results:
@@ -104,8 +104,8 @@ def _combine_experts(f: Primal, layers: Sequence[Layer | None], router_weights: 
         first, gated = _halves(first, f.value("swiglu_fusion"))
     x = f.x.cast(f32).apply(onnx.ReshapeOp, vector(f.x, [1, -1, size_of(f.x, f.x.rank - 1)]))
     inner = _activate(f, first.of(x), None if gated is None else gated.of(x))
-    share = _routing_weights(f, router_weights).apply(onnx.TransposeOp, perm=[1, 0])
-    y = second.of(inner) * share.apply(onnx.UnsqueezeOp, e.ints([2]))
+    share = _routing_weights(f, router_weights).transpose([1, 0])
+    y = second.of(inner) * share.unsqueeze([2])
     total = y.apply(onnx.ReduceSumOp, e.ints([0]), keepdims=0)
     return total.apply(onnx.ReshapeOp, e.shape(f.x), allowzero=1).cast(f.x.dtype)
 

@@ -60,10 +60,10 @@ def skip_group_norm(f: Primal, e: ValueBuilder) -> Results:
     """SkipGroupNorm, with the sum before the norm. The skip may be one row for all pixels."""
     skip, bias, last = f.required(3), f.operand(4), f.value("channels_last", 1)
     if skip.rank == 2:
-        skip = skip.apply(onnx.UnsqueezeOp, e.ints([1, 2] if last else [2, 3]))
+        skip = skip.unsqueeze([1, 2] if last else [2, 3])
     total = f.x + skip
     if bias is not None:
-        total = total + (bias if last else bias.apply(onnx.UnsqueezeOp, e.ints([1, 2])))
+        total = total + (bias if last else bias.unsqueeze([1, 2]))
     return [_normalize_groups(f, total), total]
 
 
@@ -139,7 +139,7 @@ def engram_gate(f: Primal, e: ValueBuilder) -> Results:
     dot = pair.apply(onnx.ReduceSumOp, e.ints([3]), keepdims=1) * by
     root = dot.abs().at_least(1e-6).sqrt()
     opened = (dot > 0).where(root, (dot < 0).where(-root, 0)).sigmoid()
-    y = opened * value.apply(onnx.UnsqueezeOp, e.ints([2]))
+    y = opened * value.unsqueeze([2])
     normed = None if scale is None else (_rms(y, epsilon) * scale.cast(f32)).cast(f.x.dtype)
     return [y.cast(f.x.dtype), normed]
 
@@ -167,7 +167,7 @@ def _gates(gate: Value, like: Value) -> Value:
     if gate.rank == like.rank:
         return gate
     if gate.shape[-1] == like.shape[-2]:
-        return gate.apply(onnx.UnsqueezeOp, e.ints([gate.rank]))
+        return gate.unsqueeze([gate.rank])
     return gate.apply(onnx.ReshapeOp, e.shape(like), allowzero=1)
 
 
@@ -182,10 +182,10 @@ def hyper_connection_post_mix(f: Primal, e: ValueBuilder) -> Results:
     x = _branches(f.x.cast(f32), count)
     if mix is not None:
         order = [*range(mix.rank - 2), mix.rank - 1, mix.rank - 2]
-        streams = mix.cast(f32).apply(onnx.TransposeOp, perm=order).apply(onnx.MatMulOp, x)
+        streams = mix.cast(f32).transpose(order).apply(onnx.MatMulOp, x)
     else:
         streams = x
-    one = f.required(1).cast(f32).apply(onnx.UnsqueezeOp, e.ints([x.rank - 2]))
+    one = f.required(1).cast(f32).unsqueeze([x.rank - 2])
     y = streams + _gates(f.required(2).cast(f32), x) * one
     return [_merge_branches(y, f.x, count).cast(f.x.dtype)]
 

@@ -81,7 +81,7 @@ def _round_to_cache(f: Primal, x: Value, which: str, place: int) -> Value:
     if scale.rank:
         scale = scale.apply(onnx.ReshapeOp, e.ints([-1]))
         zero = zero.apply(onnx.ExpandOp, vector(scale, [size_of(scale, 0)]))
-        by_token = x.apply(onnx.TransposeOp, perm=[0, 2, 1, 3])
+        by_token = x.transpose([0, 2, 1, 3])
         rows = by_token.apply(onnx.ReshapeOp, e.ints([0, 0, -1]))
     own = {"axis": 2} if scale.rank else {}
     codes = rows.apply(onnx.QuantizeLinearOp, scale.cast(x.dtype), zero, **own)
@@ -142,13 +142,13 @@ def _append_to_past(past: Value | None, x: Value, first: Value, total: Value) ->
     """Return the first `first` keys or values of the past, followed by the new ones."""
     assert past is not None
     e = x.e
-    both = e(e.emit(onnx.ConcatOp([past.value, x.value], axis=2)))
+    both = e.concat([past, x], 2)
     number = iota(total, x)
     kept, most = vector(x, [size_of(past, 2)]), vector(both, [size_of(both, 2)]) - e.ints([1])
     index = (number < first).where(number, number - first + kept).at_most(most)
-    rows = both.apply(onnx.TransposeOp, perm=[0, 2, 1, 3])
-    found = rows.apply(onnx.GatherNDOp, index.apply(onnx.UnsqueezeOp, e.ints([2])), batch_dims=1)
-    return found.apply(onnx.TransposeOp, perm=[0, 2, 1, 3])
+    rows = both.transpose([0, 2, 1, 3])
+    found = rows.apply(onnx.GatherNDOp, index.unsqueeze([2]), batch_dims=1)
+    return found.transpose([0, 2, 1, 3])
 
 
 def _attend(f: Primal, qkv: tuple[Value, Value, Value], places: Value) -> tuple[Value, Value | None]:
@@ -159,8 +159,8 @@ def _attend(f: Primal, qkv: tuple[Value, Value, Value], places: Value) -> tuple[
     batch, length, size = (size_of(q, axis) for axis in (0, 2, 3))
     group = vector(q, [batch, shared, heads // shared, length, size])
     q = (q * (f.value("scale", 0.0) or inverse_sqrt_size(q))).apply(onnx.ReshapeOp, group, allowzero=1)
-    k, v = (x.apply(onnx.UnsqueezeOp, e.ints([2])) for x in (k, v))
-    scores = q.apply(onnx.MatMulOp, k.apply(onnx.TransposeOp, perm=[0, 1, 2, 4, 3]))
+    k, v = (x.unsqueeze([2]) for x in (k, v))
+    scores = q.apply(onnx.MatMulOp, k.transpose([0, 1, 2, 4, 3]))
     if cap := f.value("softcap", 0.0):
         scores = (scores / cap).tanh() * cap
     if (bias := f.operand(10)) is not None:
@@ -172,16 +172,15 @@ def _attend(f: Primal, qkv: tuple[Value, Value, Value], places: Value) -> tuple[
         read = seen.where(scores, 0.0) if kind == BEFORE_SOFTMAX else weights
         read = read.apply(onnx.ReshapeOp, vector(q, [batch, heads, length, size_of(k, 3)]), allowzero=1)
     by_head = vector(q, [batch, heads, length, size_of(v, 4)])
-    rows = rows.apply(onnx.ReshapeOp, by_head, allowzero=1).apply(onnx.TransposeOp, perm=[0, 2, 1, 3])
+    rows = rows.apply(onnx.ReshapeOp, by_head, allowzero=1).transpose([0, 2, 1, 3])
     width = size_of(v, 4)
     width = width * heads if isinstance(width, int) else width * e.ints([heads])
     return rows.apply(onnx.ReshapeOp, vector(q, [batch, length, width]), allowzero=1), read
 
 
 def _group_bias(bias: Value, heads: int, shared: int) -> Value:
-    e = bias.e
     if bias.shape[1] == 1:
-        return bias.apply(onnx.UnsqueezeOp, e.ints([2]))
+        return bias.unsqueeze([2])
     sizes = [size_of(bias, 0), shared, heads // shared, size_of(bias, 2), size_of(bias, 3)]
     return bias.apply(onnx.ReshapeOp, vector(bias, sizes), allowzero=1)
 
@@ -193,7 +192,7 @@ def _key_mask(f: Primal, places: Value, count: int | Value, scores: Value) -> Va
     if not f.value("causal", 1):
         ends = lengths.as_int64().apply(onnx.ReshapeOp, e.ints([-1, 1, 1, 1, 1]))
         return iota(count, scores) <= ends
-    own = places.apply(onnx.UnsqueezeOp, e.ints([1, 2, 4]))
+    own = places.unsqueeze([1, 2, 4])
     keys, window = iota(count, scores), f.value("local_window_size", -1)
     seen = keys <= own
     return seen & (keys > own - e.ints([window])) if window > 0 else seen
@@ -210,5 +209,5 @@ def _softmax(f: Primal, scores: Value) -> Value:
         split = [1, f.value("kv_num_heads"), f.value("num_heads") // f.value("kv_num_heads"), 1, 1]
         term = sink.cast(scores.dtype).apply(onnx.ReshapeOp, e.ints(split))
     term = term.apply(onnx.ExpandOp, vector(scores, sizes))
-    longer = e(e.emit(onnx.ConcatOp([scores.value, term.value], axis=4))).apply(onnx.SoftmaxOp, axis=-1)
+    longer = e.concat([scores, term], 4).apply(onnx.SoftmaxOp, axis=-1)
     return longer.apply(onnx.SliceOp, e.ints([0]), e.ints([-1]), e.ints([4])).assume_shape(scores.shape)

@@ -22,7 +22,7 @@ def by_heads(x: Value, heads: int) -> Value:
     width = size_of(x, 2)
     size = width // heads if isinstance(width, int) else width.apply(onnx.DivOp, x.e.ints([heads]))
     split = x.apply(onnx.ReshapeOp, vector(x, [size_of(x, 0), size_of(x, 1), heads, size]), allowzero=1)
-    return split.apply(onnx.TransposeOp, perm=[0, 2, 1, 3])
+    return split.transpose([0, 2, 1, 3])
 
 
 def inverse_sqrt_size(q: Value) -> Value | float:

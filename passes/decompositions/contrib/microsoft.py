@@ -46,7 +46,7 @@ def _permute(x: Value, last: int, batch: int) -> Value:
         order = [*order[1:-1], 0, order[-1]]
     if last:
         order = [*order[:-2], order[-1], order[-2]]
-    return x.apply(onnx.TransposeOp, perm=order)
+    return x.transpose(order)
 
 
 def gelu(f: Primal, e: ValueBuilder) -> Results:

@@ -54,7 +54,7 @@ def _unblock_weights(f: Primal, weights: Value) -> Value:
         order = [0, len(sizes) + 1, 1, len(sizes), *places]
     if prod(lying) != prod(sizes):
         raise refusal("channels of weights", given=channels, expected=f"fewer than {block}, or blocks of it")
-    apart = weights.apply(onnx.ReshapeOp, e.ints(lying)).apply(onnx.TransposeOp, perm=order)
+    apart = weights.apply(onnx.ReshapeOp, e.ints(lying)).transpose(order)
     return apart.apply(onnx.ReshapeOp, e.ints(sizes))
 
 

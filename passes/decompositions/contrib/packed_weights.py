@@ -51,11 +51,11 @@ def matmul_n_bits(f: Primal, e: ValueBuilder) -> Results:
         apart, scales = (x if not x.rank else x.apply(onnx.GatherOp, order, axis=1) for x in (zeros, scales))
         weights = (numbers - apart) * scales
     else:
-        apart, scales = (x if not x.rank else x.apply(onnx.UnsqueezeOp, e.ints([2])) for x in (zeros, scales))
+        apart, scales = (x if not x.rank else x.unsqueeze([2]) for x in (zeros, scales))
         by_block = numbers.apply(onnx.ReshapeOp, e.ints([rows, blocks, block]))
         weights = ((by_block - apart) * scales).apply(onnx.ReshapeOp, e.ints([rows, blocks * block]))
         weights = _first(weights, width)
-    y = f.x.cast(f32).apply(onnx.MatMulOp, weights.apply(onnx.TransposeOp, perm=[1, 0]))
+    y = f.x.cast(f32).apply(onnx.MatMulOp, weights.transpose([1, 0]))
     return [(y if bias is None else y + bias.cast(f32)).cast(f.x.dtype)]
 
 
@@ -121,7 +121,7 @@ def matmul_bnb4(f: Primal, e: ValueBuilder) -> Results:
     flat = pairs.apply(onnx.ReshapeOp, e.ints([1, -1]))
     numbers = _first(table.apply(onnx.GatherOp, flat.cast(i32), axis=0), count)
     weights = numbers * _repeat(largest.cast(f32), block, count)
-    matrix = weights.apply(onnx.ReshapeOp, e.ints([rows, width])).apply(onnx.TransposeOp, perm=[1, 0])
+    matrix = weights.apply(onnx.ReshapeOp, e.ints([rows, width])).transpose([1, 0])
     return [f.x.cast(f32).apply(onnx.MatMulOp, matrix).cast(f.x.dtype)]
 
 

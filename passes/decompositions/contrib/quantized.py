@@ -57,7 +57,7 @@ def quantize(x: Value, scale: Value, zero: Value | None, dtype: Attribute) -> Va
 
 def _squeeze_scalar(x: Value) -> Value:
     """Squeeze a vector of one element."""
-    return x.apply(onnx.SqueezeOp, x.e.ints([0])) if x.shape == (1,) else x
+    return x.squeeze([0]) if x.shape == (1,) else x
 
 
 def _broadcast_scalar(x: Value, like: Value) -> Value:
@@ -98,11 +98,11 @@ def _product_scale(f: Primal, one: int, other: int, factor: float = 1.0) -> Valu
 
 def to_channels_first(x: Value) -> Value:
     """Move channels from the last axis to axis 1."""
-    return x.apply(onnx.TransposeOp, perm=[0, x.rank - 1, *range(1, x.rank - 1)])
+    return x.transpose([0, x.rank - 1, *range(1, x.rank - 1)])
 
 
 def to_channels_last(x: Value) -> Value:
-    return x.apply(onnx.TransposeOp, perm=[0, *range(2, x.rank), 1])
+    return x.transpose([0, *range(2, x.rank), 1])
 
 
 def qlinear_matmul(f: Primal, e: ValueBuilder) -> Results:
@@ -154,11 +154,11 @@ def _of_gates(f: Primal, index: int, scale: int) -> Value:
     numbers = mark_as_packed(numbers) if _is_large_weight(codes) else numbers
     if apart is not None:
         numbers = numbers - _of_columns(apart.cast(by.dtype))
-    return (numbers * _of_columns(by)).apply(onnx.TransposeOp, perm=[0, 2, 1])
+    return (numbers * _of_columns(by)).transpose([0, 2, 1])
 
 
 def _of_columns(x: Value) -> Value:
-    return x.apply(onnx.UnsqueezeOp, x.e.ints([1, 2] if x.rank == 1 else [1]))
+    return x.unsqueeze([1, 2] if x.rank == 1 else [1])
 
 
 def matmul_integer_to_float(f: Primal, e: ValueBuilder) -> Results:

@@ -48,7 +48,7 @@ def expand_dims(f: Primal, e: ValueBuilder) -> Results:
     known = constant_of(axis.value)
     if known is None:
         raise refusal("axis", given="known at run time", expected="a constant")
-    return [f.x.apply(onnx.UnsqueezeOp, e.ints([int(known.reshape(-1)[0])]))]
+    return [f.x.unsqueeze([int(known.reshape(-1)[0])])]
 
 
 def pad(f: Primal, e: ValueBuilder) -> Results:
@@ -89,10 +89,10 @@ def unfold_tensor(f: Primal, e: ValueBuilder) -> Results:
         windows = f.x.apply(onnx.GatherOp, e(e.emit.constant(places)), axis=axis)
     else:
         count = (length - (size - step)).apply(onnx.DivOp, e.ints([step]))
-        starts = (iota(count, f.x) * step).apply(onnx.UnsqueezeOp, e.ints([1]))
+        starts = (iota(count, f.x) * step).unsqueeze([1])
         windows = f.x.apply(onnx.GatherOp, starts + e.ints(range(size)), axis=axis)
     order = [i for i in range(windows.rank) if i != axis + 1]
-    return [windows.apply(onnx.TransposeOp, perm=[*order, axis + 1])]
+    return [windows.transpose([*order, axis + 1])]
 
 
 def conv_transpose_with_dynamic_pads(f: Primal, e: ValueBuilder) -> Results:
@@ -156,7 +156,7 @@ def causal_conv(f: Primal, e: ValueBuilder) -> Results:
         whole = x.apply(onnx.PadOp, e.ints([0, 0, length, 0, 0, 0]))
     else:
         past = to_channels_first(past) if last else past
-        whole = e(e.emit(onnx.ConcatOp([past.value, x.value], axis=2)))
+        whole = e.concat([past, x], 2)
     y = whole.apply(onnx.ConvOp, weights, f.operand(2), group=channels, dilations=[apart]).assume_shape(
         x.shape
     )
@@ -173,7 +173,7 @@ def cdist(f: Primal, e: ValueBuilder) -> Results:
     b, metric = f.required(1), f.value("metric", "sqeuclidean")
     if metric not in ("euclidean", "sqeuclidean"):
         raise refusal("metric", given=metric, expected="euclidean or sqeuclidean")
-    apart = f.x.apply(onnx.UnsqueezeOp, e.ints([1])) - b.apply(onnx.UnsqueezeOp, e.ints([0]))
+    apart = f.x.unsqueeze([1]) - b.unsqueeze([0])
     op = onnx.ReduceL2Op if metric == "euclidean" else onnx.ReduceSumSquareOp
     return [apart.apply(op, e.ints([2]), keepdims=0)]
 
@@ -192,15 +192,15 @@ def crop_and_resize(f: Primal, e: ValueBuilder) -> Results:
         for start, end, way in ((top, bottom, ways[0]), (left, right, ways[1]))
     )
     shape = vector(f.x, [size_of(regions, 0), *map(len, ways), 1])
-    row = rows.apply(onnx.UnsqueezeOp, e.ints([2, 3])).apply(onnx.ExpandOp, shape)
-    column = columns.apply(onnx.UnsqueezeOp, e.ints([1, 3])).apply(onnx.ExpandOp, shape)
+    row = rows.unsqueeze([2, 3]).apply(onnx.ExpandOp, shape)
+    column = columns.unsqueeze([1, 3]).apply(onnx.ExpandOp, shape)
     row, column = (x * 0 if f.x.shape[axis] == 1 else x for x, axis in ((row, 2), (column, 3)))
     places = [_nearest(x, size_of(f.x, axis)) if is_nearest else x for x, axis in ((column, 3), (row, 2))]
-    grid = e(e.emit(onnx.ConcatOp([x.value for x in places], axis=3)))
+    grid = e.concat(places, 3)
     chosen = f.x.apply(onnx.GatherOp, images.cast(i64), axis=0)
     found = chosen.apply(onnx.GridSampleOp, grid, align_corners=1, mode="linear", padding_mode="zeros")
     inside = [(x <= 1.0) & (x >= -1.0) for x in (row, column)]
-    seen = (inside[0] & inside[1]).apply(onnx.TransposeOp, perm=[0, 3, 1, 2])
+    seen = (inside[0] & inside[1]).transpose([0, 3, 1, 2])
     return [seen.where(found, f.value("extrapolation_value", 0.0))]
 
 

@@ -38,7 +38,7 @@ def affine_grid(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     for axis in range(count):
         line = _places(size.apply(onnx.GatherOp, e.ints([2 + axis]), axis=0), theta, corners)
         others = [i for i in range(count + 2) if i != axis + 1]
-        places = line.apply(onnx.UnsqueezeOp, e.ints(others))
+        places = line.unsqueeze(others)
         total = total + places * _column(theta, count - 1 - axis, count)
     return [total.value]
 
@@ -46,15 +46,15 @@ def affine_grid(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
 def _column(theta: Value, index: int, count: int) -> Value:
     """Return a column of theta, broadcast to the points of the result."""
     e = theta.e
-    column = theta.apply(onnx.GatherOp, e.ints([index]), axis=2).apply(onnx.SqueezeOp, e.ints([2]))
-    return column.apply(onnx.UnsqueezeOp, e.ints(range(1, count + 1)))
+    column = theta.apply(onnx.GatherOp, e.ints([index]), axis=2).squeeze([2])
+    return column.unsqueeze(range(1, count + 1))
 
 
 def _places(size: Value, like: Value, corners: bool) -> Value:
     """Return the coordinates along an axis, whose size is a vector of one element."""
     e = size.e
     first, one = e.scalar(0, size), e.scalar(1, size)
-    numbers = first.apply(onnx.RangeOp, size.apply(onnx.SqueezeOp, e.ints([0])), one).cast(like.dtype)
+    numbers = first.apply(onnx.RangeOp, size.squeeze([0]), one).cast(like.dtype)
     if corners:
         return numbers * (2 / (size - 1).at_least(1).cast(like.dtype)) - 1
     return (numbers * 2 + 1) / size.cast(like.dtype) - 1

@@ -97,7 +97,7 @@ def batch_normalization(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     running: list[SSAValue] = []
     for given, new in ((op.input_mean, mean), (op.input_var, variance)):
         old = e(given).cast(normal.dtype)
-        mixed = old * momentum + new.apply(onnx.SqueezeOp, e.ints(axes)) * (1 - momentum)
+        mixed = old * momentum + new.squeeze(axes) * (1 - momentum)
         running.append(mixed.cast(element_type_of(given)).value)
     return [(normal * scale + bias).cast(element_type_of(op.X)).value, *running]
 
@@ -127,4 +127,4 @@ def _mean(x: Value, axes: Sequence[int]) -> Value:
 
 
 def _per_channel(vector: Value, rank: int) -> Value:
-    return vector.apply(onnx.UnsqueezeOp, vector.e.ints(range(1, rank - 1))) if rank > 2 else vector
+    return vector.unsqueeze(range(1, rank - 1)) if rank > 2 else vector

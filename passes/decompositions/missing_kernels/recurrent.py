@@ -54,7 +54,7 @@ def recurrent(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
 
 def _stack(parts: Sequence[Value], axis: int) -> Value:
     e = parts[0].e
-    rows = [part.apply(onnx.UnsqueezeOp, e.ints([axis])).value for part in parts]
+    rows = [part.unsqueeze([axis]).value for part in parts]
     return e(e.emit(onnx.ConcatOp(rows, axis=axis))) if len(rows) > 1 else e(rows[0])
 
 
@@ -88,13 +88,13 @@ class _Pass:
         if given is None:
             return None
         row = given.apply(onnx.GatherOp, self.e.ints([self.index]), axis=0)
-        return row.apply(onnx.SqueezeOp, self.e.ints([0]))
+        return row.squeeze([0])
 
     def weights(self, place: int) -> Value:
         """Return the weights of all gates, concatenated."""
         found = self.own(place)
         assert found is not None
-        return found.apply(onnx.TransposeOp, perm=[1, 0])
+        return found.transpose([1, 0])
 
     def first(self, place: int, like: Value) -> Value:
         """Return an initial state of shape (batch, hidden)."""
@@ -104,7 +104,7 @@ class _Pass:
             return given.assume_shape(shape)
         e = self.e
         batch = like.apply(onnx.ShapeOp).apply(onnx.GatherOp, e.ints([1]), axis=0)
-        sizes = e(e.emit(onnx.ConcatOp([batch.value, self.widths(e, [1]).value], axis=0)))
+        sizes = e.concat([batch, self.widths(e, [1])], 0)
         return e.scalar(0, like).apply(onnx.ExpandOp, sizes).assume_shape(shape)
 
     def biases(self) -> Sequence[Value | None]:
@@ -141,7 +141,7 @@ def _pass(p: _Pass) -> list[Value]:
 
     last, (y,) = scan(e, states, [inner, *masks], step, backward=p.direction.backward)
     if lengths is not None:
-        some = (lengths > 0).apply(onnx.UnsqueezeOp, e.ints([1]))
+        some = (lengths > 0).unsqueeze([1])
         last = [some.where(state, 0) for state in last]
     return [y, *last]
 
@@ -151,9 +151,9 @@ def _step_mask(x: Value, lengths: Value) -> Value:
     e = x.e
     count = x.apply(onnx.ShapeOp).apply(onnx.GatherOp, e.ints([0]), axis=0)
     first, one = e.scalar(0, count), e.scalar(1, count)
-    steps = first.apply(onnx.RangeOp, count.apply(onnx.SqueezeOp, e.ints([0])), one)
-    steps = steps.apply(onnx.UnsqueezeOp, e.ints([1, 2]))
-    return steps < lengths.as_int64().apply(onnx.UnsqueezeOp, e.ints([0, 2]))
+    steps = first.apply(onnx.RangeOp, count.squeeze([0]), one)
+    steps = steps.unsqueeze([1, 2])
+    return steps < lengths.as_int64().unsqueeze([0, 2])
 
 
 @dataclass(frozen=True)

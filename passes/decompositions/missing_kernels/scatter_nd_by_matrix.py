@@ -64,7 +64,7 @@ def scatter_or_reduce(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
         value.apply(onnx.ReshapeOp, e(emit.concat([size.value, width.value])), allowzero=1)
         for value, size in ((data, count), (updates, place.apply(onnx.ShapeOp)))
     )
-    hits = _line(count).apply(onnx.UnsqueezeOp, e.ints([1])).equals(place)
+    hits = _line(count).unsqueeze([1]).equals(place)
     if how in REDUCTIONS:
         found = _reduce_hits(how, rows, hits, written)
         return [found.apply(onnx.ReshapeOp, e.shape(data), allowzero=1).value]
@@ -82,10 +82,10 @@ def _reduce_hits(how: str, rows: Value, hits: Value, written: Value) -> Value:
     e, ends = rows.e, rows.e.ints([2])
     reduction, neutral = REDUCTIONS[how]
     none = e(e.emit.constant(neutral(_numpy(rows))))
-    given = written.apply(onnx.UnsqueezeOp, e.ints([0]))
+    given = written.unsqueeze([0])
     taken = hits.apply(onnx.UnsqueezeOp, ends).where(given, none)
-    own = rows.apply(onnx.UnsqueezeOp, e.ints([1]))
-    every = e(e.emit(onnx.ConcatOp([own.value, taken.value], axis=1)))
+    own = rows.unsqueeze([1])
+    every = e.concat([own, taken], 1)
     return every.apply(reduction, e.ints([1]), keepdims=0)
 
 
@@ -112,4 +112,4 @@ def _product(sizes: Sequence[Value], e: ValueBuilder) -> Value:
 def _line(count: Value) -> Value:
     e = count.e
     zero, one = (e(e.emit.constant(np.array(value, np.int64))) for value in (0, 1))
-    return zero.apply(onnx.RangeOp, count.apply(onnx.SqueezeOp, e.ints([0])), one)
+    return zero.apply(onnx.RangeOp, count.squeeze([0]), one)

@@ -86,4 +86,4 @@ def _repeat_windows(values: Value, op: MaxPoolBackwardOp) -> Value:
 def _to_layout(value: Value, source: str, target: str) -> Value:
     if source == target:
         return value
-    return value.apply(onnx.TransposeOp, perm=layouts.permutation(source, target, value.rank - 2))
+    return value.transpose(layouts.permutation(source, target, value.rank - 2))

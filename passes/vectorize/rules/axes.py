@@ -77,7 +77,7 @@ def reduction(f: OpCall, b: Batch) -> Sequence[Result] | None:
     if f.value("noop_with_empty_axes", 0):
         return f.along(b)
     if data.rank == 0:
-        column = data.value.apply(onnx.UnsqueezeOp, b.e.ints([1]))
+        column = data.value.unsqueeze([1])
         return f.again(b, [column, b.e.ints([1])], keepdims=0)
     return f.again(b, [data.value, b.e.ints(range(1, data.rank + 1))])
 

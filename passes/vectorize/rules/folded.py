@@ -150,7 +150,7 @@ def convolution(f: OpCall, b: Batch) -> Sequence[Result] | None:
     if bias is None:
         return [whole]
     assert isinstance(whole, Value)
-    column = bias.value.apply(onnx.UnsqueezeOp, b.e.ints([bias.batched, *range(-(rank - 2), 0)]))
+    column = bias.value.unsqueeze([bias.batched, *range(-(rank - 2), 0)])
     return [whole + column]
 
 

@@ -64,7 +64,7 @@ def scatter_nd(f: OpCall, b: Batch) -> Sequence[Result] | None:
     sizes = b.sizes(index)
     column = b.reshape(b.numbers(), [b.size, *[1] * indices.rank])
     rows = column.apply(onnx.ExpandOp, b.vector([*sizes[:-1], 1]))
-    whole = b.e(b.e.emit(onnx.ConcatOp([rows.value, index.value], axis=-1)))
+    whole = b.e.concat([rows, index], -1)
     return f.again(b, [b.expand(data), whole, b.expand(updates)])
 
 

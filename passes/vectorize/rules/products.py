@@ -32,7 +32,7 @@ def _times_unbatched(b: Batch, x: Operand, y: Operand) -> Value:
     if x.rank >= 2:
         return b.align(x, y.rank).apply(onnx.MatMulOp, y.value)
     row = b.align(x, y.rank).apply(onnx.MatMulOp, y.value)
-    return row.apply(onnx.SqueezeOp, b.e.ints([-2]))
+    return row.squeeze([-2])
 
 
 def _is_column(y: Operand) -> bool:
@@ -44,7 +44,7 @@ def _columns(b: Batch, x: Operand, y: Operand) -> Value:
     sizes = b.sizes(y.value)
     rows = b.reshape(y.value, sizes[:2])
     found = rows.apply(onnx.MatMulOp, b.transpose(x.value, [1, 0]))
-    return found if y.rank == 1 else found.apply(onnx.UnsqueezeOp, b.e.ints([-1]))
+    return found if y.rank == 1 else found.unsqueeze([-1])
 
 
 def _row_times(b: Batch, x: Operand, y: Operand) -> Sequence[Value]:
@@ -59,20 +59,20 @@ def _both_batched(b: Batch, x: Operand, y: Operand) -> Value:
     added: list[int] = []
     left, right = x.value, y.value
     if x.rank == 1:
-        left, added = left.apply(onnx.UnsqueezeOp, b.e.ints([-2])), [-2]
+        left, added = left.unsqueeze([-2]), [-2]
     if y.rank == 1:
-        right, added = right.apply(onnx.UnsqueezeOp, b.e.ints([-1])), [*added, -1]
+        right, added = right.unsqueeze([-1]), [*added, -1]
     ranks = max(x.rank, 2), max(y.rank, 2)
     if x.batched:
         left = _lead(b, left, max(ranks) - ranks[0])
     if y.batched:
         right = _lead(b, right, max(ranks) - ranks[1])
     found = left.apply(onnx.MatMulOp, right)
-    return found.apply(onnx.SqueezeOp, b.e.ints(added)) if added else found
+    return found.squeeze(added) if added else found
 
 
 def _lead(b: Batch, value: Value, missing: int) -> Value:
-    return value.apply(onnx.UnsqueezeOp, b.e.ints(range(1, 1 + missing))) if missing > 0 else value
+    return value.unsqueeze(range(1, 1 + missing)) if missing > 0 else value
 
 
 def gemm(f: OpCall, b: Batch) -> Sequence[Result] | None:

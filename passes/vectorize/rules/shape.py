@@ -85,7 +85,7 @@ def _prefix(b: Batch, vector: Operand, first: int) -> Value:
     if known is not None:
         return b.e(b.e.emit.constant(np.array([first, *known], known.dtype)))
     front = b.e(b.e.emit.constant(np.array([first], np.int64))).cast(vector.value.dtype)
-    return b.e(b.e.emit(onnx.ConcatOp([front.value, vector.value.value], axis=0)))
+    return b.e.concat([front, vector.value], 0)
 
 
 def slice_(f: OpCall, b: Batch) -> Sequence[Result] | None:
