@@ -16,8 +16,9 @@ MEMBERS: Mapping[type, Sequence[str]] = {
         "operands", "results", "attributes", "x", "y", "operand", "value", "wants", "is_read",
     ),
     ops.Value: (
-        "dtype", "shape", "rank", "cast", "where", "equals", "transpose", "swap_last_axes", "unsqueeze", "squeeze", "sum_axes", "at_least", "at_most", "clip_to",
-        "square", "abs", "exp", "log", "sqrt", "erf", "tanh", "sigmoid", "softplus", "sign",
+        "dtype", "shape", "rank", "cast", "where", "equals", "transpose", "swap_last_axes", "unsqueeze",
+        "squeeze", "sum_axes", "at_least", "at_most", "clip_to", "square", "abs", "exp", "log", "sqrt", "erf",
+        "tanh", "sigmoid", "softplus", "sign",
     ),
     ops.Builder: ("constant", "ints", "scalar", "shape", "fill_like", "concat"),
 }  # fmt: skip
