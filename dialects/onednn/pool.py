@@ -29,7 +29,34 @@ Tap = tuple[np.ndarray, np.ndarray]
 """For one tap, its elements of all windows (a fresh array), and a mask of those inside the data."""
 
 
-class PoolingOp(TableOp, WindowedOp, ABC):
+class PoolWindowsOp(TableOp, WindowedOp, ABC):
+    """A pool or its gradient: the windows and their pads."""
+
+    RANKS: ClassVar = (3, 4, 5)
+
+    if TYPE_CHECKING:
+        kernel: tuple[int, ...]
+
+    @property
+    @abstractmethod
+    def steps(self) -> tuple[int, ...]:
+        """The dilation per axis."""
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        return tuple(Window(*row) for row in zip(self.kernel, self.strides, self.steps, strict=True))
+
+    def axis_pads(self, axis: int, size: Dim) -> Pads | None:
+        """Return the pads of an axis, None if they depend on an unknown size."""
+        if self.is_same:
+            return same_pads(self.windows[axis], size, self.auto_pad)
+        return self.explicit_pads()[axis]
+
+    def remarks(self) -> Iterator[Diagnostic]:
+        yield from self.remark_on_pads()
+
+
+class PoolingOp(PoolWindowsOp, ABC):
     """Each element of dst is the mean or maximum of a window of src."""
 
     COMMON_ATTRIBUTES: ClassVar[Mapping[str, AttributeSpec[Any]]] = {
@@ -41,11 +68,9 @@ class PoolingOp(TableOp, WindowedOp, ABC):
         "rounding_type": ROUNDING,
         "data_format": DATA_FORMAT,
     }
-    RANKS: ClassVar = (3, 4, 5)
     SAMPLE: ClassVar = {"strides": [1], "kernel": [2], "pads_begin": [0], "pads_end": [0]}
 
     if TYPE_CHECKING:
-        kernel: tuple[int, ...]
         rounding_type: str
 
     src = operand_def(TensorType)
@@ -53,18 +78,8 @@ class PoolingOp(TableOp, WindowedOp, ABC):
 
     @property
     @abstractmethod
-    def steps(self) -> tuple[int, ...]:
-        """The dilation per axis."""
-
-    @property
-    @abstractmethod
     def option(self) -> bool | float:
         """The extra argument of the op spec's function."""
-
-    @property
-    def windows(self) -> tuple[Window, ...]:
-        lists = zip(self.kernel, self.strides, self.steps, strict=True)
-        return tuple(Window(*numbers) for numbers in lists)
 
     @property
     def rounds_up(self) -> bool:
@@ -84,11 +99,6 @@ class PoolingOp(TableOp, WindowedOp, ABC):
     def pads(self) -> list[Pads | None]:
         """Return the pads per axis, None if they depend on dynamic sizes."""
         return [self.axis_pads(axis, size) for axis, size in enumerate(self.channels_first(self.src)[2:])]
-
-    def axis_pads(self, axis: int, size: Dim) -> Pads | None:
-        if self.is_same:
-            return same_pads(self.windows[axis], size, self.auto_pad)
-        return self.explicit_pads()[axis]
 
     def _axis_size_or_error(self, axis: int, size: Dim) -> Dim:
         try:
@@ -123,9 +133,6 @@ class PoolingOp(TableOp, WindowedOp, ABC):
         sizes = [count for count in counts if isinstance(count, int)]
         dst = self.ROW.meaning(_taps(data, self.windows, begin, sizes), self.option)
         return (dst.transpose(layouts.permutation("NCX", self.data_format, n)),)
-
-    def remarks(self) -> Iterator[Diagnostic]:
-        yield from self.remark_on_pads()
 
 
 def _taps(

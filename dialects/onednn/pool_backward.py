@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,18 +12,17 @@ from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from dialects.grad.geometry import Pads, Window, axis_letters
 from dialects.grad.reference.pool import avg_pool_backward, max_pool_backward
-from dialects.onednn.base import AUTO_PAD, DATA_FORMAT, WindowedOp, show
-from dialects.onednn.families import TableOp
+from dialects.onednn.base import AUTO_PAD, DATA_FORMAT, show
 from dialects.onednn.op_spec import OpSpec
-from dialects.onednn.windows import same_pads, same_total
+from dialects.onednn.pool import PoolWindowsOp
+from dialects.onednn.windows import same_total
 from dialects.onnx.dims import add, multiply, subtract
 from dialects.support import layouts, shapes, size_guards
 from dialects.support.attributes import FLAG, INTS, AttributeSpec
-from dialects.support.diagnostics import Diagnostic
 from dialects.support.shapes import Dim, NamedShape, Shape, element_type_of, shape_of, tensor_type
 
 
-class PoolGradientOp(TableOp, WindowedOp, ABC):
+class PoolGradientOp(PoolWindowsOp, ABC):
     """Base of both pool gradients. Rounding up affects the size of diff_dst only."""
 
     COMMON_ATTRIBUTES: ClassVar[Mapping[str, AttributeSpec[Any]]] = {
@@ -31,28 +30,11 @@ class PoolGradientOp(TableOp, WindowedOp, ABC):
         "auto_pad": AUTO_PAD,
         "data_format": DATA_FORMAT,
     }
-    RANKS: ClassVar = (3, 4, 5)
 
     if TYPE_CHECKING:
-        kernel: tuple[int, ...]
         diff_dst: Any
 
     diff_src = result_def(TensorType)
-
-    @property
-    @abstractmethod
-    def steps(self) -> Sequence[int]:
-        """The dilation per axis."""
-
-    @property
-    def windows(self) -> tuple[Window, ...]:
-        return tuple(Window(*row) for row in zip(self.kernel, self.strides, self.steps, strict=True))
-
-    def axis_pads(self, axis: int, size: Dim) -> Pads | None:
-        """Return the pads of an axis, None if they depend on an unknown size."""
-        if self.is_same:
-            return same_pads(self.windows[axis], size, self.auto_pad)
-        return self.explicit_pads()[axis]
 
     def pads(self, sizes: Sequence[Dim]) -> list[Pads | None]:
         return [self.axis_pads(axis, size) for axis, size in enumerate(sizes)]
@@ -97,9 +79,6 @@ class PoolGradientOp(TableOp, WindowedOp, ABC):
         size_guards.between(f"{letter} of src", x)
         size_guards.positive(f"{letter} of diff_dst", y)
 
-    def remarks(self) -> Iterator[Diagnostic]:
-        yield from self.remark_on_pads()
-
     def _first(self, array: np.ndarray) -> np.ndarray:
         return array.transpose(layouts.permutation(self.data_format, "NCX", array.ndim - 2))
 
@@ -124,7 +103,7 @@ class MaxPoolGradientOp(PoolGradientOp, ABC):
     diff_dst = operand_def(TensorType)
 
     @property
-    def steps(self) -> Sequence[int]:
+    def steps(self) -> tuple[int, ...]:
         return self.value("dilations") or (1,) * len(self.kernel)
 
     def infer_result_types(self) -> tuple[TensorType, ...]:
@@ -168,7 +147,7 @@ class AvgPoolGradientOp(PoolGradientOp, ABC):
     src_shape_input = opt_operand_def(TensorType)
 
     @property
-    def steps(self) -> Sequence[int]:
+    def steps(self) -> tuple[int, ...]:
         return (1,) * len(self.kernel)
 
     def infer_result_types(self) -> tuple[TensorType, ...]:
