@@ -95,7 +95,7 @@ class AssignLayoutPass(TargetPass):
                     moving.attributes[CHOICE] = StringAttr(strategy.name)
             if any(order != identity(len(order)) for order in choice.values()):
                 graph.write(choice)
-                simplify(ctx, op)
+                simplify(op)
 
 
 @dataclass(frozen=True)

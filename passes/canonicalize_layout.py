@@ -34,7 +34,7 @@ class CanonicalizeLayoutPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         rewrite(op, [CanonicalizeConvLayout()], (ConvolutionBackwardDataOp, ConvTransposeBackwardDataOp))
-        simplify(ctx, op)
+        simplify(op)
 
 
 class CanonicalizeConvLayout(RewritePattern):

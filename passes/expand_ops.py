@@ -46,7 +46,7 @@ class ExpandOpsPass(TargetPass):
         while rewrite(op, [Expand(self.env)], (*EXPANSIONS, *OLDER_FORMS, *spec.form_quirks)):
             changed = True  # and again for graphs within the new ops
         if changed:
-            simplify(ctx, op)
+            simplify(op)
 
 
 @dataclass

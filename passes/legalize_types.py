@@ -67,7 +67,7 @@ class LegalizeTypesPass(TargetPass):
         for cast in left:
             del cast.attributes[UNROUNDED]
         if changed or left:
-            simplify(ctx, op)
+            simplify(op)
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Registry of all passes by name: the files of this package, and a pass per strategy."""
+"""Registry of all passes by name: the files of this package, those of a differentiation, one per strategy."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ from collections.abc import Callable
 
 from xdsl.passes import ModulePass
 
-from passes import PASS_NAMES, STRATEGY_NAMES, class_of
+from passes import AUTODIFF_PASS_NAMES, PASS_NAMES, STRATEGY_NAMES, class_in, class_of
 
 
 def all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
     """Return every pass by name, imported lazily."""
     passes = {name: lambda name=name: class_of("passes", name, ModulePass) for name in PASS_NAMES}
+    passes |= {name: lambda name=name: _autodiff_pass(name) for name in AUTODIFF_PASS_NAMES}
     return passes | {name: lambda name=name: _strategy_pass(name) for name in STRATEGY_NAMES}
+
+
+def _autodiff_pass(name: str) -> type[ModulePass]:
+    return class_in("passes.autodiff.pipeline", name, ModulePass)
 
 
 def _strategy_pass(name: str) -> type[ModulePass]:

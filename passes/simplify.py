@@ -16,4 +16,4 @@ class SimplifyPass(ModulePass):
     name = "simplify"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        simplify(ctx, op)
+        simplify(op)

@@ -17,10 +17,11 @@ from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, printable, sentence, violation
 from gradc.compiler.compiled import Compiled
-from gradc.compiler.driver import Observer, compile_module, load, lower
+from gradc.compiler.driver import compile_module, load, lower
 from gradc.compiler.gradient import gradient_of
 from gradc.compiler.gradient_request import GradientRequest
 from gradc.compiler.options import Options
+from gradc.compiler.pass_runner import Observer
 from gradc.compiler.source import Source
 from gradc.files import npz
 from gradc.files.arrays import read_files
@@ -87,21 +88,24 @@ def compile_to(
     options: Options,
     constants: Files | None,
     emit: str,
-    stop_after: str | None,
     observer: Observer,
     tuner: Tuner | None,
     external_data: bool,
 ) -> Compiled | None:
     """Compile, print the remarks, and write the model, which is returned, or the IR."""
-    if stop_after is None and emit == "onnx":
+    if emit == "onnx":
         found = _compile(source, options, constants, observer, tuner)
         messages.show_remarks(*found.remarks)
         _write_model(found, output, external_data)
         return found
     module = load_bound(source, options, constants)
-    messages.show_remarks(*lower(module, options, observer, stop_after, tuner))
-    write_output(output or STDOUT, module_text(module).encode(), "MLIR")
+    messages.show_remarks(*lower(module, options, observer, tuner))
+    write_ir(module, output)
     return None
+
+
+def write_ir(module: ModuleOp, output: str | None) -> None:
+    write_output(output or STDOUT, module_text(module).encode(), "MLIR")
 
 
 def compile_source(source: Source, options: Options, constants: Files | None) -> Compiled:
@@ -126,15 +130,17 @@ def _compile(
 
 def gradient_to(
     source: Source,
-    output: str,
+    output: str | None,
     asked: GradientRequest,
     options: Options,
     constants: Files | None,
     external_data: bool,
+    observer: Observer,
 ) -> Compiled:
     """Differentiate and compile, print the remarks, and write the model."""
     with progress.bar():
-        found = gradient_of(load(source, options.auto_pad_rule, for_gradients=()), asked, options, constants)
+        module = load(source, options.auto_pad_rule, for_gradients=())
+        found = gradient_of(module, asked, options, constants, observer)
     messages.show_remarks(*found.remarks)
     _write_model(found, output, external_data)
     return found

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradc.cli.completion import a_file, a_pass
+from gradc.cli.completion import a_file
 from gradc.cli.endings import IR, MODEL, check_ending
 from gradc.cli.help import Command, Word
+from gradc.cli.observing import Observing, observing_options
 from gradc.cli.options import (
     COMPILED_THREADS,
     EXTERNAL_DATA,
@@ -58,15 +59,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Output format: an ONNX model, or MLIR text.",
 )
-@click.option(
-    "--stop-after",
-    metavar="PASS",
-    shell_complete=a_pass,
-    help="Write the IR after this pass (implies --emit mlir).",
-)
-@click.option("--print-ir-after-all", is_flag=True, help="Print the IR after each pass.")
-@click.option("--print-ir-after-change", is_flag=True, help="Print the IR after each pass that changes it.")
-@click.option("--timing", is_flag=True, help="Print the time of each pass.")
+@observing_options
 @click.option("--check", is_flag=True, help="Execute the IR before and after each pass and compare.")
 @click.option(
     "--checked",
@@ -86,10 +79,7 @@ def compile_command(
     source: Source,
     output: str | None,
     emit: str,
-    stop_after: str | None,
-    print_ir_after_all: bool,
-    print_ir_after_change: bool,
-    timing: bool,
+    observing: Observing,
     check: bool,
     as_json: bool,
     tuning: Tuning,
@@ -101,8 +91,10 @@ def compile_command(
 ) -> None:
     """Compile the graph IN (- for stdin) to ONNX; several oneDNN Graph JSON files are one graph."""
     from gradc.cli import commands
-    from gradc.inspection.observe import Check, Observers, PrintIR, Timing
+    from gradc.compiler.pass_runner import parse
+    from gradc.inspection.observe import Check
 
+    stop_after = observing.stop_after
     if stop_after is None and emit == "onnx" and output is None:
         raise click.UsageError("Missing option '-o' / '--output': where the model goes ('-' for stdout).")
     if as_json and (stop_after is not None or emit != "onnx" or output == commands.STDOUT):
@@ -115,26 +107,19 @@ def compile_command(
     source = replace(source, rebatch=rebatch, static_shapes=shapes_of(static_shapes, STATIC_SHAPE))
     tuning.request.check_shapes_are_used()
     options = tuning.options(given)
-    observers = Observers()
-    if print_ir_after_all or print_ir_after_change:
-        observers.add(PrintIR(messages.note, only_changes=not print_ir_after_all))
+    observers, timer, found = observing.observers, observing.timer, None
     if check:
         observers.add(Check(messages.note))
-    timer = Timing() if timing else None
-    if timer:
-        observers.add(timer)
     before = commands.measures_of(source) if as_json or messages.reports() else None
-    with tuning.tuner(options) as tuner:
-        found = commands.compile_to(
-            source, output, options, constants, emit, stop_after, observers, tuner, external_data
-        )
+    passes = [pass_.name for pass_ in parse(options.pipeline)]
+    with tuning.tuner(options) as tuner, observing.stopping(passes, output):
+        found = commands.compile_to(source, output, options, constants, emit, observers, tuner, external_data)
     checked = "checked after each pass" if check else ""
     if as_json and found is not None:
         click.echo(commands.compile_json(found, before, output, timer))
         commands.report_model(found, output, checked)
         return
-    if timer:
-        messages.note(timer.table(look(sys.stderr)))
+    observing.show_times()
     if found is not None:
         if before is not None:
             messages.report(commands.changes_of(before, found).as_text(look(sys.stderr)))

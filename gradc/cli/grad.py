@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradc.cli.completion import a_file
-from gradc.cli.endings import MODEL, check_ending
+from gradc.cli.endings import IR, MODEL, check_ending
 from gradc.cli.help import Command, Word
+from gradc.cli.observing import Observing, observing_options
 from gradc.cli.options import (
     AS_JSON,
     COMPILED_THREADS,
@@ -59,9 +60,8 @@ def _gradient_options(command: Any) -> Any:
                 "-o",
                 "--output",
                 metavar="OUT",
-                required=True,
                 shell_complete=a_file,
-                help="File to write; - for stdout.",
+                help="File to write; - for stdout.  [required for a model; default for IR: -]",
             ),
             WRT,
             OF,
@@ -133,6 +133,7 @@ def _gradient_options(command: Any) -> Any:
 @source_arguments
 @_gradient_options
 @source_options
+@observing_options
 @COMPILED_THREADS
 @RECORD_PIPELINE
 @EXTERNAL_DATA
@@ -141,7 +142,8 @@ def _gradient_options(command: Any) -> Any:
 @LIMITS
 def grad(
     source: Source,
-    output: str,
+    output: str | None,
+    observing: Observing,
     constants: str | tuple[str, ...] | None,
     static_shapes: tuple[str, ...],
     keep_outputs: tuple[str, ...],
@@ -156,25 +158,41 @@ def grad(
     It has the inputs of IN, and a result grad_<WRT> for each --wrt, with its shape and dtype.
     """
     from gradc.cli import commands
+    from gradc.compiler.gradient_module import pass_names
     from gradc.compiler.gradient_request import GradientRequest
 
+    if observing.stop_after is None and output is None:
+        raise click.UsageError("Missing option '-o' / '--output': where the model goes ('-' for stdout).")
+    if observing.stop_after is not None and (as_json or external_data):
+        raise click.UsageError("--json and --external-data apply to models, not to IR.")
     if as_json and output == commands.STDOUT:
         raise click.UsageError("--json and -o - both write to stdout.")
-    check_ending(output, MODEL)
+    check_ending(output, MODEL if observing.stop_after is None else IR)
     own = {field.name: given.pop(field.name) for field in fields(GradientRequest) if field.name in given}
     own |= {name: own[name] or None for name in ("wrt", "of")}
     own["weights"] = _weights(weights, weights_as_inputs, output)
     shapes = shapes_of(static_shapes, STATIC_SHAPE)
     asked = GradientRequest(**own, static_shapes=shapes, keep_outputs=keep_outputs, rename=source.names)
-    found = commands.gradient_to(
-        replace(source, names={}), output, asked, options_of(given), constants, external_data
-    )
+    options, found = options_of(given), None
+    with observing.stopping(pass_names(asked, options), output):
+        found = commands.gradient_to(
+            replace(source, names={}),
+            output,
+            asked,
+            options,
+            constants,
+            external_data,
+            observing.observers,
+        )
+    observing.show_times()
+    if found is None:
+        return
     if as_json:
         click.echo(commands.gradient_json(found, output))
     commands.report_model(found, output, str(found.proof))
 
 
-def _weights(given: str | None, as_inputs: bool | None, output: str) -> str:
+def _weights(given: str | None, as_inputs: bool | None, output: str | None) -> str:
     """Return the value of --weights, or that of the deprecated flags."""
     from dialects.support.diagnostics import Diagnostic
     from gradc.compiler.gradient_request import REQUIRED, weights_of

@@ -21,8 +21,8 @@ from dialects.support.diagnostics import (
 from dialects.support.limits import using
 from dialects.support.module_pickle import flatten, unflatten
 from gradc.compiler.model_edits import digest, report_edits
-from gradc.compiler.opaque_nodes import report_opaque_nodes
 from gradc.compiler.options import Options
+from gradc.compiler.source_errors import report_opaque_nodes
 from gradc.crash_reports import crash
 from gradc.crash_reports.recipes import SESSION, Recipe
 from gradc.graph.printing import module_text

@@ -4,54 +4,45 @@ from __future__ import annotations
 
 import json
 import os
-import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
-from xdsl.passes import ModulePass, PassPipeline
 
-import dialects
 from dialects.support import entry
 from dialects.support.diagnostics import (
     Diagnostic,
-    GradcError,
     UsageError,
     sentence,
     several,
-    suggest,
 )
-from dialects.support.error_list import combine
-from dialects.support.interfaces import collect_remarks
 from dialects.support.limits import Limits, using
 from dialects.support.option_names import offer_parameters, option
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.contributed_ops import explain_misspelt, misspelt_remarks, nonstandard_remarks
 from gradc.compiler.default_opset import with_opset
-from gradc.compiler.invalid_sources import report_invalid_source
-from gradc.compiler.opaque_nodes import report_opaque_nodes
 from gradc.compiler.options import Options
+from gradc.compiler.pass_runner import Observer, parse, run_passes
 from gradc.compiler.repeated_weights import duplicate_weight_remarks
 from gradc.compiler.sizes import resize_inputs, validate_rebatch, validate_static_shapes
 from gradc.compiler.source import Source
+from gradc.compiler.source_errors import report_invalid_source, report_opaque_nodes
 from gradc.crash_reports import crash
-from gradc.crash_reports.recipes import CHOICE, MODEL, Recipe
+from gradc.crash_reports.recipes import MODEL, Recipe
 from gradc.graph.constants import bind_constants
 from gradc.graph.printing import module_text
 from gradc.graph.renaming import rename_edges
 from gradc.graph.unused import drop_unused_inputs, unused_remarks
 from gradc.model.weight_metadata import CHANGED_KEY
 from gradc.runtime.embedded_graph import metadata
-from gradc.terminal import progress
 from gradc.terminal.notes import quoting_errors
 from gradc.tuning.request import BUDGET, TuningRequest
 from gradc.util import arguments
 from gradc.util.collector import rare_collections
 from passes import pipelines
 from passes.infer_types import settle_readings
-from passes.registry import all_passes
-from passes.select_strategy import AUTO, SelectStrategyPass, find_strategy, unused_choices
+from passes.select_strategy import AUTO
 
 if TYPE_CHECKING:
     from gradc.compiler.gradient_request import GradientRequest
@@ -60,21 +51,6 @@ if TYPE_CHECKING:
 
 def _usage(what: str, given: object, expected: str, hint: str = "") -> UsageError:
     return UsageError(Diagnostic("error", sentence(what, given, expected, hint)))
-
-
-@dataclass(frozen=True)
-class Stage:
-    """The module before the pipeline (`after` is None) or after a pass, for an observer.
-
-    `seconds` is the time of the pass and the verification after it.
-    """
-
-    module: ModuleOp
-    after: ModulePass | None = None
-    seconds: float = 0.0
-
-
-Observer = Callable[[Stage], None]
 
 
 @quoting_errors()
@@ -254,7 +230,7 @@ def compile_module(
     settle_readings(module)
     _write_bodies(module, options)
     source = module.clone()
-    remarks = _run(module, _passes(options), options, observer, tuner, start=source)
+    remarks = run_passes(module, parse(options.pipeline), options, observer, tuner, start=source)
     target = options.resolve_target()
     if options.checked:
         from passes.size_checks.writer import write_checks
@@ -323,23 +299,13 @@ def lower(
     module: ModuleOp,
     options: Options,
     observer: Observer | None = None,
-    stop_after: str | None = None,
     tuner: Tuner | None = None,
 ) -> tuple[Diagnostic, ...]:
-    """Run the pipeline over a module, in place; return remarks on its source ops and their strategies.
-
-    The tuner chooses strategies before they are selected. Any error but a GradcError becomes an InternalError
-    with a crash reproducer.
-    """
+    """Run the pipeline over a module, in place; return remarks on its source ops and their strategies."""
     options = with_opset(options, module)
-    pipeline = _passes(options)
-    if stop_after is not None:
-        pipeline = _until(pipeline, stop_after)
     _set_public_names(module)
     _write_bodies(module, options)
-    remarks = _run(module, pipeline, options, observer, tuner, start=module.clone())
-    if stop_after:
-        return remarks
+    remarks = run_passes(module, parse(options.pipeline), options, observer, tuner, start=module.clone())
     return (*remarks, *_check_unused(module, options), *nonstandard_remarks(module, options.resolve_target()))
 
 
@@ -351,86 +317,15 @@ def _check_unused(module: ModuleOp, options: Options) -> tuple[Diagnostic, ...]:
     return ()
 
 
-def _passes(options: Options) -> tuple[ModulePass, ...]:
-    return PassPipeline.parse_spec(all_passes(), options.pipeline).passes
-
-
 def to_gradients(module: ModuleOp, options: Options) -> tuple[Diagnostic, ...]:
     """Run the pipeline up to strategy selection."""
     options = with_opset(options, module)
     spec = pipelines.to_grad(options.resolve_target(), options.strategy_name)
     _set_public_names(module)
-    pipeline = PassPipeline.parse_spec(all_passes(), spec).passes
-    return _run(module, pipeline, options, start=module.clone())
-
-
-@rare_collections()
-def _run(
-    module: ModuleOp,
-    pipeline: Sequence[ModulePass],
-    options: Options,
-    observer: Observer | None = None,
-    tuner: Tuner | None = None,
-    *,
-    start: ModuleOp,
-) -> tuple[Diagnostic, ...]:
-    """Run a pipeline; verify the module at the end, and after each pass if there is an observer. `start` is a
-    clone of the module, from which a failing pass is located."""
-    ctx = dialects.context()
-    first, last = 0, len(pipeline) - 1
-    remarks: tuple[Diagnostic, ...] = ()
-    if observer is not None:
-        observer(Stage(module))
-    for index, pass_ in enumerate(pipeline):
-        progress.show(index, len(pipeline), pass_.name)
-        if isinstance(pass_, SelectStrategyPass):
-            remarks += _choose(module, options, tuner)
-            start, first = (module.clone(), index) if tuner else (start, first)
-        begun = time.perf_counter()
-        with crash.pass_reproducer(start, pipeline[first:], index - first):
-            pass_.apply(ctx, module)
-            if observer is not None or index == last:
-                module.verify()
-        seconds = time.perf_counter() - begun
-        if pass_.name == "infer-types":
-            remarks = _remarks(module, options.strict)
-        if observer is not None:
-            observer(Stage(module, pass_, seconds))
-    return remarks
-
-
-def _choose(module: ModuleOp, options: Options, tuner: Tuner | None) -> tuple[Diagnostic, ...]:
-    measures = tuner is not None and tuner.measure is not None
-    recipe = Recipe(CHOICE, "the choice of strategies", options=asdict(options), tune=measures)
-    with crash.reproducer(recipe, lambda: module_text(module)):
-        return choose(module, options, tuner)
-
-
-def choose(module: ModuleOp, options: Options, tuner: Tuner | None) -> tuple[Diagnostic, ...]:
-    """Record the tuner's choices; return remarks on them, and on choices of the source that are unused."""
-    target = options.resolve_target()
-    remarks = [] if tuner is None else tuner.tune(module, target, find_strategy(options.strategy))[1]
-    return (*remarks, *unused_choices(module, target))
+    return run_passes(module, parse(spec), options, start=module.clone())
 
 
 def _set_public_names(module: ModuleOp) -> None:
     """Make the public names attributes, since ops that passes insert may take the names of values."""
     function = entry.entry_function(module)
     entry.set_names(function, entry.input_names(function), entry.output_names(function))
-
-
-def _until(pipeline: tuple[ModulePass, ...], name: str) -> tuple[ModulePass, ...]:
-    names = [pass_.name for pass_ in pipeline]
-    name = name.replace("_", "-")
-    if name not in names:
-        known = list(dict.fromkeys(names))
-        raise _usage(option("stop_after"), name, f"one of {', '.join(known)}", suggest(name, known))
-    return pipeline[: names.index(name) + 1]
-
-
-def _remarks(module: ModuleOp, strict: bool) -> tuple[Diagnostic, ...]:
-    found = tuple(collect_remarks(list(module.walk())))
-    contradictions = [remark.with_severity("error") for remark in found if remark.strict]
-    if strict and contradictions:
-        raise combine([GradcError(diagnostic) for diagnostic in contradictions])
-    return found

@@ -15,13 +15,13 @@ from dialects.support.diagnostics import Diagnostic
 from dialects.support.limits import Limits, using
 from dialects.support.option_names import offer_parameters, option
 from gradc.compiler.compiled import Compiled
-from gradc.compiler.driver import compile_module, constants_of, load
-from gradc.compiler.gradient_module import convert_to_onnx
+from gradc.compiler.driver import compile_module, load
+from gradc.compiler.gradient_module import differentiate, prepare
 from gradc.compiler.gradient_request import REQUIRED, GradientRequest, Names, weights_of
 from gradc.compiler.options import Options
-from gradc.compiler.results import edge_names, with_source_names
+from gradc.compiler.pass_runner import Observer
+from gradc.compiler.results import edge_names
 from gradc.files.json_text import json_text
-from gradc.graph.constants import bind_constants
 from gradc.model.split_model import without_initializers
 from gradc.model.weight_metadata import REQUIRED_KEY
 from gradc.terminal.notes import quoting_errors
@@ -29,7 +29,8 @@ from gradc.util import arguments
 from gradc.verification.gradient_spec import Claim, Written
 from gradc.verification.proof import Proof
 from passes.autodiff.common.primal import Rule
-from passes.differentiate import NAME_TEMPLATE, Request, check_names, differentiate
+from passes.autodiff.vjp_pass import NAME_TEMPLATE, check_names
+from passes.differentiate import Request
 
 P = ParamSpec("P")
 
@@ -205,14 +206,13 @@ def hvp(
 
 def _hvp_of(module: ModuleOp, user_request: GradientRequest, options: Options, constants: Any) -> Compiled:
     """Return the Hessian-vector product of a module, which is modified."""
-    module = _prepare(module, user_request, constants)
+    module = prepare(module, user_request, options, constants)
     primal = module.clone()
     request = user_request.request(module)
     inputs = entry.input_names(entry.entry_function(module))
     request = replace(request, name_template=_free_template({*inputs, *request.wrt}))
     straight, checked = user_request.straight_through, user_request.check is not False
-    ieee, rules = options.strict_ieee, user_request.rules
-    once = differentiate(module, request, strict_ieee=ieee, rules=rules, record=checked)
+    once = differentiate(module, request, options, user_request.rules, records=checked)
     first = module.clone()
     again = Request(
         of=list(once.gradients.values()),
@@ -222,7 +222,7 @@ def _hvp_of(module: ModuleOp, user_request: GradientRequest, options: Options, c
         straight_through=straight,
         name_template=request.name_template,
     )
-    twice = differentiate(module, again, strict_ieee=ieee, rules=rules, record=checked)
+    twice = differentiate(module, again, options, user_request.rules, records=checked)
     names = {name: f"hvp_{name}" for name in once.gradients}
     tangents = {twice.cotangents[gradient]: f"tangent_{name}" for name, gradient in once.gradients.items()}
     check_names([*tangents.values(), *names.values()], [*inputs, *once.gradients])
@@ -252,22 +252,21 @@ def _is_free(template: str, names: Set[str]) -> bool:
 
 
 def gradient_of(
-    module: ModuleOp, user_request: GradientRequest, options: Options, constants: Any = None
+    module: ModuleOp,
+    user_request: GradientRequest,
+    options: Options,
+    constants: Any = None,
+    observer: Observer | None = None,
 ) -> Compiled:
     """Return the gradient of a module, which is modified."""
-    of_source = edge_names(module)
-    module = _prepare(module, user_request, constants)
+    of_source, checked = edge_names(module), user_request.check is not False
+    module = prepare(module, user_request, options, constants, observer)
     primal = module.clone()
     request = user_request.request(module)
-    found = differentiate(
-        module,
-        request,
-        strict_ieee=options.strict_ieee,
-        rules=user_request.rules,
-        record=user_request.check is not False,
-    )
+    found = differentiate(module, request, options, user_request.rules, observer, records=checked)
     results = user_request.finish(module, found, of_source)
-    compiled = _store_weights(compile_module(module, options, origin=primal), user_request)
+    compiled = compile_module(module, options, observer=observer, origin=primal)
+    compiled = _store_weights(compiled, user_request)
     record = found.differentiated
     claims = [] if record is None else [Claim(primal, record, request.straight_through, request.reduce)]
     written = Written(results.gradients, results.cotangents, results.factors)
@@ -308,15 +307,6 @@ def _record_names(
     for key, names in entries.items():
         compiled.parts.proto.metadata_props.add(key=key, value=json_text(names))
     return replace(compiled, gradients=dict(gradients), cotangents=dict(cotangents))
-
-
-def _prepare(module: ModuleOp, user_request: GradientRequest, constants: Any) -> ModuleOp:
-    """Apply names, constants and shapes of inputs, and convert the module to ONNX ops."""
-    user_request.check_rules(module)
-    module = with_source_names(module, user_request.rename or {})
-    if constants is not None:
-        bind_constants(module, constants_of(constants))
-    return convert_to_onnx(user_request.resized(module))
 
 
 def _rename(module: ModuleOp, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> None:

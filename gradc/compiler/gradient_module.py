@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from xdsl.context import Context
+from collections.abc import Mapping
+from typing import Any
+
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import PassPipeline
 
 from dialects.support.entry import entry_function
+from gradc.compiler.driver import constants_of
 from gradc.compiler.gradient_request import GradientRequest
+from gradc.compiler.options import Options
+from gradc.compiler.pass_runner import Observer, parse, run_passes
 from gradc.compiler.results import edge_names, with_source_names
+from gradc.graph.constants import bind_constants
 from passes import pipelines
+from passes.autodiff.common.primal import Rule
+from passes.autodiff.session import Session
 from passes.autodiff.shared_weights import separate_copies
-from passes.differentiate import differentiate
-from passes.registry import all_passes
+from passes.differentiate import Request
 
 TO_ONNX_PASSES = ("canonicalize-layout", "lower-cann", "lower-onednn")
 """Passes that convert source dialects to ONNX ops or canonical gradients; they cancel Transposes."""
@@ -22,23 +28,59 @@ SOURCES = ("cann.", "onednn.")
 
 def differentiate_source(module: ModuleOp, user_request: GradientRequest) -> ModuleOp:
     """Return the gradient of a module, which is modified, as a source module."""
-    user_request.check_rules(module)
-    of_source = edge_names(module)
-    module = with_source_names(module, user_request.rename or {})
-    module = convert_to_onnx(user_request.resized(module))
-    found = differentiate(module, user_request.request(module), rules=user_request.rules)
+    options, of_source = Options(), edge_names(module)
+    module = prepare(module, user_request, options)
+    found = differentiate(module, user_request.request(module), options, user_request.rules)
     user_request.finish(module, found, of_source)
     return module
 
 
-def convert_to_onnx(module: ModuleOp) -> ModuleOp:
+def prepare(
+    module: ModuleOp,
+    user_request: GradientRequest,
+    options: Options,
+    constants: Any = None,
+    observer: Observer | None = None,
+) -> ModuleOp:
+    """Apply names, constants and shapes of inputs, and convert the module to ONNX ops."""
+    user_request.check_rules(module)
+    module = with_source_names(module, user_request.rename or {})
+    if constants is not None:
+        bind_constants(module, constants_of(constants))
+    return convert_to_onnx(user_request.resized(module), options, observer)
+
+
+def convert_to_onnx(module: ModuleOp, options: Options, observer: Observer | None = None) -> ModuleOp:
     """Convert a module to ONNX ops or canonical gradients with inferred types, in place.
 
     An Identity of a weight becomes a separate weight.
     """
-    foreign = any(op.name.startswith(SOURCES) for op in module.walk())
-    spec = ",".join((pipelines.canonicalize(), *(TO_ONNX_PASSES if foreign else ())))
-    for pass_ in PassPipeline.parse_spec(all_passes(), spec).passes:
-        pass_.apply(Context(), module)
+    is_onnx = not any(op.name.startswith(SOURCES) for op in module.walk())
+    spec = ",".join((pipelines.canonicalize(), *(() if is_onnx else TO_ONNX_PASSES)))
+    run_passes(module, parse(spec), options, observer, start=module.clone())
     separate_copies(entry_function(module))
     return module
+
+
+def differentiate(
+    module: ModuleOp,
+    request: Request,
+    options: Options,
+    rules: Mapping[str, Rule] | None = None,
+    observer: Observer | None = None,
+    *,
+    records: bool = False,
+) -> Session:
+    """Replace a module of ONNX ops by its gradient; return the names of new results and inputs."""
+    session = Session({} if rules is None else rules, records)
+    passes = request.passes(session, strict_ieee=options.strict_ieee)
+    run_passes(module, passes, options, observer, start=module.clone())
+    return session
+
+
+def pass_names(user_request: GradientRequest, options: Options) -> list[str]:
+    """Return the names of the passes of a gradient and its compilation."""
+    request = Request(straight_through=user_request.straight_through)
+    passes = request.passes(Session(), strict_ieee=options.strict_ieee)
+    first = (*pipelines.CANONICALIZE, *TO_ONNX_PASSES)
+    return [*first, *(pass_.name for pass_ in (*passes, *parse(options.pipeline)))]

@@ -31,9 +31,11 @@ from passes.autodiff.activity.active_values import is_float, may_be_active
 from passes.autodiff.activity.non_differentiable import title_of
 from passes.autodiff.common.primal import Rule
 from passes.autodiff.named_values import base_of, values_by_name
+from passes.autodiff.session import Session
 from passes.autodiff.table import REGION_RULES
+from passes.autodiff.vjp_pass import NAME_TEMPLATE, REDUCTIONS
 from passes.decompositions.registry import Reason, table_of
-from passes.differentiate import NAME_TEMPLATE, REDUCTIONS, Gradients, Request
+from passes.differentiate import Request
 
 KEEP_KEYWORDS = ("none", "of", "all")
 """Keywords of `keep_outputs`."""
@@ -145,7 +147,7 @@ class GradientRequest:
         """Apply `rebatch` and `static_shapes` to a module."""
         return resize_inputs(module, self.rebatch, self.static_shapes or {})
 
-    def finish(self, module: ModuleOp, found: Gradients, of_source: Collection[str]) -> Results:
+    def finish(self, module: ModuleOp, found: Session, of_source: Collection[str]) -> Results:
         """Rename and scale the results of the gradient, in place. `of_source` are the names of the source's
         inputs and outputs."""
         results = Results(found.gradients, found.cotangents)

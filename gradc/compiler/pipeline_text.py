@@ -43,7 +43,36 @@ class LowerPipeline(ArgSpecConvertible):
         return pipelines.lower(target, self.strategy)
 
 
-PIPELINES = {pipeline.name: pipeline for pipeline in (CanonicalizePipeline, LowerPipeline)}
+@dataclass(frozen=True)
+class DifferentiatePipeline(ArgSpecConvertible):
+    """`differentiate`: replace a function of ONNX ops by its gradient, as `gradc grad` does."""
+
+    name: ClassVar[str] = "differentiate"
+
+    of: tuple[str, ...] = ()
+    wrt: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    cotangents: bool = False
+    reduce: str | None = None
+    allow_unused: bool = False
+    weights_as_inputs: bool = False
+    name_template: str = "{what}_{name}"
+    straight_through: bool = False
+    optional: tuple[str, ...] = ()
+    strict_ieee: bool = False
+
+    def text(self) -> str:
+        from passes.autodiff.session import Session
+        from passes.differentiate import Request
+
+        request = Request(**{field.name: getattr(self, field.name) for field in fields(Request)})
+        passes = request.passes(Session(), strict_ieee=self.strict_ieee)
+        return ",".join(str(pass_.spec()) for pass_ in passes)
+
+
+PIPELINES = {
+    pipeline.name: pipeline for pipeline in (CanonicalizePipeline, LowerPipeline, DifferentiatePipeline)
+}
 
 
 def parse_passes(text: str, available: Mapping[str, Callable[[], type[ModulePass]]]) -> list[ModulePass]:
@@ -73,7 +102,11 @@ SpecT = TypeVar("SpecT", bound=ArgSpecConvertible)
 
 def _with_options(cls: type[SpecT], spec: ArgSpec) -> SpecT:
     """Return the instance that a spec describes, with errors that name the pass and the option."""
-    known = {field.name: field for field in fields(cls)}  # pyright: ignore[reportArgumentType]
+    known = {
+        field.name: field
+        for field in fields(cls)  # pyright: ignore[reportArgumentType]
+        if field.init
+    }
     for name, values in spec.parameters.items():
         what = f"pass {spec.name}, option {name}"
         if name.replace("-", "_") not in known:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dialects.support import entry
-from gradc.compiler.driver import Observer, Stage
+from gradc.compiler.pass_runner import Observer, Stage
 from gradc.graph.printing import elided_text
 from gradc.terminal.tables import PLAIN, Look, table
 from gradc.verification.samples import check_runnable, random_inputs

@@ -14,6 +14,7 @@ from dialects.support import entry, shapes
 from dialects.support.constants import constant_attribute
 from gradc.compiler.driver import load
 from gradc.compiler.gradient_module import convert_to_onnx
+from gradc.compiler.options import Options
 from gradc.files.json_text import json_text
 from gradc.terminal.tables import PLAIN, Look, table
 from passes.autodiff.activity.active_values import is_float
@@ -35,7 +36,7 @@ class Value:
 
 def values(source: Any, auto_pad_rule: str | None = None) -> list[Value]:
     """Return the values, inputs first, then in model order. Raises GradcError for an invalid graph."""
-    module = convert_to_onnx(load(source, auto_pad_rule))
+    module = convert_to_onnx(load(source, auto_pad_rule), Options())
     function = entry.entry_function(module)
     named = values_by_name(function)
     inputs = entry.input_names(function)

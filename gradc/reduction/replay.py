@@ -12,8 +12,8 @@ from xdsl.passes import ModulePass
 import dialects
 from dialects.support.diagnostics import Diagnostic, GradcError, violation
 from dialects.support.limits import Limits, using
-from gradc.compiler.driver import choose
 from gradc.compiler.options import Options
+from gradc.compiler.pass_runner import choose
 from gradc.compiler.pipeline_text import parse_passes
 from gradc.crash_reports import recipes
 from gradc.crash_reports.crash import PASS_THROUGH, one_line

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ModuleOp
 
-from gradc.compiler.driver import Stage
+from gradc.compiler.pass_runner import Stage
 from gradc.graph.printing import elided_text
 from gradc.reporting.changes import changes
 from gradc.reporting.data import Missing, PassRecord

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.dims import TO_THE_END
-from dialects.support.constants import constant_attribute
 from dialects.support.diagnostics import Diagnostic, UsageError, name_of, sentence
 from dialects.support.entry import input_names, output_names, return_op
 from dialects.support.names import name_of_value
@@ -91,65 +88,3 @@ def add_elements(
     if e.emit.ops:
         function.body.block.insert_ops_before(e.emit.ops, return_op(function))
     return found
-
-
-@dataclass
-class PinnedValues:
-    """Constants turned into arguments: temporarily, to prevent folding, or for good."""
-
-    _ops: dict[BlockArgument, Operation] = field(default_factory=dict)
-    _arguments: dict[SSAValue, SSAValue] = field(default_factory=dict)
-
-    @property
-    def arguments(self) -> Collection[SSAValue]:
-        """The arguments that replace constants."""
-        return self._ops.keys()
-
-    @property
-    def constants(self) -> dict[SSAValue, DenseIntOrFPElementsAttr]:
-        """Each such argument with its constant."""
-        found = {argument: constant_attribute(op.results[0]) for argument, op in self._ops.items()}
-        return {argument: constant for argument, constant in found.items() if constant is not None}
-
-    def pin(self, function: FuncOp, values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
-        """Return the values with constants replaced by arguments."""
-        return {name: self._held(function, value) for name, value in values.items()}
-
-    def pinned_values(self, values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
-        """Return the values with replaced constants mapped to their arguments."""
-        return {name: self._arguments.get(value, value) for name, value in values.items()}
-
-    def _held(self, function: FuncOp, value: SSAValue) -> SSAValue:
-        if value in self._arguments:
-            return self._arguments[value]
-        if constant_attribute(value) is None or not isinstance(value, OpResult):
-            return value
-        block = function.body.block
-        argument = block.insert_arg(value.type, len(block.args))
-        argument.name_hint = value.name_hint
-        value.replace_all_uses_with(argument)
-        value.op.detach()
-        self._ops[argument], self._arguments[value] = value.op, argument
-        return argument
-
-    def release(self, function: FuncOp, values: Collection[SSAValue] | None = None) -> None:
-        """Turn arguments back into constants: all, or those among `values`."""
-        block = function.body.block
-        for argument, op in self._ops.items():
-            if values is not None and argument not in values:
-                continue
-            first = block.first_op
-            assert first is not None
-            block.insert_op_before(op, first)
-            argument.replace_all_uses_with(op.results[0])
-            block.erase_arg(argument)
-
-    def defaults(self, values: Mapping[str, SSAValue]) -> dict[str, DenseIntOrFPElementsAttr]:
-        """Return the replaced constants as input defaults, by the first name of each among `values`."""
-        found: dict[SSAValue, tuple[str, DenseIntOrFPElementsAttr]] = {}
-        for name, value in values.items():
-            op = self._ops.get(value) if isinstance(value, BlockArgument) else None
-            attribute = constant_attribute(op.results[0]) if op is not None else None
-            if attribute is not None:
-                found.setdefault(value, (name, attribute))
-        return dict(found.values())

@@ -8,10 +8,17 @@ from functools import cache
 from typing import TypeGuard, cast
 
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType, UnrankedTensorType
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseIntOrFPElementsAttr,
+    DictionaryAttr,
+    ModuleOp,
+    StringAttr,
+    TensorType,
+    UnrankedTensorType,
+)
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import Rewriter
 from xdsl.traits import Pure
@@ -28,7 +35,7 @@ from dialects.shapes.forms import Size
 from dialects.support import shapes
 from dialects.support.constants import constant_attribute
 from dialects.support.documented_op import CHOICE, STRATEGY, DocumentedOp
-from dialects.support.entry import update_function_type
+from dialects.support.entry import return_op, update_function_type
 from dialects.support.interfaces import refine_results, set_type
 from dialects.support.memo import by_identity
 from dialects.support.shapes import shape_of
@@ -47,9 +54,14 @@ def rewrite(
     return changed
 
 
-def simplify(ctx: Context, module: ModuleOp) -> None:
-    """Fold, canonicalize, and remove common and dead ops until nothing changes, preserving locations."""
-    del ctx
+def simplify(module: ModuleOp) -> None:
+    """Fold, canonicalize, and remove common and dead ops until nothing changes, preserving locations.
+
+    If inner values are to be differentiated, only fold: other rewrites could bypass them.
+    """
+    if inner := inner_wrt(module):
+        fold(module, inner)
+        return
     for function in functions(module):
         for block in function.body.blocks:
             fold_chains(block)
@@ -60,6 +72,27 @@ def simplify(ctx: Context, module: ModuleOp) -> None:
         blocks = [block for function in functions(module) for block in function.body.blocks]
         changed = sum(map(merge_equal, blocks)) > 0 or adopt_declared(module.walk())
     refresh_function_types(module)
+
+
+REQUEST = "gradc.request"
+"""Attribute of a function that is to be differentiated: the names of the values that it returns, as
+passes/autodiff/pin_values.py writes them."""
+
+
+def differentiated_by(module: ModuleOp) -> list[SSAValue]:
+    """Return the values by which the functions are to be differentiated."""
+    found: list[SSAValue] = []
+    for function in functions(module):
+        request = function.attributes.get(REQUEST)
+        if isinstance(request, DictionaryAttr):
+            results, names = return_op(function).arguments, cast("ArrayAttr[StringAttr]", request.data["wrt"])
+            found += results[len(results) - len(names) :]
+    return found
+
+
+def inner_wrt(module: ModuleOp) -> list[SSAValue]:
+    """Return those values that are not arguments; rewrites keep them."""
+    return [value for value in differentiated_by(module) if not isinstance(value, BlockArgument)]
 
 
 def fold(module: ModuleOp, kept: Iterable[SSAValue], *, adopting: bool = True) -> None:

@@ -20,6 +20,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from passes.builder.rewriting import differentiated_by, inner_wrt
 from passes.fold_affine.folding import fold_affine
 
 
@@ -28,4 +29,4 @@ class FoldAffinePass(ModulePass):
     name = "fold-affine"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        fold_affine(op)
+        fold_affine(op, inner_wrt(op), differentiated_by(op))

@@ -14,12 +14,18 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from passes.builder.rewriting import simplify
 from passes.unpack_sequences.sequences import unpack_sequences
 
 
 @dataclass(frozen=True)
 class UnpackSequencesPass(ModulePass):
+    """`simplify`: simplify the module if any sequence was replaced."""
+
     name = "unpack-sequences"
 
+    simplify: bool = False
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        unpack_sequences(op)
+        if unpack_sequences(op) and self.simplify:
+            simplify(op)

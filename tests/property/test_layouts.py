@@ -102,7 +102,7 @@ def every_choice(module: ModuleOp):
         other = module.clone()
         graph = OrderGraph.of(entry_function(other))
         graph.write(dict(zip(graph.reads, picks, strict=True)))
-        simplify(dialects.context(), other)
+        simplify(other)
         yield other
 
 

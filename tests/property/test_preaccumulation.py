@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 from support.networks import module_of
-from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, f64
 
 from dialects.evaluate import evaluate
@@ -103,7 +102,7 @@ def test_a_value_between_has_its_own_derivative():
 def test_the_cotangent_is_multiplied_with_once(name: str, most: int):
     own = ops_of(module_of(FORMULAS[name], X, f64))
     module = _gradient(name, strict=False)
-    simplify(Context(), module)
+    simplify(module)
     new = len(ops_of(module)) - len(own)
     assert new <= most, ops_of(module)
 
@@ -112,5 +111,5 @@ def test_the_cotangent_is_multiplied_with_once(name: str, most: int):
 def test_the_result_stands_for_the_product_with_a_sigmoid(name: str, products: int):
     """x s (1 - s) is y (1 - s)."""
     module = _gradient(name, strict=False)
-    simplify(Context(), module)
+    simplify(module)
     assert ops_of(module).count("onnx.Mul") == products

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from support.adjoint import is_adjoint
 from support.networks import module_of, values_of
-from xdsl.context import Context
 from xdsl.dialects.builtin import f64
 
 from dialects.onnx import ops as onnx
@@ -62,7 +61,7 @@ def test_parts_of_one_tensor(network):
     is_adjoint(gradient, [*values, *cotangents], rng, strict=False)
     if network is with_gaps:
         return
-    simplify(Context(), gradient)
+    simplify(gradient)
     names = Counter(op.name for op in gradient.walk())
     assert not names["onnx.Pad"]
     assert names["onnx.Concat"] == CONCATS[network]

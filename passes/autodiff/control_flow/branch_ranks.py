@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import AnyFloat, ArrayAttr, ModuleOp, NoneType, TensorType, UnrankedTensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -181,7 +180,7 @@ def _try_decided(block: Block, copies: Sequence[Operation]) -> None:
     types = ([one.type for one in trial.args], [one.type for one in results])
     module = ModuleOp([FuncOp("branch", types, Region(trial))])
     try:
-        simplify(Context(), module)
+        simplify(module)
     except GradcError:
         for op in trial.ops:
             if isinstance(op, InfersTypes):

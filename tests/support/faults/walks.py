@@ -15,7 +15,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.dims import TO_THE_END
 from dialects.onnx.values import constant_of
 from gradc.model import exporter
-from passes import differentiate
+from passes import fold_affine
 from passes.autodiff import vjp
 from passes.autodiff.control_flow import steps
 from passes.autodiff.rules import activations, quantize, recurrent_steps
@@ -262,20 +262,20 @@ def _changed_constants(module: ModuleOp, known: set[object], factor: float) -> N
 
 @fault("", "resnet", "mobilenet")
 def folded_weight_one_per_cent_off(patch: Patch) -> None:
-    right = differentiate.fold_affine
+    right = fold_affine.fold_affine
 
     def wrong(module, kept=(), wrt=()):
         known = set(module.walk())
         right(module, kept, wrt)
         _changed_constants(module, known, 1.01)
 
-    patch.setattr(differentiate, "fold_affine", wrong)
+    patch.setattr(fold_affine, "fold_affine", wrong)
 
 
 @fault("", "encoder", "sampled", "masked")
 def factor_forgotten_before_the_walk(patch: Patch) -> None:
     """A product with a number is simplified to its operand."""
-    right = differentiate.fold_affine
+    right = fold_affine.fold_affine
 
     def wrong(module, kept=(), wrt=()):
         for op in list(module.walk()):
@@ -287,7 +287,7 @@ def factor_forgotten_before_the_walk(patch: Patch) -> None:
                 break
         right(module, kept, wrt)
 
-    patch.setattr(differentiate, "fold_affine", wrong)
+    patch.setattr(fold_affine, "fold_affine", wrong)
 
 
 # The model that is written

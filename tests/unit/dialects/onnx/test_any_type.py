@@ -30,7 +30,7 @@ def parse(text: str) -> ModuleOp:
 def simplified(text: str) -> list[str]:
     """The ops of the function afterwards."""
     module = parse(text)
-    simplify(dialects.context(), module)
+    simplify(module)
     module.verify()
     return [op.name for op in module.walk() if op.name.startswith("onnx.")]
 

@@ -118,7 +118,8 @@ class TestPrintIR:
         assert "dense<...>" in result.err
 
     def test_an_unchanged_module_is_not_said_again(self):
-        from gradc.compiler.driver import Stage, load
+        from gradc.compiler.driver import load
+        from gradc.compiler.pass_runner import Stage
 
         said = []
         module = load(CONV)

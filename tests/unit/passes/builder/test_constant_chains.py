@@ -9,7 +9,6 @@ from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 
-import dialects
 from dialects.onnx import ops as onnx
 from dialects.support.diagnostics import Position, location
 from dialects.support.shapes import tensor_type
@@ -101,7 +100,7 @@ def test_the_text_is_that_of_folding_one_after_the_other(monkeypatch: pytest.Mon
         value = emit(onnx.MulOp(block.args[0], emit(onnx.AddOp(turned, turned))))
         module = block_of(emit, [value], block).parent_op().parent_op()  # pyright: ignore
         assert isinstance(module, ModuleOp)
-        simplify(dialects.context(), module)
+        simplify(module)
         texts.append(module_text(module))
         monkeypatch.setattr(rewriting, "fold_chains", lambda block: None)
     assert texts[0] == texts[1]

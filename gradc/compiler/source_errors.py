@@ -1,4 +1,4 @@
-"""Errors of onnx's checker that are due to an invalid source model."""
+"""Errors of checkers and runtimes that are due to the source: an invalid model, or opaque nodes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,30 @@ from xdsl.dialects.builtin import ModuleOp
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.node import NodeOp
 from dialects.support import entry
-from dialects.support.diagnostics import Diagnostic, GradcError, printable
+from dialects.support.diagnostics import Diagnostic, GradcError, UnsupportedError, error_at, printable
 
 LONGEST = 500
+LONGEST_REFUSAL = 300
 
 NODE = re.compile(r"\(op_type:([^,()]*), node name: ([^()]*)\): ")
 """Name of a node in messages of onnx's inference."""
+
+
+@contextmanager
+def report_opaque_nodes(module: ModuleOp) -> Iterator[None]:
+    """Raise an error as an UnsupportedError at an opaque node of the module, if it has any."""
+    try:
+        yield
+    except GradcError:
+        raise
+    except Exception as error:
+        nodes = [op for op in module.walk() if isinstance(op, NodeOp)]
+        if not nodes:
+            raise
+        text = printable(str(error))[:LONGEST_REFUSAL]
+        named = [op for op in nodes if f"{op.domain.data}:{op.op_type.data}" in text]
+        what = f"a model with nodes that gradc does not know is refused: {text}"
+        raise error_at((named or nodes)[0], what, kind=UnsupportedError) from None
 
 
 @contextmanager

@@ -1,0 +1,48 @@
+"""What the passes of one differentiation share that is not in the IR: Python functions, and findings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from xdsl.passes import ModulePass
+
+from dialects.support.diagnostics import Diagnostic
+from passes.autodiff.common.primal import Rule
+from passes.autodiff.record import Differentiated
+
+
+@dataclass
+class Session:
+    """rules: the user's, by qualified op type. records: whether to keep a copy for the check.
+
+    copies: weight -> its copies in the source. gradients, cotangents: name of the primal value -> name of its
+    gradient or cotangent. differentiated: a copy of the primal and all emitted ops.
+    """
+
+    rules: Mapping[str, Rule] = field(default_factory=dict[str, Rule])
+    records: bool = False
+    copies: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    of: Sequence[str] = ()
+    gradients: Mapping[str, str] = field(default_factory=dict[str, str])
+    cotangents: Mapping[str, str] = field(default_factory=dict[str, str])
+    remarks: Sequence[Diagnostic] = ()
+    differentiated: Differentiated | None = None
+
+
+@dataclass(frozen=True)
+class SessionPass(ModulePass):
+    """A pass of a differentiation; by itself, one without rules of the user's."""
+
+    session: Session = field(default_factory=Session, init=False, repr=False, compare=False)
+
+
+P = TypeVar("P", bound=SessionPass)
+
+
+def in_session(pass_: P, session: Session) -> P:
+    """Return the pass as one of a session."""
+    found = replace(pass_)
+    object.__setattr__(found, "session", session)
+    return found
