@@ -134,17 +134,13 @@ def class_of(package: str, name: str, base: type[T]) -> type[T]:
 
     Raises LookupError if the module has none.
     """
-<<<<<<< HEAD
     file = next((file for file, names in FAMILIES.items() if name in names), name.replace("-", "_"))
-    module = import_module(f"{package}.{file}")
-=======
-    return class_in(f"{package}.{name.replace('-', '_')}", name, base)
+    return class_in(f"{package}.{file}", name, base)
 
 
 def class_in(path: str, name: str, base: type[T]) -> type[T]:
     """Return the subclass of `base` with that `name` in a module. Raises LookupError if it has none."""
     module = import_module(path)
->>>>>>> 51366c6a (autodiff: (pipeline) a gradient is a pipeline of passes that can be printed, stopped at and replayed)
     for found in vars(module).values():
         if isinstance(found, type) and issubclass(found, base) and vars(found).get("name") == name:
             return found
