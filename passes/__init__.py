@@ -5,12 +5,26 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TypeVar
 
+AUTODIFF_PASSES = {
+    "normalize-loops": "preparation",
+    "normalize-sequences": "preparation",
+    "normalize-branches": "preparation",
+    "pin-values": "pin_values",
+    "stable-forms": "preparation",
+    "scan-outputs": "preparation",
+    "guard-masked-branches": "preparation",
+    "vjp": "vjp_pass",
+    "unpin-values": "unpin_values",
+}
+"""Passes of a differentiation, with their files in passes/autodiff/."""
+
 PASS_NAMES = (
     "materialize-constants",
     "infer-types",
     "name-sizes",
     "unpack-sequences",
     "fold-affine",
+    "qdq-to-float",
     "resolve-auto-pad",
     "canonicalize-layout",
     "legalize-types",
@@ -24,22 +38,9 @@ PASS_NAMES = (
     "keep-nchwc",
     "share-weights",
     "legalize-onnx",
+    *AUTODIFF_PASSES,
 )
-"""Passes, each in the file or package of its name."""
-
-AUTODIFF_PASS_NAMES = (
-    "normalize-loops",
-    "normalize-sequences",
-    "qdq-to-float",
-    "normalize-branches",
-    "pin-values",
-    "stable-forms",
-    "scan-outputs",
-    "guard-masked-branches",
-    "vjp",
-    "unpin-values",
-)
-"""Passes of a differentiation, in passes/autodiff/pipeline.py."""
+"""Passes; others than those of a differentiation are in the file or package of their name."""
 
 STRATEGIES_BY_PACKAGE: dict[str, tuple[str, ...]] = {
     "conv": (

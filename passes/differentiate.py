@@ -1,4 +1,4 @@
-"""The gradient of a function of ONNX ops: passes/autodiff/pipeline.py lists the passes."""
+"""The gradient of a function of ONNX ops, by the pipeline DIFFERENTIATE of passes/pipelines.py."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
+from xdsl.passes import ModulePass, PassPipeline
 
+from passes import pipelines
 from passes.autodiff.common.primal import Rule
 from passes.autodiff.pin_values import PinValuesPass
-from passes.autodiff.pipeline import vjp_passes
-from passes.autodiff.session import Session
+from passes.autodiff.preparation import NormalizeBranchesPass
+from passes.autodiff.session import Session, in_session
 from passes.autodiff.vjp_pass import NAME_TEMPLATE, VjpPass
+from passes.registry import all_passes
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,12 @@ class Request:
             strict_ieee,
             tuple(self.optional),
         )
-        return tuple(
-            vjp_passes(PinValuesPass(tuple(self.of), tuple(self.wrt), tuple(self.keep)), vjp, session)
-        )
+        values = PinValuesPass(tuple(self.of), tuple(self.wrt), tuple(self.keep))
+        branches = NormalizeBranchesPass((*values.of, *values.keep, *values.wrt))
+        own: dict[str, ModulePass] = {pass_.name: pass_ for pass_ in (branches, values, vjp)}
+        spec = pipelines.differentiate(straight_through=self.straight_through, strict_ieee=strict_ieee)
+        passes = PassPipeline.parse_spec(all_passes(), spec).passes
+        return tuple(in_session(own.get(pass_.name, pass_), session) for pass_ in passes)
 
 
 def differentiate(

@@ -18,12 +18,40 @@ LOWER = (
 )
 
 
+DIFFERENTIATE = (
+    "unpack-sequences",
+    "normalize-loops",
+    "normalize-sequences",
+    "qdq-to-float",  # for straight-through estimates only
+    "normalize-branches",
+    "pin-values",  # from here to unpin-values the function returns what is differentiated, kept, and by what
+    "name-sizes",
+    "simplify",
+    "unpack-sequences{simplify=true}",  # positions may be constant now
+    "stable-forms",
+    "fold-affine",  # not for strict IEEE
+    "name-sizes",
+    "unpack-sequences",
+    "normalize-loops",  # branches may be known now
+    "scan-outputs",
+    "name-sizes",
+    "guard-masked-branches",
+    "vjp",
+    "unpin-values",
+)
+
 PADS = ("lower-onednn",)
 """Passes of LOWER that may pad data which is multiplied by weights."""
 
 
 def canonicalize() -> str:
     return ",".join(CANONICALIZE)
+
+
+def differentiate(*, straight_through: bool, strict_ieee: bool) -> str:
+    """Return the pipeline from a function of ONNX ops to its gradient."""
+    left_out = {"qdq-to-float": not straight_through, "fold-affine": strict_ieee}
+    return ",".join(name for name in DIFFERENTIATE if not left_out.get(name))
 
 
 def lower(target: Target, strategy: str = "auto") -> str:

@@ -6,18 +6,19 @@ from collections.abc import Callable
 
 from xdsl.passes import ModulePass
 
-from passes import AUTODIFF_PASS_NAMES, PASS_NAMES, STRATEGY_NAMES, class_in, class_of
+from passes import AUTODIFF_PASSES, PASS_NAMES, STRATEGY_NAMES, class_in, class_of
 
 
 def all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
     """Return every pass by name, imported lazily."""
-    passes = {name: lambda name=name: class_of("passes", name, ModulePass) for name in PASS_NAMES}
-    passes |= {name: lambda name=name: _autodiff_pass(name) for name in AUTODIFF_PASS_NAMES}
+    passes = {name: lambda name=name: _pass(name) for name in PASS_NAMES}
     return passes | {name: lambda name=name: _strategy_pass(name) for name in STRATEGY_NAMES}
 
 
-def _autodiff_pass(name: str) -> type[ModulePass]:
-    return class_in("passes.autodiff.pipeline", name, ModulePass)
+def _pass(name: str) -> type[ModulePass]:
+    if name in AUTODIFF_PASSES:
+        return class_in(f"passes.autodiff.{AUTODIFF_PASSES[name]}", name, ModulePass)
+    return class_of("passes", name, ModulePass)
 
 
 def _strategy_pass(name: str) -> type[ModulePass]:

@@ -15,7 +15,7 @@ from dialects.support.diagnostics import Diagnostic
 from dialects.support.limits import Limits, using
 from dialects.support.option_names import offer_parameters, option
 from gradc.compiler.compiled import Compiled
-from gradc.compiler.driver import compile_module, load
+from gradc.compiler.driver import compile_module, constants_of, load
 from gradc.compiler.gradient_module import differentiate, prepare
 from gradc.compiler.gradient_request import REQUIRED, GradientRequest, Names, weights_of
 from gradc.compiler.options import Options
@@ -206,7 +206,7 @@ def hvp(
 
 def _hvp_of(module: ModuleOp, user_request: GradientRequest, options: Options, constants: Any) -> Compiled:
     """Return the Hessian-vector product of a module, which is modified."""
-    module = prepare(module, user_request, options, constants)
+    module = prepare(module, user_request, options, read_constants(constants))
     primal = module.clone()
     request = user_request.request(module)
     inputs = entry.input_names(entry.entry_function(module))
@@ -260,7 +260,7 @@ def gradient_of(
 ) -> Compiled:
     """Return the gradient of a module, which is modified."""
     of_source, checked = edge_names(module), user_request.check is not False
-    module = prepare(module, user_request, options, constants, observer)
+    module = prepare(module, user_request, options, read_constants(constants), observer)
     primal = module.clone()
     request = user_request.request(module)
     found = differentiate(module, request, options, user_request.rules, observer, records=checked)
@@ -273,6 +273,10 @@ def gradient_of(
     proof, remarks = _check_gradient(claims, compiled, user_request, written)
     compiled = replace(compiled, remarks=(*compiled.remarks, *found.remarks, *remarks), proof=proof)
     return _record_names(compiled, results.gradients, results.cotangents, user_request.scale)
+
+
+def read_constants(given: Any) -> Mapping[str, Any] | None:
+    return None if given is None else constants_of(given)
 
 
 def _check_gradient(

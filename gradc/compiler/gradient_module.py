@@ -8,7 +8,6 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.entry import entry_function
-from gradc.compiler.driver import constants_of
 from gradc.compiler.gradient_request import GradientRequest
 from gradc.compiler.options import Options
 from gradc.compiler.pass_runner import Observer, parse, run_passes
@@ -39,14 +38,14 @@ def prepare(
     module: ModuleOp,
     user_request: GradientRequest,
     options: Options,
-    constants: Any = None,
+    constants: Mapping[str, Any] | None = None,
     observer: Observer | None = None,
 ) -> ModuleOp:
     """Apply names, constants and shapes of inputs, and convert the module to ONNX ops."""
     user_request.check_rules(module)
     module = with_source_names(module, user_request.rename or {})
     if constants is not None:
-        bind_constants(module, constants_of(constants))
+        bind_constants(module, constants)
     return convert_to_onnx(user_request.resized(module), options, observer)
 
 

@@ -19,7 +19,7 @@ from gradc.verification.widening import wide, widen
 from passes.autodiff.named_values import add_elements, values_by_name
 from passes.builder.operands import replace_uses
 from passes.builder.rewriting import drop_unread_nodes, fold
-from passes.decompositions.contrib.qdq_to_float import compute_with_floats
+from passes.qdq_to_float import compute_with_floats
 
 
 def values_of(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 from xdsl.passes import ModulePass
 
@@ -38,11 +37,10 @@ class SessionPass(ModulePass):
     session: Session = field(default_factory=Session, init=False, repr=False, compare=False)
 
 
-P = TypeVar("P", bound=SessionPass)
-
-
-def in_session(pass_: P, session: Session) -> P:
+def in_session(pass_: ModulePass, session: Session) -> ModulePass:
     """Return the pass as one of a session."""
+    if not isinstance(pass_, SessionPass):
+        return pass_
     found = replace(pass_)
     object.__setattr__(found, "session", session)
     return found

@@ -1,8 +1,7 @@
-"""The passes of a differentiation, in order: normal forms, requested values, simplification, reverse pass."""
+"""Passes that prepare a function of ONNX ops for its reverse pass: normal forms, and finite derivatives."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -18,18 +17,10 @@ from passes.autodiff.control_flow.scan_outputs import to_scan_outputs
 from passes.autodiff.control_flow.sequence_element_rank import normalize_elements
 from passes.autodiff.masked_branches import guard_masked_branches
 from passes.autodiff.named_values import base_of, values_by_name
-from passes.autodiff.pin_values import PinValuesPass
-from passes.autodiff.session import Session, SessionPass, in_session
+from passes.autodiff.session import SessionPass
 from passes.autodiff.stable_forms import use_stable_forms
-from passes.autodiff.unpin_values import UnpinValuesPass
-from passes.autodiff.vjp_pass import VjpPass
 from passes.builder.rewriting import differentiated_by, inner_wrt, simplify
-from passes.decompositions.contrib.qdq_to_float import compute_with_floats
-from passes.fold_affine import FoldAffinePass
 from passes.infer_types import infer_types
-from passes.name_sizes import NameSizesPass
-from passes.simplify import SimplifyPass
-from passes.unpack_sequences import UnpackSequencesPass
 
 
 @dataclass(frozen=True)
@@ -51,16 +42,6 @@ class NormalizeSequencesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         normalize_elements(op)
-
-
-@dataclass(frozen=True)
-class QdqToFloatPass(ModulePass):
-    """Compute with floats what a model computes with quantized integers, for straight-through gradients."""
-
-    name = "qdq-to-float"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        compute_with_floats(op)
 
 
 @dataclass(frozen=True)
@@ -114,31 +95,3 @@ class GuardMaskedBranchesPass(ModulePass):
             return value in active or block is not body
 
         guard_masked_branches(op, wrt, is_active)
-
-
-def vjp_passes(values: PinValuesPass, vjp: VjpPass, session: Session) -> Iterator[ModulePass]:
-    """Yield the passes that replace a function of ONNX ops by its gradient."""
-    yield UnpackSequencesPass()
-    yield NormalizeLoopsPass()
-    yield NormalizeSequencesPass()
-    if vjp.straight_through:
-        yield QdqToFloatPass()
-    yield NormalizeBranchesPass((*values.of, *values.keep, *values.wrt))
-    yield in_session(values, session)
-
-    yield NameSizesPass()
-    yield SimplifyPass()
-    yield UnpackSequencesPass(simplify=True)  # positions may be constant now
-    yield in_session(StableFormsPass(), session)
-    if not vjp.strict_ieee:
-        yield FoldAffinePass()
-    yield NameSizesPass()
-
-    yield UnpackSequencesPass()
-    yield NormalizeLoopsPass()  # branches may be known now
-    yield ScanOutputsPass()
-    yield NameSizesPass()
-    yield GuardMaskedBranchesPass()
-
-    yield in_session(vjp, session)
-    yield UnpinValuesPass()

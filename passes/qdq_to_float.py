@@ -1,4 +1,4 @@
-"""Rewrite integer ops on quantized codes to float ops, so that straight-through gradients pass.
+"""qdq-to-float: rewrite integer ops on quantized codes to float ops, so that straight-through gradients pass.
 
 QLinearConv, QLinearMatMul, MatMulInteger and ConvInteger compute on dequantized operands. A DequantizeLinear
 after moved or max-pooled codes is hoisted above the move, next to the quantizing op.
@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType, UnrankedTensorType
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import Rewriter
 
@@ -51,6 +53,14 @@ _CODES: Mapping[str, tuple[int, ...]] = MappingProxyType(
 
 _SELECTION_OPS = (onnx.ClipOp, onnx.MaxOp, onnx.MaxPoolOp, onnx.MinOp, onnx.ReduceMaxOp, onnx.ReduceMinOp)
 """Ops that select by size: codes are ordered like floats if their scale is positive."""
+
+
+@dataclass(frozen=True)
+class QdqToFloatPass(ModulePass):
+    name = "qdq-to-float"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        compute_with_floats(op)
 
 
 def compute_with_floats(module: ModuleOp) -> None:
