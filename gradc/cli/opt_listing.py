@@ -39,7 +39,7 @@ def list_passes() -> list[Entry]:
 
 
 def _entry(cls: Any, kind: str) -> Entry:
-    options = [Option(entry.name, str(entry.type), entry.default) for entry in fields(cls)]
+    options = [Option(entry.name, str(entry.type), entry.default) for entry in fields(cls) if entry.init]
     return Entry(cls.name, kind, _summary(cls), options)
 
 

@@ -51,7 +51,10 @@ PINNED = "gradc.pinned"
 
 @dataclass(frozen=True)
 class PinValuesPass(SessionPass):
-    """`of`, `wrt`: by default the only float result and every float input. `keep`: further values."""
+    """Make the requested values results, and constants among them arguments.
+
+    `of`, `wrt`: by default the only float result and every float input. `keep`: further values.
+    """
 
     name = "pin-values"
 

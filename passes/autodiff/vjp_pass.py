@@ -55,9 +55,12 @@ NAME_TEMPLATE = "{what}_{name}"
 
 @dataclass(frozen=True)
 class VjpPass(SessionPass):
-    """`weights_as_inputs`: constants among `wrt` become trailing inputs with defaults. `straight_through`:
+    """Append the reverse pass to a function whose requested values are pinned.
+
+    `weights_as_inputs`: constants among `wrt` become trailing inputs with defaults. `straight_through`:
     gradients pass quantization as if nothing were rounded. `optional`: names of `wrt` that are left out if
-    they have no gradient, those that a pattern matched."""
+    they have no gradient, those that a pattern matched.
+    """
 
     name = "vjp"
 

@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator, Mapping
 import numpy as np
 from support.adjoint import name_results
 from support.vjp_problems import Problem, module_of, problems
-from xdsl.context import Context
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Operation, SSAValue
 
@@ -67,7 +66,7 @@ def _read(problem: Problem) -> Iterator[tuple[str, set[str]]]:
         wrt = input_names(entry_function(gradient))[index]
         request = Request(of=results, wrt=[wrt], keep=results, cotangents=True, allow_unused=True)
         differentiate(gradient, request)
-        simplify(Context(), gradient)
+        simplify(gradient)
         block = entry_function(gradient).body.block
         primal = _returned(block.last_op)[: len(results)]
         yield names[index], set(_names_read(primal, block.args[: len(inputs)], names, cls))
