@@ -1,6 +1,6 @@
 """Target `cpu`: onnxruntime's CPU provider."""
 
-from passes.decompositions.quirks import CPU_QUIRKS
+from passes.onnxruntime.quirks import CPU_QUIRKS
 from passes.targets.spec import TargetSpec
 
 TARGET = TargetSpec(

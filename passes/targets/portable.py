@@ -7,7 +7,7 @@ of them lacks are kept, except for those that gradients would be written with.
 from __future__ import annotations
 
 from dialects.onnx.domains import MICROSOFT, NCHWC
-from passes.decompositions.quirks import CPU_QUIRKS
+from passes.onnxruntime.quirks import CPU_QUIRKS
 from passes.targets import openvino, tract
 from passes.targets.spec import TargetSpec, unite
 

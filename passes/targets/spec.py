@@ -14,7 +14,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.support.diagnostics import Diagnostic, UsageError, sentence
 from dialects.support.shapes import UnknownRank
 from passes.builder.builder import Builder
-from passes.decompositions.quirks import Quirk
+from passes.onnxruntime.quirks import Quirk
 from passes.targets import TARGETS
 
 Write = Callable[[Builder, OnnxOp], Sequence[SSAValue] | None]
@@ -118,7 +118,7 @@ class TargetSpec:
     def kernel_quirk(self, op: OnnxOp) -> str | None:
         """Return the form of an op that the provider's kernel gets wrong, or None."""
         found = self.kernel_quirks.get(type(op))
-        return found.what if found is not None and found.holds(op) else None
+        return found.what if found is not None and found.holds is not None and found.holds(op) else None
 
 
 @cache

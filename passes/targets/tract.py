@@ -5,7 +5,7 @@ from __future__ import annotations
 from dialects.onnx import ops as onnx
 from dialects.onnx.domains import MICROSOFT, NCHWC
 from passes.decompositions.portable.recurrent import RECURRENT
-from passes.decompositions.quirks import CPU_QUIRKS
+from passes.onnxruntime.quirks import CPU_QUIRKS
 from passes.targets import forms
 from passes.targets.spec import FormQuirks, TargetSpec, unite
 

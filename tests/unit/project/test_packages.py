@@ -31,7 +31,7 @@ PACKAGES = (
     "passes.decompositions.portable.pools",
     "passes.decompositions.older_opsets",
     "passes.decompositions.portable",
-    "passes.decompositions.quirks",
+    "passes.onnxruntime.quirks",
     "passes.targets",
     "passes.cost.graph",
     "passes.onnxruntime",

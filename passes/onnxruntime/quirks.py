@@ -1,0 +1,132 @@
+"""Forms of ops that onnxruntime's CPU provider rejects, crashes on, or computes otherwise than ONNX.
+
+`tests/unit/passes/onnxruntime/test_quirks.py` runs a model that shows each entry: after an upgrade of
+onnxruntime, it names the entries that are gone, whose remedies can go too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.base import OnnxOp
+from passes.decompositions.missing_kernels import affine_grid, inverse_dft, lrn, normalizations, pointwise
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quirk:
+    """A fact about onnxruntime.
+
+    what: the form of `ops`.
+    behavior: what onnxruntime does with it.
+    seen: the versions with which it was seen.
+    remedy: the file that avoids the form, or tests for it.
+    holds: tests whether an op may have the form; `expand-ops` decomposes such an op. None if the remedy is
+        another one.
+    """
+
+    ops: tuple[type[OnnxOp], ...]
+    what: str
+    behavior: str
+    seen: tuple[str, ...]
+    remedy: str
+    holds: Callable[[OnnxOp], bool] | None = None
+
+
+def _has_no_hidden_size(op: OnnxOp) -> bool:
+    """Return whether a recurrent op leaves it to be inferred; `simplify` sets it for static shapes."""
+    return "hidden_size" not in op.onnx_attributes()
+
+
+QUIRKS: Mapping[str, Quirk] = {
+    "affine-grid-of-size-1": Quirk(
+        ops=(onnx.AffineGridOp,),
+        what="align_corners and an axis of size 1",
+        behavior="the coordinate of the axis is 1, not -1",
+        seen=("1.32",),
+        remedy="passes/decompositions/missing_kernels/affine_grid.py",
+        holds=affine_grid.may_have_size_1,
+    ),
+    "batch-normalization-in-place": Quirk(
+        ops=(onnx.BatchNormalizationOp,),
+        what="training, in place",
+        behavior="a running statistic that is no output overwrites its operand, which equal constants share",
+        seen=("1.32",),
+        remedy="passes/decompositions/missing_kernels/normalizations.py",
+        holds=normalizations.may_overwrite,
+    ),
+    "einsum-of-an-empty-batch": Quirk(
+        ops=(onnx.EinsumOp,),
+        what="a batched product with a batch of 0",
+        behavior="ends the process",
+        seen=("1.32",),
+        remedy="passes/autodiff/common/products.py",
+    ),
+    "expand-to-nothing": Quirk(
+        ops=(onnx.ExpandOp,),
+        what="an axis from 1 to 0",
+        behavior="the op is removed as if it kept the shape",
+        seen=("1.32",),
+        remedy="passes/decompositions/missing_kernels/empty_expand.py",
+    ),
+    "hard-swish-in-f64": Quirk(
+        ops=(onnx.HardSwishOp,),
+        what="f64, with a factor in f32",
+        behavior="1/6 is rounded to f32",
+        seen=("1.32",),
+        remedy="passes/decompositions/missing_kernels/pointwise.py",
+        holds=pointwise.is_in_f64,
+    ),
+    "inverse-dft-in-f64": Quirk(
+        ops=(onnx.DFTOp,),
+        what="f64, inverse, with a factor in f32",
+        behavior="1/n is rounded to f32, unless n is a power of two",
+        seen=("1.32",),
+        remedy="passes/decompositions/missing_kernels/inverse_dft.py",
+        holds=inverse_dft.is_inverse_in_f64,
+    ),
+    "lrn-of-even-size": Quirk(
+        ops=(onnx.LRNOp,),
+        what="an even size, or no image",
+        behavior="does not load",
+        seen=("1.32",),
+        remedy="passes/decompositions/missing_kernels/lrn.py",
+        holds=lrn.is_unsupported_lrn,
+    ),
+    "no-hidden-size": Quirk(
+        ops=(onnx.GRUOp, onnx.LSTMOp, onnx.RNNOp),
+        what="no hidden_size",
+        behavior="does not load, although ONNX allows inferring it from the weights",
+        seen=("1.32",),
+        remedy="passes/decompositions/missing_kernels/recurrent.py",
+        holds=_has_no_hidden_size,
+    ),
+    "recurrent-in-f64": Quirk(
+        ops=(onnx.GRUOp, onnx.LSTMOp),
+        what="f64",
+        behavior="the registered kernel fails at run time",
+        seen=("1.32",),
+        remedy="passes/kernel_tables/__init__.py",
+    ),
+    "transposed-matrix-by-vector": Quirk(
+        ops=(onnx.MatMulOp,),
+        what="a Transpose by a vector",
+        behavior="the op that both are fused into ignores the transposition",
+        seen=("1.32",),
+        remedy="passes/decompositions/missing_kernels/matrix_vector.py",
+    ),
+    "function-body-of-nothing": Quirk(
+        ops=(onnx.GroupNormalizationOp,),
+        what="no elements",
+        behavior="a Reshape of the inlined body has both -1 and 0",
+        seen=("1.32",),
+        remedy="passes/kernel_tables/__init__.py",
+    ),
+}
+"""Facts by name."""
+
+CPU_QUIRKS: Mapping[type[OnnxOp], Quirk] = {
+    op: quirk for quirk in QUIRKS.values() if quirk.holds is not None for op in quirk.ops
+}
+"""Op -> the form of it that `expand-ops` decomposes for the CPU provider."""
