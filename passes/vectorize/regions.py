@@ -55,7 +55,7 @@ def if_(f: OpCall, b: Batch, outer: Outer) -> Sequence[Result] | None:
         then_branch=outer.write(branches["then_branch"], [], flags),
         else_branch=outer.write(branches["else_branch"], [], flags),
     )
-    made = b.e.emit.all(new)
+    made = _emit(f, b, new)
     return [b.e(x) if flag else Unbatched(b.e(x)) for x, flag in zip(made, flags, strict=True)]
 
 
@@ -75,7 +75,7 @@ def loop(f: OpCall, b: Batch, outer: Outer) -> Sequence[Result] | None:
     initial = zip(carried, given[2:], strict=True)
     if made[0] or not all(x.batched or x.has_rank or x.is_empty_sequence for x, flag in initial if flag):
         return None
-    new = b.e.emit.all(_loop_op(b, op, f, carried, given, made, outer))
+    new = _emit(f, b, _loop_op(b, op, f, carried, given, made, outer))
     results: list[Result] = []
     for index, (value, flag) in enumerate(zip(new, made[1:], strict=True)):
         if not flag:
@@ -135,15 +135,21 @@ def scan(f: OpCall, b: Batch, outer: Outer) -> Sequence[Result] | None:
     attributes = f.attributes
     attributes["scan_input_axes"] = [shift(a) if x else a for a, x in zip(axes, given[first:], strict=True)]
     attributes["scan_output_axes"] = [shift(a) if x else a for a, x in zip(out, made[first:], strict=True)]
-    new = b.e.emit.all(
-        onnx.ScanOp(
-            [x.value for x in (*states, *(x.value for x in f.present[first:]))],
-            body=outer.write(body, given, made),
-            result_types=_types(b, op.results, made),
-            **attributes,
-        )
+    scanned = [x.value.value for x in f.present[first:]]
+    new = onnx.ScanOp(
+        [*(x.value for x in states), *scanned],
+        body=outer.write(body, given, made),
+        result_types=_types(b, op.results, made),
+        **attributes,
     )
-    return [b.e(x) if flag else Unbatched(b.e(x)) for x, flag in zip(new, made, strict=True)]
+    found = _emit(f, b, new)
+    return [b.e(x) if flag else Unbatched(b.e(x)) for x, flag in zip(found, made, strict=True)]
+
+
+def _emit(f: OpCall, b: Batch, new: Operation) -> Sequence[SSAValue]:
+    """Create an op in place of another, with its attributes."""
+    new.attributes |= f.op.attributes
+    return b.e.emit.all(new)
 
 
 def dependents(block: Block, batched: Collection[SSAValue]) -> set[SSAValue]:

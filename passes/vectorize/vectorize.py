@@ -45,7 +45,8 @@ def vectorize(
     function: FuncOp, batched: Sequence[SSAValue], size: int | str, *, expand_results: bool = True
 ) -> Vectorized:
     """Rewrite a function of ONNX ops, with inferred types, such that the arguments `batched` have a new
-    leading axis of `size`, a number or the name of a dynamic size.
+    leading axis of `size`, a number or the name of a dynamic size; sizes of the function that have the same
+    name are equal to it.
 
     The results get the axis, too: one that depends on no argument of `batched` is repeated along it, or left
     as it is without `expand_results`. Ops that depend on none of them are not changed.
