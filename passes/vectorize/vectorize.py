@@ -42,19 +42,26 @@ class Vectorized:
 
 
 def vectorize(
-    function: FuncOp, batched: Sequence[SSAValue], size: int | str, *, expand_results: bool = True
+    function: FuncOp,
+    batched: Sequence[SSAValue],
+    size: int | str,
+    *,
+    expand_results: bool = True,
+    strict_ieee: bool = False,
 ) -> Vectorized:
     """Rewrite a function of ONNX ops, with inferred types, such that the arguments `batched` have a new
     leading axis of `size`, a number or the name of a dynamic size; sizes of the function that have the same
     name are equal to it.
 
     The results get the axis, too: one that depends on no argument of `batched` is repeated along it, or left
-    as it is without `expand_results`. Ops that depend on none of them are not changed.
+    as it is without `expand_results`. Ops that depend on none of them are not changed. `strict_ieee`: avoid
+    0 * inf, as in `differentiate`.
 
     Raises UnsupportedError for an op on sequences that depends on them.
     """
     inputs, outputs = input_names(function), output_names(function)
-    block, walk = function.body.block, _Walk(named_size(size) if isinstance(size, str) else size)
+    dim = named_size(size) if isinstance(size, str) else size
+    block, walk = function.body.block, _Walk(dim, strict_ieee=strict_ieee)
     for argument in batched:
         if not isinstance(argument, BlockArgument) or argument.owner is not block:
             raise violation("value to vectorize over", given=argument.name_hint, expected="an argument")
@@ -85,6 +92,7 @@ class _Walk:
 
     dim: Dim
     size: Size | None = None
+    strict_ieee: bool = False
     batched: MutableMapping[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
     """Value -> the one with the new axis."""
     dead: list[Operation] = field(default_factory=list)
@@ -122,7 +130,9 @@ class _Walk:
         return found
 
     def _new_batch(self) -> Batch:
-        return Batch(ValueBuilder(), 0 if self.size is None else self.size, self.dim)
+        return Batch(
+            ValueBuilder(strict_ieee=self.strict_ieee), 0 if self.size is None else self.size, self.dim
+        )
 
     def _result(self, value: SSAValue, b: Batch, expand: bool) -> SSAValue:
         if value in self.batched:
@@ -162,7 +172,9 @@ class _Walk:
         found = region.clone()
         block, last = found.block, found.block.last_op
         assert last is not None
-        walk = _Walk(self.dim, self.size, ChainMap({}, self.batched), fallbacks=self.fallbacks)
+        walk = _Walk(
+            self.dim, self.size, self.strict_ieee, ChainMap({}, self.batched), fallbacks=self.fallbacks
+        )
         walk.add_arguments(block, [arg for arg, flag in zip(block.args, given, strict=True) if flag])
         results = walk.results(block, made)
         Rewriter.insert_op(YieldOp(*results), InsertPoint.before(last))

@@ -31,7 +31,7 @@ def max_pool_gradient(f: OpCall, b: Batch) -> Sequence[Result] | None:
     windows = [axis for axis, _ in axes]
     shares = b.e(b.e.emit(avg_pool_backward(b.fold(dst.value).value, windows, residue, "NCX")))
     repeated = shares * float(prod(axis.window.kernel for axis in windows))
-    return [maxima.where(b.unfold(repeated, b.sizes(dst.value)[1]), 0)]
+    return [b.e.keep(b.unfold(repeated, b.sizes(dst.value)[1]), maxima)]
 
 
 def _disjoint_axes(f: OpCall, src: Operand, dst: Operand) -> list[tuple[ConvAxis, int]] | None:
