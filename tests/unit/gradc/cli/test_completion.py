@@ -19,6 +19,7 @@ from gradc.compiler.pipeline_text import PIPELINES
 from gradc.problems import KINDS
 from passes import PASS_NAMES, STRATEGY_NAMES
 from passes.registry import all_passes
+from passes.targets import TARGETS
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -66,7 +67,7 @@ class TestWords:
         assert words(monkeypatch, "gradc run --limit ") == [f"{name}=" for name in names()]
 
     def test_targets(self, monkeypatch):
-        assert words(monkeypatch, "gradc compile --target ") == ["cpu", "cuda", "portable"]
+        assert words(monkeypatch, "gradc compile --target ") == [*TARGETS]
 
     def test_peers(self, monkeypatch):
         assert words(monkeypatch, "gradc bench --peers torch,on") == [
