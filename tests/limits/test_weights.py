@@ -94,9 +94,28 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> int:
 
 @pytest.mark.parametrize("external", [False, True], ids=["embedded", "external"])
 @pytest.mark.parametrize("dtype", [TensorProto.FLOAT, TensorProto.FLOAT16], ids=["f32", "f16"])
-@pytest.mark.parametrize("command", ["compile", "grad"])
+@pytest.mark.parametrize("command", ["compile", "grad --no-check"])
 def test_weights_are_in_memory_once(command: str, dtype: int, external: bool, empty: int, tmp_path: Path):
     perceptron(tmp_path / "m.onnx", dtype, external)
-    taken = most_resident(command, tmp_path / "m.onnx", "-o", tmp_path / "out.onnx", "-q") - empty
+    taken = most_resident(*command.split(), tmp_path / "m.onnx", "-o", tmp_path / "out.onnx", "-q") - empty
     print(f"{taken / MEGABYTE:.0f} MiB for {WEIGHTS / MEGABYTE:.0f}")
     assert taken < MOST * WEIGHTS
+
+
+@pytest.mark.parametrize("limit", [1_000_000_000, 500_000_000])
+@pytest.mark.parametrize("dtype", [TensorProto.FLOAT, TensorProto.FLOAT16], ids=["f32", "f16"])
+def test_the_check_of_a_gradient_stays_within_its_limit(dtype: int, limit: int, empty: int, tmp_path: Path):
+    """It holds values, weights and tangents in float64."""
+    perceptron(tmp_path / "m.onnx", dtype, external=True)
+    command = (
+        "grad",
+        tmp_path / "m.onnx",
+        "--limit",
+        f"check-bytes={limit}",
+        "-o",
+        tmp_path / "out.onnx",
+        "-q",
+    )
+    taken = most_resident(*command) - empty
+    print(f"{taken / MEGABYTE:.0f} MiB for {WEIGHTS / MEGABYTE:.0f} and {limit / MEGABYTE:.0f} of the check")
+    assert taken < MOST * WEIGHTS + limit
