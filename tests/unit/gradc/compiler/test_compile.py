@@ -124,6 +124,7 @@ class TestSignature:
             ("inputs", inspect.Parameter.empty),
             ("ep", None),
             ("threads", None),
+            ("runtime", None),
         ]
 
     def test_the_public_names(self):
