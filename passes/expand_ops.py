@@ -9,7 +9,6 @@ onnxruntime mistakes their bounds for those of the result. It drops a Relu, and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,15 +20,15 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 from dialects.onnx import ops as onnx
 from dialects.onnx import traits
 from dialects.onnx.base import OnnxOp
+from dialects.onnx.ops import op_class
 from dialects.support.dtypes import name_of, of_mlir
-from dialects.support.shapes import UnknownRank, element_type_of
+from dialects.support.shapes import element_type_of
 from passes.builder.builder import Builder
 from passes.builder.rewriting import replace, rewrite, simplify
 from passes.decompositions.missing_kernels.empty_expand import EmptyExpand
 from passes.decompositions.missing_kernels.matrix_vector import VectorAsColumn
-from passes.decompositions.missing_kernels.table import EXPANSIONS
 from passes.decompositions.older_opsets.excluded_windows import POOLS, SKIPPED_FROM_OPSET, WithoutCeilMode
-from passes.decompositions.older_opsets.table import OLDER_FORMS, OlderForm
+from passes.decompositions.registry import Body, Reason, decompose, decomposition_of, table_of
 from passes.targets.target import Target, TargetPass
 
 
@@ -43,7 +42,9 @@ class ExpandOpsPass(TargetPass):
         if self.env.opset < SKIPPED_FROM_OPSET or not spec.skips_excluded_windows:
             rewrite(op, [WithoutCeilMode()], POOLS)
         changed = rewrite(op, [VectorAsColumn(), EmptyExpand()], (onnx.MatMulOp, onnx.ExpandOp))
-        while rewrite(op, [Expand(self.env)], (*EXPANSIONS, *OLDER_FORMS, *spec.form_quirks)):
+        names = {*table_of(Reason.MISSING_KERNEL), *table_of(Reason.OLDER_OPSET)}
+        ops = (*map(op_class, names), *spec.form_quirks)
+        while rewrite(op, [Expand(self.env)], ops):
             changed = True  # and again for graphs within the new ops
         if changed:
             simplify(op)
@@ -56,27 +57,21 @@ class Expand(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         if not isinstance(op, OnnxOp):
             return
-        write, emit = self._writer(op), Builder()
-        values = None if write is None else _decompose(write, emit, op)
+        body, emit = self._body(op), Builder()
+        values = None if body is None else decompose(body, op, emit)
         if values is not None:
             replace(op, rewriter, emit, values)
 
-    def _writer(self, op: OnnxOp) -> OlderForm | None:
-        if type(op) in OLDER_FORMS and not self.target.has_form(op):
-            return OLDER_FORMS[type(op)]
+    def _body(self, op: OnnxOp) -> Body | None:
+        older = decomposition_of(op.onnx_name(), Reason.OLDER_OPSET)
+        if older is not None and not self.target.has_form(op):
+            return older.body
         if not self.target.expands(op):
             return None
-        form = self.target.spec.form_quirk(op)
-        return EXPANSIONS[type(op)].write if form is None else form.write
-
-
-def _decompose(write: OlderForm, emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
-    """Return the new values; None also if the decomposition needs a rank that is unknown."""
-    try:
-        return write(emit, op)
-    except UnknownRank:
-        emit.discard()
-        return None
+        if (form := self.target.spec.form_quirk(op)) is not None:
+            return form.body
+        found = decomposition_of(op.onnx_name(), Reason.MISSING_KERNEL)
+        return None if found is None else found.body
 
 
 class KeepBounds(RewritePattern):

@@ -22,16 +22,12 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import UnknownRank, element_type_of, has_rank, shape_of
-from passes.autodiff.common.primal import Primal
 from passes.autodiff.common.slice_adjoint import size_of, vector
+from passes.builder.builder import Builder
 from passes.builder.rewriting import replace, rewrite
 from passes.builder.values import Value, ValueBuilder
 from passes.decompositions.contrib import quantized
-from passes.decompositions.registry import Body
-
-_DECOMPOSITIONS: Mapping[type[OnnxOp], Body] = MappingProxyType(
-    {onnx.QLinearConvOp: quantized.qlinear_conv, onnx.QLinearMatMulOp: quantized.qlinear_matmul}
-)
+from passes.decompositions.registry import Reason, decompose, decomposition_of
 
 _MOVES = (
     "DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity", "MaxPool",
@@ -65,7 +61,7 @@ class QdqToFloatPass(ModulePass):
 
 def compute_with_floats(module: ModuleOp) -> None:
     """Rewrite in place; values with other readers, and results of the function, stay."""
-    rewrite(module, [QLinearOpsAsFloats()], tuple(_DECOMPOSITIONS))
+    rewrite(module, [QLinearOpsAsFloats()], (onnx.QLinearConvOp, onnx.QLinearMatMulOp))
     rewrite(module, [ProductsOfFloats()], (onnx.CastOp,))
     before = HoistDequantize()
     rewrite(module, [before], (onnx.DequantizeLinearOp,))
@@ -77,15 +73,10 @@ def compute_with_floats(module: ModuleOp) -> None:
 class QLinearOpsAsFloats(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, OnnxOp)
-        e = ValueBuilder()
-        operands = [None if value is None else e(value) for value in op.onnx_inputs()]
-        try:
-            results = _DECOMPOSITIONS[type(op)](Primal(e, operands, op.onnx_attributes()), e)
-        except UnknownRank:  # the op stays, and blocks gradients
-            e.emit.discard()
-            return
-        values = [result.value for result in results if result is not None]
-        replace(op, rewriter, e.emit, values)
+        found, emit = decomposition_of(op.onnx_name(), Reason.STRAIGHT_THROUGH), Builder()
+        values = None if found is None else decompose(found.body, op, emit)
+        if values is not None:  # else the op stays, and blocks gradients
+            replace(op, rewriter, emit, values)
 
 
 class ProductsOfFloats(RewritePattern):

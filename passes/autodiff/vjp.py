@@ -43,7 +43,7 @@ from passes.autodiff.rules.quantize import quantizing_op, straight_through_gradi
 from passes.autodiff.table import GRADIENT_RULES, REGION_RULES, RULES, is_repeated
 from passes.autodiff.user_rules import attribute_to_rule
 from passes.builder.values import Value, ValueBuilder
-from passes.decompositions.registry import Body, Reason, decomposition_of
+from passes.decompositions.registry import Decomposition, Reason, decomposition_of
 
 
 @dataclass
@@ -257,7 +257,7 @@ def _onnx_rule(op: OnnxOp) -> Rule:
     found = decomposition_of(name, Reason.GRADIENT)
     if found is None:
         raise _without_rule(op)
-    return by_decomposition(found.body)
+    return by_decomposition(found)
 
 
 def _usage(what: str, given: object, expected: str) -> UsageError:
@@ -299,12 +299,14 @@ def missing_decomposition(value: SSAValue) -> str:
     return _without_rule(made).diagnostic.message
 
 
-def by_decomposition(body: Body) -> Rule:
+def by_decomposition(decomposition: Decomposition) -> Rule:
     """Return a rule that walks the op's decomposition. Emitted ops that no gradient uses are dead code."""
 
     def rule(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
         first = len(e.emit.ops)
-        results = body(f, e)
+        results = decomposition.write(f, e)
+        if results is None:
+            raise refusal(f"form of {decomposition.op}", expected="one with a decomposition")
         made = e.emit.ops[first:]
         wanted = {x.value for i, x in enumerate(f.operands) if x is not None and f.wants(i)}
         read = {i: result for i, result in enumerate(results) if result is not None and f.is_read(i)}

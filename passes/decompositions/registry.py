@@ -6,33 +6,44 @@ its reason is first looked up, and the function of a decomposition when it is fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, cached_property
 from importlib import import_module
 from typing import TypeAlias
 
+from xdsl.ir import SSAValue
+
+from dialects.onnx.base import OnnxOp
+from dialects.onnx.ops import op_class
 from dialects.support.diagnostics import violation
-from dialects.support.shapes import has_rank
+from dialects.support.shapes import UnknownRank, has_rank
 from passes.autodiff.common.primal import Primal
+from passes.builder.builder import Builder
 from passes.builder.values import Value, ValueBuilder
 
 
 class Reason(StrEnum):
     """Why an op is decomposed; the value is the package that declares the decompositions."""
 
+    MISSING_KERNEL = "missing_kernels"
+    """The target has no kernel, or one that deviates from ONNX."""
+    OLDER_OPSET = "older_opsets"
+    """The opset does not have the variant of the op."""
+    STRAIGHT_THROUGH = "straight_through"
+    """A straight-through gradient passes floats, not the quantized codes of the op."""
     OTHER_DOMAIN = "contrib"
     """Runtimes other than onnxruntime lack ops of other domains, and they have no VJP rules."""
     GRADIENT = "gradients"
     """The derivative of the op is that of its decomposition."""
 
 
-Results: TypeAlias = Sequence[Value | None]
+Results: TypeAlias = Sequence[Value | SSAValue | None]
 """Results in order; None for one that only the op itself can compute."""
 
-Body: TypeAlias = Callable[[Primal, ValueBuilder], Results]
-"""Writes an op as other ops; raises `refusal` for a variant that it does not cover."""
+Body: TypeAlias = Callable[[Primal, ValueBuilder], Results | None]
+"""Writes an op as other ops. For a variant that it does not cover it returns None, or raises `refusal`."""
 
 
 @dataclass(frozen=True)
@@ -60,18 +71,35 @@ class Decomposition:
 
     `op`: the ONNX name, or `domain.name`. `function`: `module:name`, a module of the reason's package or a
     full name. `signature`: the operands of an op without an ONNX schema, see `Operand.parse`.
+
+    `kernels`: ops that the target must have, as `Op` on the dtype of the type variable `data`, or `Op:dtype`;
+    None if each op is checked once it is written. `replaces_function`: replaces ONNX's function body, which
+    is less accurate.
     """
 
     op: str
     reason: Reason
     function: str
     signature: str = ""
+    kernels: str | None = None
+    data: str = "T"
+    replaces_function: bool = False
 
     @cached_property
     def body(self) -> Body:
         module, _, name = self.function.partition(":")
         home = module if module.startswith("passes.") else f"{__package__}.{self.reason}.{module}"
         return getattr(import_module(home), name)
+
+    def write(self, f: Primal, e: ValueBuilder) -> list[Value | None] | None:
+        """Write the op as other ops; return its results, or None for a variant that is not covered."""
+        return as_values(self.body(f, e), e)
+
+    def required_kernels(self, dtype: str) -> Iterator[tuple[type[OnnxOp], str]]:
+        """Yield each required op with the dtype of its tensors, for data of one dtype."""
+        for text in (self.kernels or "").split():
+            name, _, own = text.partition(":")
+            yield op_class(name), own or dtype
 
     @cached_property
     def operands(self) -> tuple[Operand, ...]:
@@ -108,3 +136,21 @@ def table_of(reason: Reason) -> Mapping[str, Decomposition]:
 
 def decomposition_of(op: str, reason: Reason) -> Decomposition | None:
     return table_of(reason).get(op)
+
+
+def as_values(results: Results | None, e: ValueBuilder) -> list[Value | None] | None:
+    return None if results is None else [e(x) if isinstance(x, SSAValue) else x for x in results]
+
+
+def decompose(body: Body, op: OnnxOp, emit: Builder) -> Sequence[SSAValue] | None:
+    """Return the results of an op by a decomposition. Return None, and emit nothing, for a variant that it
+    does not cover, or if it needs an unknown rank."""
+    e = ValueBuilder(emit)
+    try:
+        results = as_values(body(Primal.of(op, e), e), e)
+    except UnknownRank:
+        results = None
+    if results is None:
+        emit.discard()
+        return None
+    return [own if x is None else x.value for own, x in zip(op.results, results, strict=True)]

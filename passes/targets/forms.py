@@ -14,7 +14,7 @@ from passes.decompositions.missing_kernels.explicit_pads import has_explicit_pad
 from passes.decompositions.missing_kernels.negative_pads import has_negative_pads, without_negative_pads
 from passes.decompositions.missing_kernels.recurrent import recurrent
 from passes.decompositions.missing_kernels.resize_by_matrix import by_matrix, is_by_matrix, needs_matrix
-from passes.decompositions.older_opsets.table import OLDER_FORMS
+from passes.decompositions.older_opsets.shapes import space_to_depth
 from passes.decompositions.portable.ops import (
     can_use_axis_1,
     celu,
@@ -83,7 +83,7 @@ DROPOUT_MASK = FormQuirk("a mask that is read", "", reads_mask, without_dropout)
 NO_THRESHOLD = FormQuirk("no iou_threshold", "", lacks_thresholds, with_thresholds)
 NEGATIVE_PADS = FormQuirk("negative pads", "", has_negative_pads, without_negative_pads)
 ADAPTIVE_SAMPLES = FormQuirk("mode max or sampling_ratio 0", "", has_adaptive_samples)
-CRD = FormQuirk("mode CRD", "", is_crd, OLDER_FORMS[onnx.SpaceToDepthOp])
+CRD = FormQuirk("mode CRD", "", is_crd, space_to_depth)
 
 
 def _is_training(op: OnnxOp) -> bool:

@@ -8,30 +8,26 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 
-from xdsl.ir import SSAValue
-
 from dialects.onnx.base import OnnxOp
 from dialects.support.diagnostics import Diagnostic, UsageError, sentence
 from dialects.support.shapes import UnknownRank
-from passes.builder.builder import Builder
+from passes.decompositions.registry import Body
 from passes.onnxruntime.quirks import Quirk
 from passes.targets import TARGETS
-
-Write = Callable[[Builder, OnnxOp], Sequence[SSAValue] | None]
 
 
 @dataclass(frozen=True)
 class FormQuirk:
     """A form of an op that a runtime computes wrongly or rejects.
 
-    `what` names the form, `why` the runtime and its behavior, `holds` tests an op. `write` returns equivalent
-    results; without it the op is an error.
+    `what` names the form, `why` the runtime and its behavior, `holds` tests an op. `body` writes it as other
+    ops; without it the op is an error.
     """
 
     what: str
     why: str
     holds: Callable[[OnnxOp], bool]
-    write: Write | None = None
+    body: Body | None = None
 
     def because(self, why: str) -> FormQuirk:
         """Return the form with another reason."""

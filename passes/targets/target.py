@@ -19,8 +19,7 @@ from dialects.support import shapes
 from dialects.support.diagnostics import Diagnostic, UsageError, sentence
 from dialects.support.dtypes import HALVES, name_of
 from passes.builder.builder import Builder
-from passes.decompositions.missing_kernels.table import EXPANSIONS
-from passes.decompositions.older_opsets.table import write_older_form
+from passes.decompositions.registry import Decomposition, Reason, decompose, decomposition_of
 from passes.kernel_tables import EXPANDED_BY_RUNTIME, FAILS_ON_EMPTY, Kernels, word_types
 from passes.targets.spec import TargetSpec, spec_of
 
@@ -129,9 +128,9 @@ class Target:
 
     def _lacks_older_form(self, op: OnnxOp) -> str | None:
         """Return why this target cannot run the older form of an op; None if it can."""
-        emit = Builder()
+        older, emit = decomposition_of(op.onnx_name(), Reason.OLDER_OPSET), Builder()
         try:
-            if not write_older_form(emit, op):
+            if older is None or decompose(older.body, op, emit) is None:
                 return f"{op.onnx_name()} in this form is not in opset {self.opset}"
             lacking = (self.lacks_form(new) for new in emit.ops if isinstance(new, OnnxOp))
             return next(filter(None, lacking), None)
@@ -142,19 +141,19 @@ class Target:
         """Return whether to decompose this op: a decomposition exists, and it has no kernel, not even for
         widened half types, nor does the runtime inline its body."""
         if (form := self.spec.form_quirk(op)) is not None:
-            return form.write is not None and self._excludes(_widened(variable_types(op))) is None
-        expansion = EXPANSIONS.get(type(op))
-        if expansion is None or self.lacks_kernel(op) is None or self._runs_wide(op):
+            return form.body is not None and self._excludes(_widened(variable_types(op))) is None
+        found = _expansion_of(type(op))
+        if found is None or self.lacks_kernel(op) is None or self._runs_wide(op):
             return False
         if self.leaves_to_runtime(op) and self.spec.kernel_quirk(op) is None:
             return False
-        return self._can_expand(type(op), variable_types(op)[expansion.data])
+        return self._can_expand(type(op), variable_types(op)[found.data])
 
     def _can_expand(self, op: type[OnnxOp], dtype: str) -> bool:
-        expansion = EXPANSIONS.get(op)
-        return expansion is not None and all(
+        found = _expansion_of(op)
+        return found is not None and all(
             self._has(other, its) or (its in HALVES and self._has(other, "f32"))
-            for other, its in expansion.required_kernels(dtype)
+            for other, its in found.required_kernels(dtype)
         )
 
     def _has(self, op: type[OnnxOp], dtype: str) -> bool:
@@ -209,6 +208,12 @@ class Target:
         if schema_version(op, self.opset) is None:
             return f"{op.onnx_name()} needs opset {op.VERSIONS[0].since}, the target is {self.opset}"
         return None
+
+
+def _expansion_of(op: type[OnnxOp]) -> Decomposition | None:
+    """Return the decomposition of an op without a kernel whose required kernels are declared."""
+    found = decomposition_of(op.onnx_name(), Reason.MISSING_KERNEL)
+    return None if found is None or found.kernels is None else found
 
 
 @cache

@@ -22,7 +22,7 @@ from dialects.support.diagnostics import GradcError, name_of, violation
 from gradc.importers.onnx.read import body_of
 from gradc.model.attribute_protos import fill_attribute, type_proto
 from passes.builder.builder import Builder
-from passes.decompositions.onnx_functions import DEFINITIONS
+from passes.decompositions.registry import Decomposition, Reason, decompose, decomposition_of
 from passes.targets.target import Target
 
 MAX_DEPTH = 8
@@ -40,7 +40,7 @@ def _is_missing(op: Operation, target: Target) -> bool:
     if not isinstance(op, OnnxOp) or isinstance(op, ConstantOp) or target.lacks_form(op) is None:
         return False
     is_left = target.has_form(op) and target.leaves_to_runtime(op)
-    return not is_left or target.may_fail_on_empty(op) or type(op) in DEFINITIONS
+    return not is_left or target.may_fail_on_empty(op) or _own_decomposition(op) is not None
 
 
 @cache
@@ -88,7 +88,7 @@ def _legal_body(op: OnnxOp, target: Target, depth: int) -> Block | None:
     """Return the decomposition, which yields the used results, or None if the target lacks one of its ops."""
     if op.regions or depth > MAX_DEPTH or not _has_body(op.onnx_name()):
         return None
-    for write in (_own_decomposition, _onnx_body):
+    for write in (_write_own, _onnx_body):
         block = Block()
         values = _try_build(write, op, target.opset, block)
         if values is None:
@@ -110,12 +110,17 @@ def _try_build(write: Write, op: OnnxOp, opset: int, block: Block) -> list[SSAVa
         return None
 
 
-def _own_decomposition(op: OnnxOp, opset: int, block: Block) -> list[SSAValue] | None:
+def _own_decomposition(op: OnnxOp) -> Decomposition | None:
+    """Return gradc's own decomposition, which is more accurate than the function body, or None."""
+    found = decomposition_of(op.onnx_name(), Reason.MISSING_KERNEL)
+    return found if found is not None and found.replaces_function else None
+
+
+def _write_own(op: OnnxOp, opset: int, block: Block) -> list[SSAValue] | None:
     """Build gradc's own decomposition and return its values for the used results, or None."""
-    write, emit = DEFINITIONS.get(type(op)), Builder()
-    values = None if write is None else write(emit, op)
+    found, emit = _own_decomposition(op), Builder()
+    values = None if found is None else decompose(found.body, op, emit)
     if values is None:
-        emit.discard()
         return None
     for made in emit.ops:
         made.location = op.location

@@ -13,10 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
+from dialects.onnx.base import OnnxOp
 from dialects.support.diagnostics import UnsupportedError, violation
 from passes.builder.values import Value, ValueBuilder
+
+OpT = TypeVar("OpT", bound=OnnxOp)
 
 
 class Zero:
@@ -63,6 +66,23 @@ class Primal:
     """Indices of operands whose gradients are requested; None for all. Others may be ZERO."""
     read: Collection[int] | None = None
     """Indices of results that have a cotangent; None for all."""
+    source: OnnxOp | None = None
+    """The op itself, for a decomposition that depends on its users or on dynamic shapes."""
+
+    @classmethod
+    def of(cls, op: OnnxOp, e: ValueBuilder) -> Primal:
+        operands = [None if value is None else e(value) for value in op.onnx_inputs()]
+        return cls(e, operands, op.onnx_attributes(), [e(result) for result in op.results], source=op)
+
+    @property
+    def op(self) -> OnnxOp:
+        assert self.source is not None, "the decomposition needs the op"
+        return self.source
+
+    def op_as(self, kind: type[OpT]) -> OpT:
+        """Return the op, which is of this class."""
+        assert isinstance(self.source, kind), f"the decomposition is one of {kind.__name__}"
+        return self.source
 
     def wants(self, index: int) -> bool:
         """Return whether the gradient of an operand is requested; others may be ZERO."""

@@ -83,8 +83,7 @@ def decoder_masked_multi_head_attention(f: Primal, e: ValueBuilder) -> Results:
         q, k, v = split_last_axis(q, [width // 3] * 3)
     length = f.operand(7) if f.value("past_present_share_buffer", 0) else None
     others = [f.operand(10), f.operand(3), f.operand(4), past, f.operand(6), length]
-    y, *_ = multi_head_attention(Primal(e, [q, k, v, *others], f.attributes), e)
-    return [y]
+    return multi_head_attention(Primal(e, [q, k, v, *others], f.attributes), e)[:1]
 
 
 def _first_rows(past: Value, length: Value) -> Value:

@@ -36,7 +36,8 @@ def decompose_node(
     e = ValueBuilder()
     operands = found.match_operands([None if value is None else e(value) for value in node.onnx_inputs()])
     try:
-        results = found.body(Primal(e, operands, _attributes(node, of_model), [None] * len(node.results)), e)
+        primal = Primal(e, operands, _attributes(node, of_model), [None] * len(node.results))
+        results = found.write(primal, e) or []
     except UnknownRank:
         e.emit.discard()
         return _record_refusal(node, _NO_TYPE)

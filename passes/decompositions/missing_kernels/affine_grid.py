@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from xdsl.ir import SSAValue
-
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.dims import is_at_least
 from dialects.support.shapes import has_rank, shape_of
-from passes.builder.builder import Builder
+from passes.autodiff.common.primal import Primal
 from passes.builder.values import Value, ValueBuilder
+from passes.decompositions.registry import Results
 
 
 def may_have_size_1(op: OnnxOp) -> bool:
@@ -23,15 +20,11 @@ def may_have_size_1(op: OnnxOp) -> bool:
     return sizes is None or not all(is_at_least(size, 2) for size in sizes[2:])
 
 
-AFFINE_GRID = (onnx.AddOp, onnx.CastOp, onnx.GatherOp, onnx.MulOp, onnx.UnsqueezeOp)
-
-
-def affine_grid(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def affine_grid(f: Primal, e: ValueBuilder) -> Results | None:
     """Return the sum over the axes of coordinates times a column of theta, plus its last column."""
-    assert isinstance(op, onnx.AffineGridOp)
+    op = f.op_as(onnx.AffineGridOp)
     if not has_rank(op.grid):
         return None
-    e = ValueBuilder(emit)
     theta, size, corners = e(op.theta), e(op.size), bool(op.call().attribute("align_corners", 0))
     count = len(shape_of(op.grid)) - 2
     total = _column(theta, count, count)
@@ -40,7 +33,7 @@ def affine_grid(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
         others = [i for i in range(count + 2) if i != axis + 1]
         places = line.unsqueeze(others)
         total = total + places * _column(theta, count - 1 - axis, count)
-    return [total.value]
+    return [total]
 
 
 def _column(theta: Value, index: int, count: int) -> Value:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.ir import SSAValue
-
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import Call
 from dialects.onnx.infer.spatial import Window, window, with_explicit_pads
 from dialects.support.shapes import UnknownRank, static
-from passes.builder.builder import Builder
+from passes.autodiff.common.primal import Primal
+from passes.builder.values import ValueBuilder
+from passes.decompositions.registry import Results
 
 Windowed = onnx.AveragePoolOp | onnx.ConvOp | onnx.LpPoolOp | onnx.MaxPoolOp | onnx.ConvTransposeOp
 
@@ -22,8 +22,9 @@ def has_explicit_pads(op: OnnxOp) -> bool:
     return explicit_pads(op) is not None
 
 
-def with_pads(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def with_pads(f: Primal, e: ValueBuilder) -> Results | None:
     """Return the results of the same op with `pads` instead of `auto_pad` and `output_shape`."""
+    op, emit = f.op, e.emit
     found = explicit_pads(op)
     if found is None:
         return None

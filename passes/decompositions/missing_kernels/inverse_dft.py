@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from xdsl.dialects.builtin import f64
-from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import axis_of
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import element_type_of, has_rank, shape_of
-from passes.builder.builder import Builder
+from passes.autodiff.common.primal import Primal
 from passes.builder.values import Value, ValueBuilder
+from passes.decompositions.registry import Results
 
 
 def is_inverse_in_f64(op: OnnxOp) -> bool:
@@ -25,18 +23,15 @@ def is_inverse_in_f64(op: OnnxOp) -> bool:
     return bool(is_inverse) and element_type_of(op.input) == f64
 
 
-INVERSE_DFT = (onnx.DFTOp, onnx.GatherOp, onnx.DivOp, onnx.PadOp)
-
-
-def inverse_dft(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def inverse_dft(f: Primal, e: ValueBuilder) -> Results | None:
     """Return the forward DFT over n, real and imaginary parts swapped before and after it."""
-    assert isinstance(op, onnx.DFTOp)
+    op, emit = f.op_as(onnx.DFTOp), e.emit
     if not is_inverse_in_f64(op):
         return None
     axis = None if op.axis is None else constant_of(op.axis)
     if not has_rank(op.input) or (op.axis is not None and axis is None):
         return None
-    e, rank = ValueBuilder(emit), len(shape_of(op.input))
+    rank = len(shape_of(op.input))
     along, parts = axis_of(-2 if axis is None else int(axis.reshape(())), rank), shape_of(op.input)[-1]
     if parts not in (1, 2):
         return None

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from xdsl.ir import SSAValue
-
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.dims import TO_THE_END
 from dialects.support.shapes import has_rank, shape_of
-from passes.builder.builder import Builder
+from passes.autodiff.common.primal import Primal
 from passes.builder.tensors import sum_values
 from passes.builder.values import ValueBuilder
+from passes.decompositions.registry import Results
 
 
 def is_unsupported_lrn(op: OnnxOp) -> bool:
@@ -23,15 +20,12 @@ def is_unsupported_lrn(op: OnnxOp) -> bool:
     return is_even or (has_rank(op.X) and len(shape_of(op.X)) != 4)
 
 
-LRN = (onnx.AddOp, onnx.DivOp, onnx.MulOp, onnx.PadOp, onnx.PowOp, onnx.SliceOp)
-
-
-def lrn(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def lrn(f: Primal, e: ValueBuilder) -> Results | None:
     """x / (bias + alpha / n times the sum of squares over a window of n channels) ^ beta"""
-    assert isinstance(op, onnx.LRNOp)
+    op, emit = f.op_as(onnx.LRNOp), e.emit
     if not has_rank(op.X):
         return None
-    e, call, rank = ValueBuilder(emit), op.call(), len(shape_of(op.X))
+    call, rank = op.call(), len(shape_of(op.X))
     x, size = e(op.X), call.attribute("size")
     ends = [[count if axis == 1 else 0 for axis in range(rank)] for count in ((size - 1) // 2, size // 2)]
     wide = x.square().apply(onnx.PadOp, e.ints([*ends[0], *ends[1]]))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from xdsl.ir import SSAValue
-
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import axes_of
 from dialects.onnx.dims import ints
 from dialects.support.shapes import has_rank, shape_of
-from passes.builder.builder import Builder
+from passes.autodiff.common.primal import Primal
+from passes.builder.values import ValueBuilder
+from passes.decompositions.registry import Results
 
 LAST = 2**31 - 1
 """The end of an axis of any size."""
@@ -22,7 +20,8 @@ def has_negative_pads(op: OnnxOp) -> bool:
     return _negative_pads(op) is not None
 
 
-def without_negative_pads(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def without_negative_pads(f: Primal, e: ValueBuilder) -> Results | None:
+    op, emit = f.op, e.emit
     found = _negative_pads(op)
     if found is None:
         return None

@@ -15,19 +15,17 @@ from xdsl.ir import SSAValue
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.shapes import element_type_of, has_rank, shape_of
-from passes.builder.builder import Builder
+from passes.autodiff.common.primal import Primal
 from passes.builder.values import Value, ValueBuilder
+from passes.decompositions.registry import Results
 
-STATISTICS = (onnx.ReduceMeanOp, onnx.SubOp, onnx.MulOp, onnx.AddOp, onnx.SqrtOp, onnx.DivOp)
 
-
-def layer_normalization(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def layer_normalization(f: Primal, e: ValueBuilder) -> Results | None:
     """Decompose by the formula of the op's documentation, like all functions here."""
-    assert isinstance(op, onnx.LayerNormalizationOp)
+    op = f.op_as(onnx.LayerNormalizationOp)
     axes = _last_axes(op, op.X)
     if axes is None:
         return None
-    e = ValueBuilder(emit)
     x, mean, variance = _center(_wide(e, op.X), axes)
     deviation = (variance + op.call().attribute("epsilon", 1e-5)).sqrt()
     scaled = (x / deviation).cast(element_type_of(op.X)) * e(op.Scale)
@@ -36,31 +34,30 @@ def layer_normalization(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [shifted.value, *(each.cast(element_type_of(op.Mean)).value for each in statistics)]
 
 
-def rms_normalization(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
-    assert isinstance(op, onnx.RMSNormalizationOp)
+def rms_normalization(f: Primal, e: ValueBuilder) -> Results | None:
+    op = f.op_as(onnx.RMSNormalizationOp)
     axes = _last_axes(op, op.X)
     if axes is None:
         return None
-    e = ValueBuilder(emit)
     x = _wide(e, op.X)
     deviation = (_mean(x.square(), axes) + op.call().attribute("epsilon", 1e-5)).sqrt()
     return [((x / deviation).cast(element_type_of(op.scale)) * e(op.scale)).value]
 
 
-def mean_variance_normalization(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def mean_variance_normalization(f: Primal, e: ValueBuilder) -> Results:
     """Omits the 1e-9 of ONNX's function body, like onnxruntime's kernel."""
-    assert isinstance(op, onnx.MeanVarianceNormalizationOp)
-    data = _wide(ValueBuilder(emit), op.X)
+    op = f.op_as(onnx.MeanVarianceNormalizationOp)
+    data = _wide(e, op.X)
     x, _, variance = _center(data, op.call().attribute("axes", [0, 2, 3]))
     return [(x / variance.sqrt()).cast(element_type_of(op.X)).value]
 
 
-def group_normalization(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def group_normalization(f: Primal, e: ValueBuilder) -> Results | None:
     """Normalize each group of a sample's channels as a row."""
-    assert isinstance(op, onnx.GroupNormalizationOp)
+    op, emit = f.op_as(onnx.GroupNormalizationOp), e.emit
     if not has_rank(op.X):
         return None
-    e, call, rank = ValueBuilder(emit), op.call(), len(shape_of(op.X))
+    call, rank = op.call(), len(shape_of(op.X))
     groups = emit.ints([call.attribute("num_groups")])
     sizes = [emit.sizes(op.X, [axis]) for axis in range(rank)]
     length = emit.product([emit.div(sizes[1], groups), *sizes[2:]])
@@ -82,13 +79,13 @@ def may_overwrite(op: OnnxOp) -> bool:
     return not all(any(isinstance(use.operation, ReturnOp) for use in value.uses) for value in running)
 
 
-def batch_normalization(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def batch_normalization(f: Primal, e: ValueBuilder) -> Results | None:
     """Decompose the training mode."""
-    assert isinstance(op, onnx.BatchNormalizationOp)
+    op = f.op_as(onnx.BatchNormalizationOp)
     call = op.call()
     if not call.attribute("training_mode", 0) or not has_rank(op.X):
         return None
-    e, rank = ValueBuilder(emit), len(shape_of(op.X))
+    rank = len(shape_of(op.X))
     axes = [axis for axis in range(rank) if axis != 1]
     x, mean, variance = _center(_wide(e, op.X), axes)
     normal = x / (variance + call.attribute("epsilon", 1e-5)).sqrt()

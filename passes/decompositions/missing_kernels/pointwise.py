@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
@@ -12,7 +10,10 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import by_name, name_of, of_mlir
 from dialects.support.shapes import element_type_of, shape_of
+from passes.autodiff.common.primal import Primal
 from passes.builder.builder import Builder
+from passes.builder.values import ValueBuilder
+from passes.decompositions.registry import Results
 
 
 def scalar(emit: Builder, number: float, like: SSAValue) -> SSAValue:
@@ -21,15 +22,15 @@ def scalar(emit: Builder, number: float, like: SSAValue) -> SSAValue:
     return emit.constant(np.array(number, dtype.numpy))
 
 
-def swish(emit: Builder, op: OnnxOp) -> Sequence[SSAValue]:
-    assert isinstance(op, onnx.SwishOp)
+def swish(f: Primal, e: ValueBuilder) -> Results:
+    op, emit = f.op_as(onnx.SwishOp), e.emit
     alpha = op.call().attribute("alpha", 1.0)
     scaled = op.X if alpha == 1 else emit(onnx.MulOp(op.X, scalar(emit, alpha, op.X)))
     return [emit(onnx.MulOp(op.X, emit(onnx.SigmoidOp(scaled))))]
 
 
-def hard_swish(emit: Builder, op: OnnxOp) -> Sequence[SSAValue]:
-    assert isinstance(op, onnx.HardSwishOp)
+def hard_swish(f: Primal, e: ValueBuilder) -> Results:
+    op, emit = f.op_as(onnx.HardSwishOp), e.emit
     sixth, half, zero, one = (scalar(emit, number, op.X) for number in (1 / 6, 0.5, 0, 1))
     line = emit(onnx.AddOp(emit(onnx.MulOp(op.X, sixth)), half))
     return [emit(onnx.MulOp(op.X, emit(onnx.ClipOp(line, zero, one))))]
@@ -40,19 +41,16 @@ def is_in_f64(op: OnnxOp) -> bool:
     return element_type_of(op.operands[0]) == f64
 
 
-def hard_sigmoid(emit: Builder, op: OnnxOp) -> Sequence[SSAValue]:
-    assert isinstance(op, onnx.HardSigmoidOp)
+def hard_sigmoid(f: Primal, e: ValueBuilder) -> Results:
+    op, emit = f.op_as(onnx.HardSigmoidOp), e.emit
     alpha, beta = op.call().attribute("alpha", 0.2), op.call().attribute("beta", 0.5)
     line = emit(onnx.AddOp(emit(onnx.MulOp(op.X, scalar(emit, alpha, op.X))), scalar(emit, beta, op.X)))
     return [emit(onnx.ClipOp(line, scalar(emit, 0, op.X), scalar(emit, 1, op.X)))]
 
 
-ELU = (onnx.GreaterOp, onnx.WhereOp, onnx.MulOp, onnx.TanhOp, onnx.AddOp, onnx.SubOp, onnx.DivOp)
-
-
-def elu(emit: Builder, op: OnnxOp) -> Sequence[SSAValue]:
+def elu(f: Primal, e: ValueBuilder) -> Results:
     """exp(x) - 1 = 2 t / (1 - t), t = tanh(x / 2), which is accurate for small x, too."""
-    assert isinstance(op, onnx.EluOp)
+    op, emit = f.op_as(onnx.EluOp), e.emit
     x, zero, one = op.X, scalar(emit, 0, op.X), scalar(emit, 1, op.X)
     is_above = emit(onnx.GreaterOp(x, zero))
     below = emit(onnx.WhereOp(is_above, zero, x))
@@ -62,46 +60,28 @@ def elu(emit: Builder, op: OnnxOp) -> Sequence[SSAValue]:
     return [emit(onnx.WhereOp(is_above, x, emit(onnx.MulOp(part, slope))))]
 
 
-BY_CASES = (onnx.GreaterOp, onnx.MulOp, onnx.WhereOp)
-
-
-def leaky_relu(emit: Builder, op: OnnxOp) -> Sequence[SSAValue]:
-    assert isinstance(op, onnx.LeakyReluOp)
+def leaky_relu(f: Primal, e: ValueBuilder) -> Results:
+    op, emit = f.op_as(onnx.LeakyReluOp), e.emit
     slope = scalar(emit, op.call().attribute("alpha", 0.01), op.X)
     is_above = emit(onnx.GreaterOp(op.X, scalar(emit, 0, op.X)))
     return [emit(onnx.WhereOp(is_above, op.X, emit(onnx.MulOp(op.X, slope))))]
 
 
-def thresholded_relu(emit: Builder, op: OnnxOp) -> Sequence[SSAValue]:
-    assert isinstance(op, onnx.ThresholdedReluOp)
+def thresholded_relu(f: Primal, e: ValueBuilder) -> Results:
+    op, emit = f.op_as(onnx.ThresholdedReluOp), e.emit
     bound = scalar(emit, op.call().attribute("alpha", 1.0), op.X)
     return [emit(onnx.WhereOp(emit(onnx.GreaterOp(op.X, bound)), op.X, scalar(emit, 0, op.X)))]
 
 
-def softsign(emit: Builder, op: OnnxOp) -> Sequence[SSAValue]:
-    assert isinstance(op, onnx.SoftsignOp)
+def softsign(f: Primal, e: ValueBuilder) -> Results:
+    op, emit = f.op_as(onnx.SoftsignOp), e.emit
     size = emit(onnx.AddOp(emit(onnx.AbsOp(op.input)), scalar(emit, 1, op.input)))
     return [emit(onnx.DivOp(op.input, size))]
 
 
-SOFTPLUS = (
-    onnx.AbsOp,
-    onnx.NegOp,
-    onnx.ExpOp,
-    onnx.LogOp,
-    onnx.AddOp,
-    onnx.SubOp,
-    onnx.MulOp,
-    onnx.DivOp,
-    onnx.MaxOp,
-    onnx.GreaterOp,
-    onnx.WhereOp,
-)
-
-
-def softplus(emit: Builder, op: OnnxOp) -> Sequence[SSAValue]:
+def softplus(f: Primal, e: ValueBuilder) -> Results:
     """max(x, 0) + log(1 + y), y = exp(-|x|); y / (u - 1) corrects the rounding of u = 1 + y."""
-    assert isinstance(op, onnx.SoftplusOp)
+    op, emit = f.op_as(onnx.SoftplusOp), e.emit
     x, zero, one = op.X, scalar(emit, 0, op.X), scalar(emit, 1, op.X)
     y = emit(onnx.ExpOp(emit(onnx.NegOp(emit(onnx.AbsOp(x))))))
     u = emit(onnx.AddOp(one, y))
@@ -111,19 +91,8 @@ def softplus(emit: Builder, op: OnnxOp) -> Sequence[SSAValue]:
     return [emit(onnx.AddOp(emit(onnx.MaxOp([x, zero])), beyond))]
 
 
-ROUND = (
-    onnx.FloorOp,
-    onnx.SubOp,
-    onnx.AddOp,
-    onnx.MulOp,
-    onnx.GreaterOp,
-    onnx.GreaterOrEqualOp,
-    onnx.WhereOp,
-)
-
-
-def round_(emit: Builder, op: OnnxOp) -> Sequence[SSAValue]:
-    assert isinstance(op, onnx.RoundOp)
+def round_(f: Primal, e: ValueBuilder) -> Results:
+    op, emit = f.op_as(onnx.RoundOp), e.emit
     return [_round_half_even(emit, op.X)]
 
 
@@ -139,12 +108,9 @@ def _round_half_even(emit: Builder, x: SSAValue) -> SSAValue:
     return emit(onnx.AddOp(below, more))
 
 
-QUANTIZE = (*ROUND, onnx.DivOp, onnx.ClipOp, onnx.CastOp)
-
-
-def quantize_linear(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def quantize_linear(f: Primal, e: ValueBuilder) -> Results | None:
     """Decompose for f32, per tensor or per axis, to types that Cast supports."""
-    assert isinstance(op, onnx.QuantizeLinearOp)
+    op, emit = f.op_as(onnx.QuantizeLinearOp), e.emit
     call, x, wanted = op.call(), op.x, element_type_of(op.y)
     entry = by_name(name_of(wanted))
     is_f32 = all(name_of(element_type_of(value)) == "f32" for value in (x, op.y_scale))
@@ -165,9 +131,9 @@ def quantize_linear(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [emit(onnx.CastOp(clipped, to=wanted))]
 
 
-def dynamic_quantize_linear(emit: Builder, op: OnnxOp) -> Sequence[SSAValue]:
+def dynamic_quantize_linear(f: Primal, e: ValueBuilder) -> Results:
     """All zeros get scale 1, as in onnxruntime; ONNX's function body divides by 0."""
-    assert isinstance(op, onnx.DynamicQuantizeLinearOp)
+    op, emit = f.op_as(onnx.DynamicQuantizeLinearOp), e.emit
     zero, one, most = (scalar(emit, number, op.x) for number in (0, 1, 255))
     low = emit(onnx.MinOp([emit(onnx.ReduceMinOp(op.x, keepdims=0)), zero]))
     high = emit(onnx.MaxOp([emit(onnx.ReduceMaxOp(op.x, keepdims=0)), zero]))
@@ -189,12 +155,9 @@ def _along(emit: Builder, vector: SSAValue, axis: int, rank: int) -> SSAValue:
     return emit(onnx.UnsqueezeOp(vector, emit.ints(behind))) if behind else vector
 
 
-DEQUANTIZE = (onnx.CastOp,)
-
-
-def dequantize_linear(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def dequantize_linear(f: Primal, e: ValueBuilder) -> Results | None:
     """(x - zero point) scale, for integers that Cast reads, and whole blocks only."""
-    assert isinstance(op, onnx.DequantizeLinearOp)
+    op, emit = f.op_as(onnx.DequantizeLinearOp), e.emit
     call, wide = op.call(), element_type_of(op.x_scale)
     axis, block = call.attribute("axis", 1), call.attribute("block_size", 0)
     fits = _is_whole(op, axis, block) if block else _is_along(op.x, op.x_scale)

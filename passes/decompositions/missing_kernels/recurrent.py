@@ -7,34 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.builtin import NoneType
-from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
-from dialects.onnx.base import OnnxOp
 from dialects.onnx.recurrence import GATES, Direction, directions_of
 from dialects.support.shapes import Dim
+from passes.autodiff.common.primal import Primal
 from passes.builder.activations import apply_activation
-from passes.builder.builder import Builder
 from passes.builder.scans import Exprs, scan
 from passes.builder.values import Value, ValueBuilder
-
-RECURRENT = (
-    *(onnx.AddOp, onnx.ConcatOp, onnx.ExpandOp, onnx.MatMulOp, onnx.MulOp, onnx.ScanOp, onnx.SigmoidOp),
-    *(
-        onnx.SplitOp,
-        onnx.SqueezeOp,
-        onnx.SubOp,
-        onnx.TanhOp,
-        onnx.TransposeOp,
-        onnx.UnsqueezeOp,
-        onnx.WhereOp,
-    ),
-)
+from passes.decompositions.registry import Results
 
 
-def recurrent(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def recurrent(f: Primal, e: ValueBuilder) -> Results | None:
     """Return the states after each step, and the last ones, of all directions."""
-    e = ValueBuilder(emit)
+    op = f.op
     operands = [None if value is None else e(value) for value in op.onnx_inputs()]
     operands += [None] * (8 - len(operands))
     attributes = op.onnx_attributes()

@@ -5,27 +5,24 @@ ONNX's function body overflows from 89 on in f32, and from 710 on in f64.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from xdsl.dialects.builtin import f32, f64
-from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
-from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import FLOATS, name_of
 from dialects.support.shapes import element_type_of
-from passes.builder.builder import Builder
+from passes.autodiff.common.primal import Primal
 from passes.builder.values import Value, ValueBuilder
+from passes.decompositions.registry import Results
 
 
-def reduce_log_sum_exp(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def reduce_log_sum_exp(f: Primal, e: ValueBuilder) -> Results | None:
     """Axes may be dynamic or empty: both reductions read them."""
-    assert isinstance(op, onnx.ReduceLogSumExpOp)
+    op = f.op_as(onnx.ReduceLogSumExpOp)
     dtype = element_type_of(op.data)
     if name_of(dtype) not in FLOATS:
         return None
-    e, call = ValueBuilder(emit), op.call()
+    call = op.call()
     axes, noop = None if op.axes is None else e(op.axes), call.attribute("noop_with_empty_axes", 0)
     given = call.optional(1)
     if noop and (given is None or given.dims == ()):

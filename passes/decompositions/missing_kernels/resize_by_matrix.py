@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
@@ -14,8 +12,11 @@ from dialects.onnx.numpy.resizes import AxisResize, axes_to_resize, resize_matri
 from dialects.support.dtypes import FLOATS, HALVES, name_of, of_mlir
 from dialects.support.limits import LimitError
 from dialects.support.shapes import element_type_of, shape_of
+from passes.autodiff.common.primal import Primal
 from passes.builder.builder import Builder
 from passes.builder.tensors import contract
+from passes.builder.values import ValueBuilder
+from passes.decompositions.registry import Results
 
 COORDINATES = ("align_corners", "asymmetric", "half_pixel", "pytorch_half_pixel", "tf_crop_and_resize")
 """Modes that OpenVINO has, except the last, which depends on a region."""
@@ -37,8 +38,9 @@ def is_by_matrix(op: OnnxOp) -> bool:
     return needs_matrix(op) and _axes(op) is not None
 
 
-def by_matrix(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def by_matrix(f: Primal, e: ValueBuilder) -> Results | None:
     """Return the resized data; axes that shrink come first. Half types are computed in f32."""
+    op, emit = f.op, e.emit
     found = _axes(op)
     if found is None:
         return None

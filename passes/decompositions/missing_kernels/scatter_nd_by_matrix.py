@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import has_rank, shape_of
-from passes.builder.builder import Builder
+from passes.autodiff.common.primal import Primal
 from passes.builder.values import Value, ValueBuilder
+from passes.decompositions.registry import Results
 
 
 def _end(dtype: Any, sign: int) -> np.ndarray:
@@ -27,7 +27,6 @@ def _end(dtype: Any, sign: int) -> np.ndarray:
     return np.array(limits.max if sign > 0 else limits.min, dtype)
 
 
-SCATTER = (onnx.MatMulOp, onnx.AddOp, onnx.WhereOp)
 REDUCTIONS: Mapping[str, tuple[type[OnnxOp], Callable[[Any], np.ndarray]]] = {
     "mul": (onnx.ReduceProdOp, lambda dtype: np.ones((), dtype)),
     "max": (onnx.ReduceMaxOp, lambda dtype: _end(dtype, -1)),
@@ -35,27 +34,19 @@ REDUCTIONS: Mapping[str, tuple[type[OnnxOp], Callable[[Any], np.ndarray]]] = {
 }
 """The reduction of each kind, and its neutral element."""
 
-INDEX_OPS: Mapping[type[OnnxOp], str] = {
-    onnx.RangeOp: "s64",
-    onnx.EqualOp: "s64",
-    onnx.MulOp: "s64",
-    onnx.LessOp: "s64",
-}
 
-
-def scatter_nd(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def scatter_nd(f: Primal, e: ValueBuilder) -> Results | None:
     """Decompose `add` and `none`; ONNX leaves `none` undefined for repeated indices."""
-    return None if op.call().attribute("reduction", "none") in REDUCTIONS else scatter_or_reduce(emit, op)
+    return None if f.value("reduction", "none") in REDUCTIONS else scatter_or_reduce(f, e)
 
 
-def scatter_or_reduce(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def scatter_or_reduce(f: Primal, e: ValueBuilder) -> Results | None:
     """Decompose all reductions."""
-    assert isinstance(op, onnx.ScatterNDOp)
+    op, emit = f.op_as(onnx.ScatterNDOp), e.emit
     how = op.call().attribute("reduction", "none")
     depth = shape_of(op.indices)[-1] if has_rank(op.indices) else None
     if not isinstance(depth, int) or not has_rank(op.data):
         return None
-    e = ValueBuilder(emit)
     data, updates = e(op.data), e(op.updates)
     sizes = [e(emit.sizes(op.data, [axis])) for axis in range(data.rank)]
     place = _flat_indices(e(op.indices), sizes[:depth])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerType, Signedness, i64
@@ -13,7 +13,10 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.dims import ints
 from dialects.support.dtypes import FLOATS, of_mlir
 from dialects.support.shapes import element_type_of, has_rank, shape_of
+from passes.autodiff.common.primal import Primal
 from passes.builder.builder import Builder
+from passes.builder.values import ValueBuilder
+from passes.decompositions.registry import Results
 
 U64 = IntegerType(64, Signedness.UNSIGNED)
 """The dtype whose bits are shifted: a Cast to it extends the sign."""
@@ -30,8 +33,9 @@ MERGES: Mapping[type[OnnxOp], Callable[[Builder, SSAValue, SSAValue], SSAValue]]
 """Each op on bits as integers 0 and 1."""
 
 
-def bitwise(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def bitwise(f: Primal, e: ValueBuilder) -> Results | None:
     """Before opset 18 there are only shifts: compute each bit along an additional axis."""
+    op, emit = f.op, e.emit
     dtype = of_mlir(element_type_of(op.operands[0]))
     if dtype is None or not np.issubdtype(dtype.numpy, np.integer):
         return None
@@ -61,9 +65,9 @@ def _bits(emit: Builder, value: SSAValue, steps: np.ndarray) -> SSAValue:
     return emit(onnx.CastOp(odd, to=i64))
 
 
-def col2im(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def col2im(f: Primal, e: ValueBuilder) -> Results | None:
     """Before opset 18: a ConvTranspose with one channel for each element of a block."""
-    assert isinstance(op, onnx.Col2ImOp)
+    op, emit = f.op_as(onnx.Col2ImOp), e.emit
     call, dtype = op.call(), of_mlir(element_type_of(op.input))
     image, block = (ints(call.operand(i).dims) for i in (1, 2))
     channels = shape_of(op.input)[1] if has_rank(op.input) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,21 +13,24 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.opset_range import nondefault_attributes
 from dialects.support.dtypes import FLOATS, of_mlir
 from dialects.support.shapes import element_type_of, has_rank, shape_of, static
+from passes.autodiff.common.primal import Primal
 from passes.builder.builder import Builder
+from passes.builder.values import ValueBuilder
 from passes.decompositions.missing_kernels.explicit_pads import explicit_pads
 from passes.decompositions.portable import pools
 from passes.decompositions.portable.pools import counts_beyond_the_pads
+from passes.decompositions.registry import Results
 
 Attributes = dict[str, Any]
 
 
-def average_pool(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
-    assert isinstance(op, onnx.AveragePoolOp)
+def average_pool(f: Primal, e: ValueBuilder) -> Results | None:
+    op, emit = f.op_as(onnx.AveragePoolOp), e.emit
     given: Attributes | None = {**python_values(nondefault_attributes(op))}
     if "dilations" not in given:
         return [emit(onnx.AveragePoolOp(op.X, **given))]
     if counts_beyond_the_pads(op):
-        return pools.average_pool(emit, op)
+        return pools.average_pool(f, e)
     given = _with_whole_windows(op, given)
     sums = None if given is None else _window_sums(emit, op.X, given)
     if given is None or sums is None:
@@ -42,8 +44,8 @@ def average_pool(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [emit(onnx.DivOp(sums, counts))]
 
 
-def lp_pool(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
-    assert isinstance(op, onnx.LpPoolOp)
+def lp_pool(f: Primal, e: ValueBuilder) -> Results | None:
+    op, emit = f.op_as(onnx.LpPoolOp), e.emit
     given: Attributes | None = {**python_values(nondefault_attributes(op))}
     if "dilations" not in given and "ceil_mode" not in given:
         return [emit(onnx.LpPoolOp(op.X, **given))]

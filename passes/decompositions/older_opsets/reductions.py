@@ -10,17 +10,20 @@ from xdsl.dialects.builtin import i1, i32, i64
 from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
-from dialects.onnx.base import OnnxOp
 from dialects.onnx.values import constant_of
 from dialects.support.dtypes import FLOATS, of_mlir
 from dialects.support.shapes import element_type_of, shape_of
+from passes.autodiff.common.primal import Primal
 from passes.builder.builder import Builder
+from passes.builder.values import ValueBuilder
+from passes.decompositions.registry import Results
 
 Reduction = onnx.ReduceMaxOp | onnx.ReduceMeanOp | onnx.ReduceMinOp | onnx.ReduceProdOp
 
 
-def reduction(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def reduction(f: Primal, e: ValueBuilder) -> Results | None:
     """Before opset 18 axes are an attribute, and empty axes mean all."""
+    op, emit = f.op, e.emit
     assert isinstance(op, Reduction)
     keeps = op.call().attribute("keepdims", 1)
     axes = None if op.axes is None else constant_of(op.axes)
@@ -71,8 +74,9 @@ def _axis_flags(emit: Builder, axes: SSAValue, rank: int, noop: int) -> SSAValue
     return emit.add(listed, emit(onnx.CastOp(is_empty, to=i64)))
 
 
-def bitwise_not(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def bitwise_not(f: Primal, e: ValueBuilder) -> Results | None:
     """Before opset 18: -1 - x for signed integers, max - x for unsigned ones."""
+    op, emit = f.op, e.emit
     dtype = of_mlir(element_type_of(op.operands[0]))
     if dtype is None or dtype.name not in ("s8", "u8", "s16", "u16", "s32", "u32", "s64"):
         return None
@@ -96,20 +100,22 @@ def _mean(emit: Builder, op: onnx.ReduceMeanOp, axes: SSAValue) -> Sequence[SSAV
     return [emit(onnx.DivOp(total, emit(onnx.CastOp(count, to=dtype.mlir))))]
 
 
-def extreme(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def extreme(f: Primal, e: ValueBuilder) -> Results | None:
     """Before opset 20 ReduceMax and ReduceMin have no booleans."""
+    op, emit = f.op, e.emit
     assert isinstance(op, onnx.ReduceMaxOp | onnx.ReduceMinOp)
     dtype = of_mlir(element_type_of(op.data))
     if dtype is None or dtype.name != "boolean":
-        return reduction(emit, op)
+        return reduction(f, e)
     numbers = emit(onnx.CastOp(op.data, to=i32))
     given: dict[str, Any] = {**op.onnx_attributes()}
     found = emit(type(op)(numbers, op.axes, **given))
     return [emit(onnx.CastOp(found, to=dtype.mlir))]
 
 
-def arithmetic(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def arithmetic(f: Primal, e: ValueBuilder) -> Results | None:
     """Before opset 14 there is no 8- and 16-bit arithmetic; a Cast from 32 bits wraps."""
+    op, emit = f.op, e.emit
     dtype = of_mlir(element_type_of(op.operands[0]))
     if dtype is None or dtype.name not in ("s8", "u8", "s16", "u16"):
         return None
@@ -117,8 +123,9 @@ def arithmetic(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [emit(onnx.CastOp(emit(type(op)(*wide)), to=dtype.mlir))]
 
 
-def relu(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def relu(f: Primal, e: ValueBuilder) -> Results | None:
     """Before opset 14 Relu has no integers."""
+    op, emit = f.op, e.emit
     dtype = of_mlir(element_type_of(op.operands[0]))
     if dtype is None or dtype.name not in ("s8", "s16", "s32", "s64"):
         return None
@@ -127,3 +134,15 @@ def relu(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     wide = emit(onnx.CastOp(op.operands[0], to=i32))
     most = emit(onnx.MaxOp([wide, emit.constant(np.zeros((), np.int32))]))
     return [emit(onnx.CastOp(most, to=dtype.mlir))]
+
+
+def mod(f: Primal, e: ValueBuilder) -> Results | None:
+    """Before opset 28 a float remainder has the sign of the dividend: correct it by one divisor."""
+    op, emit = f.op_as(onnx.ModOp), e.emit
+    dtype = of_mlir(element_type_of(op.A))
+    if dtype is None or dtype.name not in FLOATS:
+        return None
+    rest = emit(onnx.ModOp(op.A, op.B, fmod=1))
+    signs = emit(onnx.MulOp(emit(onnx.SignOp(rest)), emit(onnx.SignOp(op.B))))
+    is_other = emit(onnx.LessOp(signs, emit.constant(np.zeros((), dtype.numpy))))
+    return [emit(onnx.WhereOp(is_other, emit(onnx.AddOp(rest, op.B)), rest))]

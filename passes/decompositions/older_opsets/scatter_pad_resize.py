@@ -9,15 +9,17 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
-from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import axes_of, axis_of
 from dialects.onnx.dims import ints
 from dialects.onnx.values import constant_of
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, has_rank, shape_of, static_shape
+from passes.autodiff.common.primal import Primal
 from passes.builder.builder import Builder
+from passes.builder.values import ValueBuilder
 from passes.decompositions.missing_kernels import resize_by_matrix
 from passes.decompositions.missing_kernels.scatter_nd_by_matrix import scatter_or_reduce
+from passes.decompositions.registry import Results
 
 Merge = Callable[[Builder, SSAValue, SSAValue], SSAValue]
 
@@ -32,14 +34,14 @@ MOST_ROUNDS = 16
 """Limit on updates of one element: each takes a Gather and a scatter."""
 
 
-def scatter_nd(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def scatter_nd(f: Primal, e: ValueBuilder) -> Results | None:
     """Before opset 16 there is no `add` and `mul`, before 18 no `max` and `min`. With constant indices,
     colliding updates are applied in turn; run-time indices use a matrix."""
-    assert isinstance(op, onnx.ScatterNDOp)
+    op, emit = f.op_as(onnx.ScatterNDOp), e.emit
     how, indices = op.call().attribute("reduction", "none"), constant_of(op.indices)
     sizes = static_shape(op.data) if has_rank(op.data) else None
     if indices is None or sizes is None:
-        return scatter_or_reduce(emit, op)
+        return scatter_or_reduce(f, e)
     depth, columns = indices.shape[-1], indices.reshape(-1, indices.shape[-1])
     bounds = np.array(sizes[:depth], np.int64)
     if not columns.size or (columns < -bounds).any() or (columns >= bounds).any():
@@ -59,9 +61,9 @@ def scatter_nd(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     return [found]
 
 
-def scatter_elements(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def scatter_elements(f: Primal, e: ValueBuilder) -> Results | None:
     """Lower to ScatterND, element by element; needs a static number of indices."""
-    assert isinstance(op, onnx.ScatterElementsOp)
+    op, emit = f.op_as(onnx.ScatterElementsOp), e.emit
     call, shape = op.call(), static_shape(op.indices) if has_rank(op.indices) else None
     how = call.attribute("reduction", "none")
     if shape is None or how == "none" or not has_rank(op.data):
@@ -138,12 +140,12 @@ def pad_wrap(emit: Builder, op: onnx.PadOp) -> Sequence[SSAValue] | None:
     return [found]
 
 
-def resize(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def resize(f: Primal, e: ValueBuilder) -> Results | None:
     """Before opset 18 Resize covers all axes and has no aspect-ratio policy."""
-    assert isinstance(op, onnx.ResizeOp)
+    op, emit = f.op_as(onnx.ResizeOp), e.emit
     given: dict[str, Any] = {**op.onnx_attributes()}
     if _is_newer(op):
-        return resize_by_matrix.by_matrix(emit, op)
+        return resize_by_matrix.by_matrix(f, e)
     axes, policy = given.pop("axes", None), given.pop("keep_aspect_ratio_policy", "stretch")
     if not has_rank(op.X) or (axes is None and policy == "stretch"):
         return None
@@ -154,7 +156,7 @@ def resize(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
     if policy != "stretch" and sizes is not None:
         factors = _policy_scales(op, listed, policy)
         if factors is None:
-            return resize_by_matrix.by_matrix(emit, op)
+            return resize_by_matrix.by_matrix(f, e)
         scales, sizes = emit.constant(factors), None
     elif scales is not None:
         scales = emit.take(emit.concat([scales, emit.constant(np.ones(rank, np.float32))]), order)

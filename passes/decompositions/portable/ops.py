@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import f32
-from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
@@ -16,7 +14,9 @@ from dialects.onnx.dims import ints
 from dialects.onnx.values import constant_of
 from dialects.support.dtypes import FLOATS, name_of, of_mlir
 from dialects.support.shapes import element_type_of, has_rank, shape_of
-from passes.builder.builder import Builder
+from passes.autodiff.common.primal import Primal
+from passes.builder.values import ValueBuilder
+from passes.decompositions.registry import Results
 
 
 def reads_mask(op: OnnxOp) -> bool:
@@ -27,8 +27,8 @@ def reads_mask(op: OnnxOp) -> bool:
     return op.mask.first_use is not None and is_plain
 
 
-def without_dropout(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
-    assert isinstance(op, onnx.DropoutOp)
+def without_dropout(f: Primal, e: ValueBuilder) -> Results:
+    op, emit = f.op_as(onnx.DropoutOp), e.emit
     kept = emit(onnx.ExpandOp(emit.constant(np.array(True)), emit(onnx.ShapeOp(op.data))))
     return [op.data, kept]
 
@@ -38,9 +38,9 @@ def lacks_thresholds(op: OnnxOp) -> bool:
     return op.iou_threshold is None
 
 
-def with_thresholds(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def with_thresholds(f: Primal, e: ValueBuilder) -> Results:
     """Write the default `iou_threshold` 0 as the next number: OpenVINO drops boxes at equality."""
-    assert isinstance(op, onnx.NonMaxSuppressionOp)
+    op, emit = f.op_as(onnx.NonMaxSuppressionOp), e.emit
     most = op.max_output_boxes_per_class
     overlap = emit.constant(np.array([np.finfo(np.float32).tiny]))
     attributes: dict[str, Any] = {**op.call().attributes}
@@ -62,9 +62,9 @@ def can_use_axis_1(op: OnnxOp) -> bool:
     )
 
 
-def dft_along_axis_1(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def dft_along_axis_1(f: Primal, e: ValueBuilder) -> Results | None:
     """Transpose the axis to 1, and crop a two-sided result to its first half if needed."""
-    assert isinstance(op, onnx.DFTOp)
+    op, emit = f.op_as(onnx.DFTOp), e.emit
     axis, rank = _axis(op), len(shape_of(op.input))
     if axis is None:
         return None
@@ -107,8 +107,9 @@ def reduces_empty_axis(op: OnnxOp) -> bool:
     return any(shape[axis] == 0 for axis in (axes_of(listed, len(shape)) or range(len(shape))))
 
 
-def empty_extreme(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def empty_extreme(f: Primal, e: ValueBuilder) -> Results:
     """Return -inf for ReduceMax, inf for ReduceMin, in the shape of the result."""
+    op, emit = f.op, e.emit
     assert isinstance(op, onnx.ReduceMaxOp | onnx.ReduceMinOp)
     dtype = of_mlir(element_type_of(op.data))
     assert dtype is not None
@@ -123,8 +124,9 @@ def is_scaled(op: OnnxOp) -> bool:
     return op.call().attribute("alpha", 1.0) != 1
 
 
-def celu(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def celu(f: Primal, e: ValueBuilder) -> Results:
     """max(0, x) + min(0, alpha (exp(x / alpha) - 1)), computed in f32."""
+    op, emit = f.op, e.emit
     given = op.operands[0]
     wide = given if element_type_of(given) == f32 else emit(onnx.CastOp(given, to=f32))
     zero, one = (emit.constant(np.array(number, np.float32)) for number in (0, 1))

@@ -15,7 +15,10 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.infer.spatial import Window, window
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, shape_of, static
+from passes.autodiff.common.primal import Primal
 from passes.builder.builder import Builder
+from passes.builder.values import ValueBuilder
+from passes.decompositions.registry import Results
 
 
 def counts_beyond_the_pads(op: OnnxOp) -> bool:
@@ -29,8 +32,9 @@ def is_average_of_known(op: OnnxOp) -> bool:
     return counts_beyond_the_pads(op) and _spatial(op) is not None
 
 
-def average_pool(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def average_pool(f: Primal, e: ValueBuilder) -> Results | None:
     """Zero-pad up to the last window, average whole windows, and correct the divisor by a constant."""
+    op, emit = f.op, e.emit
     sizes = _spatial(op)
     dtype = of_mlir(element_type_of(op.operands[0]))
     if sizes is None or dtype is None:
@@ -76,9 +80,9 @@ def is_max_of_known(op: OnnxOp) -> bool:
     )
 
 
-def max_pool(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def max_pool(f: Primal, e: ValueBuilder) -> Results | None:
     """Count the indices in row-major order, and convert them: h W + w to h + w H."""
-    assert isinstance(op, onnx.MaxPoolOp)
+    op, emit = f.op_as(onnx.MaxPoolOp), e.emit
     attributes: dict[str, Any] = {**op.call().attributes, "storage_order": 0}
     pooled, indices = emit.all(onnx.MaxPoolOp(op.X, **attributes))
     if op.Indices.first_use is None:

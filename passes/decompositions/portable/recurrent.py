@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.recurrence import directions_of
+from passes.autodiff.common.primal import Primal
 from passes.builder.builder import Builder
+from passes.builder.values import ValueBuilder
+from passes.decompositions.registry import Results
 
 RECURRENT = (onnx.GRUOp, onnx.LSTMOp, onnx.RNNOp)
 LENGTHS, PEEPHOLES = 4, 7
@@ -43,8 +44,9 @@ def is_reversed(op: OnnxOp) -> bool:
     return attributes.get("direction", "forward") == "reverse" and not has_lengths
 
 
-def forward(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def forward(f: Primal, e: ValueBuilder) -> Results:
     """Reverse the steps of the data, run forward, and reverse those of the result."""
+    op, emit = f.op, e.emit
     axis = 1 if op.onnx_attributes().get("layout", 0) else 0
     operands = [_reverse_axis(emit, op.operands[0], axis), *op.operands[1:]]
     made = type(op).create(

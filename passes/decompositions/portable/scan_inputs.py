@@ -6,13 +6,13 @@ slice over it before the carried value is read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from xdsl.ir import Block, BlockArgument, SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
-from passes.builder.builder import Builder
+from passes.autodiff.common.primal import Primal
+from passes.builder.values import ValueBuilder
+from passes.decompositions.registry import Results
 
 COMMUTATIVE = (onnx.AddOp, onnx.MulOp)
 
@@ -23,7 +23,8 @@ def is_scanned_first(op: OnnxOp) -> bool:
     return _is_scanned(first) and not _is_scanned(second)
 
 
-def with_scanned_last(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def with_scanned_last(f: Primal, e: ValueBuilder) -> Results:
+    op, emit = f.op, e.emit
     first, second = op.operands
     if isinstance(op, onnx.SubOp):
         return [emit(onnx.AddOp(emit(onnx.NegOp(second)), first))]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
@@ -12,7 +10,10 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import name_of
 from dialects.support.shapes import element_type_of
+from passes.autodiff.common.primal import Primal
 from passes.builder.builder import Builder
+from passes.builder.values import ValueBuilder
+from passes.decompositions.registry import Results
 
 ARITHMETIC = (onnx.AddOp, onnx.MulOp, onnx.SubOp)
 
@@ -21,8 +22,9 @@ def is_8_bit(op: OnnxOp) -> bool:
     return name_of(element_type_of(op.results[0])) in ("s8", "u8")
 
 
-def in_32_bits(emit: Builder, op: OnnxOp) -> Sequence[SSAValue] | None:
+def in_32_bits(f: Primal, e: ValueBuilder) -> Results:
     """Compute in s32, and keep the last eight bits, from -128 on for s8."""
+    op, emit = f.op, e.emit
     dtype = element_type_of(op.results[0])
     wide = [emit(onnx.CastOp(value, to=i32)) for value in op.operands]
     found = emit(type(op)(*wide))

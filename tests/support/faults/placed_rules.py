@@ -120,7 +120,7 @@ def resize_as_nearest(f, found, g, e):
 
 def _in_body(patch: Patch, op: str, change) -> None:
     """The rule of an op with a body: what the walk gives for it is changed."""
-    right = vjp.by_decomposition(table_of(Reason.GRADIENT)[op].body)
+    right = vjp.by_decomposition(table_of(Reason.GRADIENT)[op])
     rules = {**vjp.RULES, op: lambda f, g, e: change(f, list(right(f, g, e)), g, e)}
     patch.setattr(vjp, "RULES", MappingProxyType(rules))
 

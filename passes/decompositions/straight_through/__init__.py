@@ -1,0 +1,1 @@
+"""Ops on quantized codes as float ops, for straight-through gradients."""
