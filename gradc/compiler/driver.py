@@ -22,6 +22,7 @@ from dialects.support.option_names import offer_parameters, option
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.contributed_ops import explain_misspelt, misspelt_remarks, nonstandard_remarks
 from gradc.compiler.default_opset import with_opset
+from gradc.compiler.node_rewrites import rewrites_of
 from gradc.compiler.options import Options
 from gradc.compiler.pass_runner import Observer, parse, run_passes
 from gradc.compiler.repeated_weights import duplicate_weight_remarks
@@ -156,8 +157,8 @@ def _import_source(
     if arguments.is_path(source):
         from gradc.importers import import_file
 
-        path = arguments.path("source", source)
-        return import_file(path, auto_pad_rule, for_gradients=for_gradients, target=target)
+        path, rewrites = arguments.path("source", source), rewrites_of(for_gradients, target)
+        return import_file(path, auto_pad_rule, for_gradients=for_gradients, rewrites=rewrites)
     if isinstance(source, Source) and source.gradient is not None:
         return load_gradient(replace(source, gradient=None), source.gradient, auto_pad_rule)
     if isinstance(source, Source):
@@ -175,7 +176,8 @@ def _import_source(
     if type(source).__name__ == "ModelProto":
         from gradc.importers.onnx import import_onnx
 
-        return import_onnx(source, for_gradients=for_gradients, target=target)
+        rewrites = rewrites_of(for_gradients, target)
+        return import_onnx(source, for_gradients=for_gradients, rewrites=rewrites)
     from gradc.builder.graph import Graph
     from gradc.graph.checks import check_graph
 
@@ -258,7 +260,7 @@ def _write_bodies(module: ModuleOp, options: Options) -> None:
     """Inline the ONNX function bodies of an imported model's ops that the target does not implement."""
     if entry.OPSET not in module.attributes:
         return
-    from gradc.importers.onnx.function_bodies import inline_missing_ops
+    from gradc.compiler.function_bodies import inline_missing_ops
 
     inline_missing_ops(module, options.resolve_target())
 

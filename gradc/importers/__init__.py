@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -16,6 +17,9 @@ from gradc.files.kinds import is_onnx
 from gradc.files.reading import display_name, read_bytes, read_error
 from gradc.importers.text import decode
 from gradc.terminal.streams import STDIN_NAME, read_stdin
+
+if TYPE_CHECKING:
+    from gradc.importers.onnx.rewrites import Rewrites
 
 STDIN = "-"
 
@@ -54,18 +58,18 @@ def import_file(
     auto_pad_rule: str | None = None,
     *,
     for_gradients: Collection[str] | None = None,
-    target: str = "cpu",
+    rewrites: Rewrites | None = None,
 ) -> ModuleOp:
     """Import a file of any source format; `-` is stdin. Content decides where the suffix does not.
 
-    `auto_pad_rule` replaces that of every op; `for_gradients` and `target` are those of `import_onnx`. Raises
-    GradcError for an unreadable or invalid file.
+    `auto_pad_rule` replaces that of every op; `for_gradients` and `rewrites` are those of `import_onnx`.
+    Raises GradcError for an unreadable or invalid file.
     """
     name = os.fspath(path)
     if is_onnx(name):
         from gradc.importers.onnx import import_onnx
 
-        return import_onnx(name, for_gradients=for_gradients, target=target)
+        return import_onnx(name, for_gradients=for_gradients, rewrites=rewrites)
     if name.endswith(".py"):
         hint = "run it with python; gradc.Graph.save writes a graph as MLIR text, which every command reads"
         raise violation(f"{name} is a Python program", expected="a graph", hint=hint)

@@ -13,7 +13,7 @@ from dialects.onnx.ops import ConstantOp
 from dialects.support.diagnostics import name_of, position_of
 from dialects.support.option_names import advice
 from gradc.compiler.contributed_ops import is_nonstandard
-from gradc.importers.onnx.function_bodies import is_inlined
+from gradc.compiler.function_bodies import is_inlined
 from gradc.terminal.tables import BAD, PLAIN, POOR, Look, table
 from passes.legalize_onnx import remedy
 from passes.targets import TARGETS

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from gradc.graph.checks import check_graph
 from gradc.importers.onnx.read import module_of
+from gradc.importers.onnx.rewrites import Rewrites
 from gradc.model.external_data import TensorData, open_model
 
 
@@ -18,20 +19,19 @@ def import_onnx(
     source: str | os.PathLike[str] | ModelProto,
     *,
     for_gradients: Collection[str] | None = None,
-    target: str = "cpu",
+    rewrites: Rewrites | None = None,
 ) -> ModuleOp:
     """Import and verify a model, given as a proto or as the path of its file.
 
     Values and nodes keep their names (`dialects.support.names`), inputs and outputs their names, order and
     declared types. Ops are upgraded to the newest opset, functions are inlined, and ops without a class in
-    the dialect become `onnx.Node`. With `for_gradients`, ops of other domains are decomposed into ONNX ops,
-    except those that it names; without it, only onnxruntime's ops that the `target` lacks. Raises GradcError,
-    which names the nodes.
+    the dialect become `onnx.Node`, unless `rewrites` replaces them. `for_gradients`, if a gradient is taken,
+    names the ops with user rules. Raises GradcError, which names the nodes.
     """
     if isinstance(source, ModelProto):
-        return _verify(module_of(source, TensorData(), for_gradients=for_gradients, target=target))
+        return _verify(module_of(source, TensorData(), for_gradients=for_gradients, rewrites=rewrites))
     with open_model(os.fspath(source)) as (model, data):
-        module = module_of(model, data, for_gradients=for_gradients, target=target)
+        module = module_of(model, data, for_gradients=for_gradients, rewrites=rewrites)
     return _verify(module)
 
 

@@ -11,9 +11,10 @@ from xdsl.ir import Attribute, SSAValue
 from dialects.onnx.attributes import python_values
 from dialects.onnx.types import type_text
 from dialects.support.diagnostics import violation
+from dialects.support.dtypes import FLOATS, of_mlir
+from dialects.support.shapes import element_type_of, has_rank
+from gradc.importers.onnx.rewrites import Gradients
 from gradc.importers.onnx.scope import Scope
-from passes.autodiff import preview
-from passes.autodiff.activity.active_values import is_float
 
 
 def results_of_gradient(
@@ -21,8 +22,9 @@ def results_of_gradient(
     operands: Sequence[SSAValue | None],
     attributes: Mapping[str, Attribute],
     place: LocationAttr,
+    write: Gradients,
 ) -> Sequence[SSAValue]:
-    """Return the derivatives that a Gradient node requests."""
+    """Return the derivatives that a Gradient node requests, which `write` creates."""
     asked: Any = python_values(attributes)
     if scope.parent is not None:
         raise violation("a Gradient", given="within a nested graph", expected="in the main graph")
@@ -41,12 +43,17 @@ def results_of_gradient(
         )
     y = scope.required(asked["y"])
     for name, value in (*zip(names[0], xs, strict=True), (asked["y"], y)):
-        if not is_float(value):
+        if not _is_float(value):
             raise violation(name, given=type_text(value.type), expected="a tensor of floats of known rank")
-    new, values = preview.expand_gradient_node(list(scope.block.ops), [*xs, *zs], given, len(xs), y)
+    new, values = write(list(scope.block.ops), [*xs, *zs], given, len(xs), y)
     for op in new:
         if op.parent is None:
             scope.block.add_op(op)
         if isinstance(op.location, UnknownLoc):
             op.location = place
     return values
+
+
+def _is_float(value: SSAValue) -> bool:
+    dtype = of_mlir(element_type_of(value)) if has_rank(value) else None
+    return dtype is not None and dtype.name in FLOATS

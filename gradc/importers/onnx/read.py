@@ -35,6 +35,7 @@ from gradc.importers.onnx.annotations import annotate_edge, annotate_module, not
 from gradc.importers.onnx.attributes import attributes_of, graphs_of, values_of
 from gradc.importers.onnx.blocks import channels_of_block
 from gradc.importers.onnx.locations import at
+from gradc.importers.onnx.rewrites import Rewrites
 from gradc.importers.onnx.scope import Scope, Versions
 from gradc.importers.onnx.source import Source
 from gradc.importers.onnx.standard import check_counts, constant, is_of_dialect, schema_of, standard_op
@@ -52,12 +53,12 @@ def module_of(
     data: TensorData,
     *,
     for_gradients: Collection[str] | None = None,
-    target: str = "cpu",
+    rewrites: Rewrites | None = None,
 ) -> ModuleOp:
     """Import a model; `data` reads its external tensors. Raises GradcError.
 
-    `for_gradients`, if given, names ops of other domains that have derivative rules; the rest are decomposed
-    into ONNX ops. Without it, only ops that the `target` lacks are.
+    `for_gradients`, if a gradient is taken, names the ops with user rules. `rewrites` replaces ops of other
+    domains as they are read, so that the ops after them have types; without it they stay.
     """
     graph = model.graph
     with at("graph"):
@@ -65,7 +66,7 @@ def module_of(
     versions = _versions(model.opset_import, model.ir_version)
     block = Block()
     scope = Scope(block, versions, data)
-    reader = _Reader(validity.functions_by_key(model), for_gradients, target)
+    reader = _Reader(validity.functions_by_key(model), for_gradients, rewrites)
     reader.of_model = {BLOCK: channels_of_block(model)}
     scope.add_weights(graph.initializer, graph.sparse_initializer)
     inputs = [value for value in graph.input if value.name not in scope.weights]
@@ -205,11 +206,11 @@ class _Reader:
         self,
         functions: Mapping[tuple[str, str, str], FunctionProto],
         for_gradients: Collection[str] | None,
-        target: str = "cpu",
+        rewrites: Rewrites | None = None,
     ):
         self.functions = functions
         self.for_gradients = for_gradients
-        self.target = target
+        self.rewrites = rewrites
         self.errors = Errors()
         self.count = 0
         self.docs: dict[str, Attribute] = {}
@@ -334,10 +335,11 @@ class _Reader:
     def _opaque(
         self, scope: Scope, node: NodeProto, operands: Sequence[SSAValue | None], form: Form
     ) -> Sequence[SSAValue | None]:
-        if f"{form.domain}.{node.op_type}" == GRADIENT:
+        if self.rewrites is not None and f"{form.domain}.{node.op_type}" == GRADIENT:
             from gradc.importers.onnx.gradient import results_of_gradient
 
-            return results_of_gradient(scope, operands, form.attributes, form.place)
+            write = self.rewrites.differentiate
+            return results_of_gradient(scope, operands, form.attributes, form.place, write)
         if not form.domain:
             check_form(node.op_type, form.version)
         regions = {name: self._region(scope, node, graph, None) for name, graph in form.graphs.items()}
@@ -347,7 +349,7 @@ class _Reader:
         op = NodeOp(form.domain, node.op_type, operands, types, form.attributes, regions, form.version)
         if op.is_standard and not op.regions and not is_of_opset(op, OLDEST):
             op = self._upgrade_unknown(scope, op, form)
-        found = self._decompose(op)
+        found = None if self.rewrites is None else self.rewrites.decompose(op, self.of_model)
         if found is None:
             return _append(scope, op, form.place).results
         new, values = found
@@ -361,18 +363,6 @@ class _Reader:
         if not kept:
             op.drop_all_references()  # release its uses
         return [own if value is None else value for value, own in zip(values, op.results, strict=True)]
-
-    def _decompose(self, op: NodeOp) -> tuple[Sequence[Operation], Sequence[SSAValue | None]] | None:
-        """Return the decomposition that the target or a gradient needs, as `decompose_node` does, or None."""
-        from passes.decompositions.contrib.decompose import decompose_node
-        from passes.targets.spec import spec_of
-
-        wanted = (
-            op.domain.data in spec_of(self.target).decomposed_domains
-            if self.for_gradients is None
-            else op.title not in self.for_gradients
-        )
-        return decompose_node(op, self.of_model) if wanted else None
 
     def _upgrade_unknown(self, scope: Scope, op: NodeOp, form: Form) -> NodeOp:
         """Upgrade a node of unknown types from an opset that gradc cannot write, where the change needs no

@@ -86,6 +86,13 @@ def test_arrows_go_downwards():
     assert not wrong, "\n".join(wrong)
 
 
+def test_importers_import_no_passes():
+    """Their caller passes in how nodes are rewritten: `gradc/importers/onnx/rewrites.py`."""
+    arrows = [arrow for arrow in arrows_of(ROOT, LAYERS) if arrow.source.startswith("gradc.importers.")]
+    assert len(arrows) > 50
+    assert not [arrow.place for arrow in arrows if arrow.target.startswith("passes.")]
+
+
 @pytest.mark.parametrize("layer", ["passes", "gradc"])
 def test_no_file_imports_itself_by_way_of_others(layer):
     """In dialects a class of ops is made when it is first asked for, by what the classes derive from."""

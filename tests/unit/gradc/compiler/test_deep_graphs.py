@@ -156,7 +156,7 @@ BOUNDED |= {
 }
 
 BOUNDED |= {
-    ("gradc/importers/onnx/function_bodies.py", name): "bodies in bodies, at most `DEEPEST`"
+    ("gradc/compiler/function_bodies.py", name): "bodies in bodies, at most `DEEPEST`"
     for name in ("_is_legal", "_legal_body", "_replace")
 }
 
