@@ -28,6 +28,7 @@ from gradc.cli.options import (
     tuning_options,
 )
 from gradc.terminal import messages
+from gradc.terminal.outputs import STDOUT
 from gradc.terminal.tables import look
 
 if TYPE_CHECKING:
@@ -90,14 +91,13 @@ def compile_command(
     **given: Any,
 ) -> None:
     """Compile the graph IN (- for stdin) to ONNX; several oneDNN Graph JSON files are one graph."""
-    from gradc.cli import commands
+    from gradc.cli import compiling
     from gradc.compiler.pass_runner import parse
-    from gradc.inspection.observe import Check
 
     stop_after = observing.stop_after
     if stop_after is None and emit == "onnx" and output is None:
         raise click.UsageError("Missing option '-o' / '--output': where the model goes ('-' for stdout).")
-    if as_json and (stop_after is not None or emit != "onnx" or output == commands.STDOUT):
+    if as_json and (stop_after is not None or emit != "onnx" or output == STDOUT):
         raise click.UsageError("--json describes a model in a file: -o FILE.onnx.")
     if given["checked"] and (stop_after is not None or emit != "onnx"):
         raise click.UsageError("--checked applies to models, not to IR.")
@@ -109,18 +109,22 @@ def compile_command(
     options = tuning.options(given)
     observers, timer, found = observing.observers, observing.timer, None
     if check:
+        from gradc.inspection.check_passes import Check
+
         observers.add(Check(messages.note))
-    before = commands.measures_of(source) if as_json or messages.reports() else None
+    before = compiling.measures_of(source) if as_json or messages.reports() else None
     passes = [pass_.name for pass_ in parse(options.pipeline)]
     with tuning.tuner(options) as tuner, observing.stopping(passes, output):
-        found = commands.compile_to(source, output, options, constants, emit, observers, tuner, external_data)
+        found = compiling.compile_to(
+            source, output, options, constants, emit, observers, tuner, external_data
+        )
     checked = "checked after each pass" if check else ""
     if as_json and found is not None:
-        click.echo(commands.compile_json(found, before, output, timer))
-        commands.report_model(found, output, checked)
+        click.echo(compiling.compile_json(found, before, output, timer))
+        compiling.report_model(found, output, checked)
         return
     observing.show_times()
     if found is not None:
         if before is not None:
-            messages.report(commands.changes_of(before, found).as_text(look(sys.stderr)))
-        commands.report_model(found, output, checked)
+            messages.report(compiling.changes_of(before, found).as_text(look(sys.stderr)))
+        compiling.report_model(found, output, checked)

@@ -32,6 +32,7 @@ from gradc.cli.options import (
     source_options,
 )
 from gradc.terminal import messages
+from gradc.terminal.outputs import STDOUT
 
 if TYPE_CHECKING:
     from gradc.compiler.source import Source
@@ -157,7 +158,7 @@ def grad(
 
     It has the inputs of IN, and a result grad_<WRT> for each --wrt, with its shape and dtype.
     """
-    from gradc.cli import commands
+    from gradc.cli import compiling, differentiating
     from gradc.compiler.gradient_module import pass_names
     from gradc.compiler.gradient_request import GradientRequest
 
@@ -165,7 +166,7 @@ def grad(
         raise click.UsageError("Missing option '-o' / '--output': where the model goes ('-' for stdout).")
     if observing.stop_after is not None and (as_json or external_data):
         raise click.UsageError("--json and --external-data apply to models, not to IR.")
-    if as_json and output == commands.STDOUT:
+    if as_json and output == STDOUT:
         raise click.UsageError("--json and -o - both write to stdout.")
     check_ending(output, MODEL if observing.stop_after is None else IR)
     own = {field.name: given.pop(field.name) for field in fields(GradientRequest) if field.name in given}
@@ -175,7 +176,7 @@ def grad(
     asked = GradientRequest(**own, static_shapes=shapes, keep_outputs=keep_outputs, rename=source.names)
     options, found = options_of(given), None
     with observing.stopping(pass_names(asked, options), output):
-        found = commands.gradient_to(
+        found = differentiating.gradient_to(
             replace(source, names={}),
             output,
             asked,
@@ -188,8 +189,8 @@ def grad(
     if found is None:
         return
     if as_json:
-        click.echo(commands.gradient_json(found, output))
-    commands.report_model(found, output, str(found.proof))
+        click.echo(differentiating.gradient_json(found, output))
+    compiling.report_model(found, output, str(found.proof))
 
 
 def _weights(given: str | None, as_inputs: bool | None, output: str | None) -> str:

@@ -50,6 +50,7 @@ from gradc.files.kinds import is_onnx
 from gradc.runtime import RUNTIMES
 from gradc.terminal import messages, progress, streams
 from gradc.terminal.console import has_style
+from gradc.terminal.outputs import STDOUT
 from gradc.terminal.tables import look
 from gradc.util.version import __version__
 from passes.targets import TARGETS
@@ -117,27 +118,27 @@ def run(
     **given: Any,
 ) -> None:
     """Run IN, a graph or a compiled .onnx, on onnxruntime or another runtime."""
-    from gradc.cli import commands
+    from gradc.cli import running
 
-    if as_json and output == commands.STDOUT:
+    if as_json and output == STDOUT:
         raise click.UsageError("--json and -o - both write to stdout.")
     check_ending(output, ARRAYS)
     fed = inputs_of(inputs, seed, shapes)
     if source.is_model:
         _refuse_source_options(source)
-        results, placed = commands.run_model(source.files[0], fed, ep, threads, runtime)
+        results, placed = running.run_model(source.files[0], fed, ep, threads, runtime)
     else:
         compiled = _compile(source, given, constants, ep, threads)
-        results, placed = commands.run_compiled(compiled, fed, ep, threads, runtime)
+        results, placed = running.run_compiled(compiled, fed, ep, threads, runtime)
     if as_json:
-        _print(commands.run_json(results, placed, output))
+        _print(running.run_json(results, placed, output))
     else:
         if placed:
-            messages.mention(commands.describe_placement(placed))
-        for line in commands.describe(results):
-            (messages.note if output == commands.STDOUT else _print)(line)
+            messages.mention(running.describe_placement(placed))
+        for line in running.describe(results):
+            (messages.note if output == STDOUT else _print)(line)
     if output:
-        commands.write_arrays(output, results)
+        running.write_arrays(output, results)
     if inputs is None and not as_json:
         messages.mention(f"ran on random inputs, --seed {seed}; --inputs reads them from a file")
 
@@ -185,7 +186,7 @@ def verify(
     Prints the errors of each output over its largest magnitude: worst, typical (root mean square), and
     the bound that rounding explains; also which op is wrong. Exit code 1 if a bound is exceeded.
     """
-    from gradc.cli import commands
+    from gradc.cli import verifying
 
     if source.is_model and source.names and not report:
         raise click.UsageError(f"--rename: {source} is compared with itself, under its own names.")
@@ -198,13 +199,13 @@ def verify(
     compiled = _compile(source, given, constants, ep, threads)
     if source.is_model and not report:
         path = source.files[0]
-        rows, errors = commands.verify_model(compiled, path, fed, ep, threads, rtol, within, runtime), None
+        rows, errors = verifying.verify_model(compiled, path, fed, ep, threads, rtol, within, runtime), None
     else:
-        rows, errors = commands.verify(compiled, fed, ep, threads, rtol, report, runtime)
+        rows, errors = verifying.verify(compiled, fed, ep, threads, rtol, report, runtime)
     if as_json:
-        _print(commands.verify_json(rows, errors))
+        _print(verifying.verify_json(rows, errors))
     else:
-        _print(commands.verify_table(rows, errors, look(sys.stdout)))
+        _print(verifying.verify_table(rows, errors, look(sys.stdout)))
     if not all(row.ok for row in rows):
         sys.exit(EXIT_CHECK_FAILED)
 
@@ -275,12 +276,12 @@ def explain(
     **given: Any,
 ) -> None:
     """Show the strategies for each gradient of the graph IN, their costs, and the choice."""
-    from gradc.cli import commands
+    from gradc.cli import compiling
     from gradc.inspection import explain as explaining
 
     options = tuning.options(given)
     with tuning.tuner(options) as tuner:
-        module = commands.load_bound(source, options, constants)
+        module = compiling.load_bound(source, options, constants)
         found = explaining.explain(module, options, tuning.request.shapes, tuner, measure_peak)
     _print(
         explaining.as_json(found)
@@ -347,10 +348,10 @@ def _compile(
     ep: str | None,
     threads: int | None,
 ) -> Compiled:
-    from gradc.cli import commands
+    from gradc.cli import compiling
 
     options = options_of(given | {"threads": threads}, ep)
-    return commands.compile_source(source, options, constants)
+    return compiling.compile_source(source, options, constants)
 
 
 if __name__ == "__main__":

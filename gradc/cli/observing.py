@@ -31,7 +31,7 @@ class Observing:
     @contextmanager
     def stopping(self, passes: Sequence[str], output: str | None) -> Iterator[None]:
         """Write the IR after the pass to stop after, one of `passes`, instead of what is done within."""
-        from gradc.cli.commands import write_ir
+        from gradc.cli.compiling import write_ir
         from gradc.compiler.pass_runner import StopAfter, Stopped
 
         if self.stop_after is not None:

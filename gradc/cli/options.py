@@ -21,7 +21,7 @@ from gradc.runtime import RUNTIMES
 from passes.targets import TARGETS
 
 if TYPE_CHECKING:
-    from gradc.cli.commands import Inputs
+    from gradc.cli.running import Inputs
     from gradc.compiler.options import Options
     from gradc.tuning.request import TuningRequest
     from gradc.tuning.tuner import Tuner
@@ -438,7 +438,7 @@ def inputs_of(
     sizes: Mapping[str, int] | None = None,
 ) -> Inputs:
     """Return the inputs that the values of `input_options` describe."""
-    from gradc.cli.commands import Inputs
+    from gradc.cli.running import Inputs
 
     named = files if files is None or isinstance(files, str) else " --inputs ".join(files)
     if named is not None and shapes:

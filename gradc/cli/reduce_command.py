@@ -10,7 +10,7 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import UnsupportedError, violation
-from gradc.cli.commands import STDOUT, load_bound
+from gradc.cli.compiling import load_bound
 from gradc.compiler.options import Options
 from gradc.compiler.source import Source
 from gradc.crash_reports import recipes
@@ -24,7 +24,7 @@ from gradc.reduction.faults import Command, Crash, Failure, Mismatch
 from gradc.reduction.replay import fault_of, module_of, read_text
 from gradc.reduction.search import Search
 from gradc.terminal import progress
-from gradc.terminal.outputs import write_output
+from gradc.terminal.outputs import STDOUT, write_output
 
 Say = Callable[[str], None]
 

@@ -372,7 +372,7 @@ class TestRun:
     def test_the_target_follows_the_provider(self, conv, monkeypatch):
         asked = []
         monkeypatch.setattr(
-            "gradc.cli.commands.run_compiled", lambda c, *_: asked.append(c.options.target) or ({}, [])
+            "gradc.cli.running.run_compiled", lambda c, *_: asked.append(c.options.target) or ({}, [])
         )
         for options in ([], ["--ep", "cuda"], ["--ep", "cuda", "--target", "cpu"], ["--target", "cuda"]):
             run_gradc("run", conv, *options)
@@ -547,7 +547,7 @@ class TestExitCodes:
         def interrupt(*_):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("gradc.cli.commands.random_inputs", interrupt)
+        monkeypatch.setattr("gradc.cli.running.random_inputs", interrupt)
         result = run_gradc("run", conv)
         assert (result.code, result.out) == (130, "")
         assert "Traceback" not in result.err
@@ -556,7 +556,7 @@ class TestExitCodes:
         def fail(*_):
             raise MemoryError("8 TB")
 
-        monkeypatch.setattr("gradc.cli.commands.random_inputs", fail)
+        monkeypatch.setattr("gradc.cli.running.random_inputs", fail)
         result = run_gradc("run", conv)
         assert (result.code, result.line) == (3, "error: not enough memory: 8 TB")
 

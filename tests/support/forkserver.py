@@ -135,11 +135,12 @@ def _stream(number: int, is_closed: bool) -> Any:
 
 if __name__ == "__main__":
     import gradc.bench.command
-    import gradc.cli.commands
+    import gradc.cli.differentiating
     import gradc.cli.main
     import gradc.cli.opt
     import gradc.cli.reduce_command
     import gradc.cli.report_command
+    import gradc.cli.verifying
     import gradc.inspection.explain
     import gradc.inspection.inspection
     import gradc.tuning.measuring

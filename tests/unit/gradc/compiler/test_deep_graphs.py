@@ -56,7 +56,7 @@ BOUNDED = {
     ("gradc/verification/exact_match.py", "is_same"): "a sequence in a sequence",
     ("gradc/verification/verify.py", "_compare_exactly"): "a sequence in a sequence",
     ("gradc/verification/verify.py", "compare"): "a sequence in a sequence",
-    ("gradc/cli/commands.py", "_kind"): "a sequence in a sequence",
+    ("gradc/cli/running.py", "_kind"): "a sequence in a sequence",
     ("gradc/files/json_text.py", "_finite"): "our own documents",
     ("gradc/compiler/driver.py", "load"): "a source under other names, or differentiated",
     ("gradc/compiler/driver.py", "load_gradient"): "a source under other names, or differentiated",

@@ -202,7 +202,7 @@ class TestElsewhere:
         path = tmp_path / "conv.json"
         path.write_text(text_of(CONV), encoding="utf-8")
         monkeypatch.setattr(samples, "random_inputs", fails)
-        monkeypatch.setattr("gradc.cli.commands.random_inputs", fails)
+        monkeypatch.setattr("gradc.cli.running.random_inputs", fails)
         result = run_gradc("run", path)
         assert result.code == 70
         assert result.line.startswith("internal error: ValueError: no such luck at all; this is a fault")

@@ -76,7 +76,7 @@ def test_a_branch_that_is_wrong(name: str, kind: str, tmp_path: Path, monkeypatc
     model = saved(inputs, body, path)
     compiled = gradc.compile(model)
     onnx.save(parser.parse_model(onnx.printer.to_text(model).replace(f"= {kind} (", "= Cos (")), path)
-    monkeypatch.setattr("gradc.cli.commands.compile_module", lambda *_: compiled)
+    monkeypatch.setattr("gradc.cli.compiling.compile_module", lambda *_: compiled)
     assert run_gradc("verify", path).code == 1
 
 

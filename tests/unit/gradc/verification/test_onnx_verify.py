@@ -95,7 +95,7 @@ def test_the_node_that_differs_first_is_named(kind: str, tmp_path: Path, monkeyp
     model.graph.node[index].op_type = wrong
     path = tmp_path / "m.onnx"
     onnx.save(model, path)
-    monkeypatch.setattr("gradc.cli.commands.compile_module", lambda *_: compiled)
+    monkeypatch.setattr("gradc.cli.compiling.compile_module", lambda *_: compiled)
     result = run_gradc("verify", str(path), "--json")
     assert result.code == 1
     (found,) = (row for row in json.loads(result.out) if row["op"] is not None)

@@ -77,7 +77,7 @@ def test_what_is_wrong_beside_random_numbers(tmp_path: Path, monkeypatch: pytest
     compiled = gradc.compile(model)
     model.graph.node[-1].op_type = "Abs"
     onnx.save(model, tmp_path / "m.onnx")
-    monkeypatch.setattr("gradc.cli.commands.compile_module", lambda *_: compiled)
+    monkeypatch.setattr("gradc.cli.compiling.compile_module", lambda *_: compiled)
     result = run_gradc("verify", tmp_path / "m.onnx", "--json")
     assert result.code == 1
     (found,) = (row for row in json.loads(result.out) if row["op"] is not None)

@@ -44,7 +44,7 @@ def rows(
     given: str, other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, outputs: str = Y
 ) -> list[Any]:
     compiled = compiled_of(given, other, tmp_path / "m.onnx", outputs)
-    monkeypatch.setattr("gradc.cli.commands.compile_module", lambda *_: compiled)
+    monkeypatch.setattr("gradc.cli.compiling.compile_module", lambda *_: compiled)
     return json.loads(run_gradc("verify", tmp_path / "m.onnx", "--json").out)
 
 
@@ -136,7 +136,7 @@ def test_integers_of_close_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_given_inputs_keep_their_range(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     compiled = compiled_of(LAYER, ONE_PASS, tmp_path / "m.onnx")
-    monkeypatch.setattr("gradc.cli.commands.compile_module", lambda *_: compiled)
+    monkeypatch.setattr("gradc.cli.compiling.compile_module", lambda *_: compiled)
     arrays = {"x": np.eye(4, 16, dtype=np.float32), "s": np.ones(16, np.float32)}
     np.savez(tmp_path / "in.npz", **arrays)
     result = run_gradc("verify", tmp_path / "m.onnx", "--inputs", tmp_path / "in.npz", "--json")
