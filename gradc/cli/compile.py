@@ -28,7 +28,6 @@ from gradc.cli.options import (
     tuning_options,
 )
 from gradc.terminal import messages
-from gradc.terminal.outputs import STDOUT
 from gradc.terminal.tables import look
 
 if TYPE_CHECKING:
@@ -93,6 +92,7 @@ def compile_command(
     """Compile the graph IN (- for stdin) to ONNX; several oneDNN Graph JSON files are one graph."""
     from gradc.cli import compiling
     from gradc.compiler.pass_runner import parse
+    from gradc.terminal.outputs import STDOUT
 
     stop_after = observing.stop_after
     if stop_after is None and emit == "onnx" and output is None:

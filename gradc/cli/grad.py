@@ -32,7 +32,6 @@ from gradc.cli.options import (
     source_options,
 )
 from gradc.terminal import messages
-from gradc.terminal.outputs import STDOUT
 
 if TYPE_CHECKING:
     from gradc.compiler.source import Source
@@ -161,6 +160,7 @@ def grad(
     from gradc.cli import compiling, differentiating
     from gradc.compiler.gradient_module import pass_names
     from gradc.compiler.gradient_request import GradientRequest
+    from gradc.terminal.outputs import STDOUT
 
     if observing.stop_after is None and output is None:
         raise click.UsageError("Missing option '-o' / '--output': where the model goes ('-' for stdout).")

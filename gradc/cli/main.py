@@ -50,7 +50,6 @@ from gradc.files.kinds import is_onnx
 from gradc.runtime import RUNTIMES
 from gradc.terminal import messages, progress, streams
 from gradc.terminal.console import has_style
-from gradc.terminal.outputs import STDOUT
 from gradc.terminal.tables import look
 from gradc.util.version import __version__
 from passes.targets import TARGETS
@@ -119,6 +118,7 @@ def run(
 ) -> None:
     """Run IN, a graph or a compiled .onnx, on onnxruntime or another runtime."""
     from gradc.cli import running
+    from gradc.terminal.outputs import STDOUT
 
     if as_json and output == STDOUT:
         raise click.UsageError("--json and -o - both write to stdout.")

@@ -43,8 +43,8 @@ def scan_rows(
 def row_type(value: SSAValue | Attribute, b: Batch) -> Attribute:
     """Return the type of a value, or of the tensors of a sequence, with the new axis."""
     type_ = value.type if isinstance(value, SSAValue) else value
-    if isinstance(type_, SequenceType):
-        return SequenceType(row_type(type_.element, b))
-    if not isinstance(type_, TensorType):
+    tensor = type_.element if isinstance(type_, SequenceType) else type_
+    if not isinstance(tensor, TensorType):
         return type_
-    return tensor_type(type_.element_type, (b.dim, *shape_of(type_)))
+    rows = tensor_type(tensor.element_type, (b.dim, *shape_of(tensor)))
+    return SequenceType(rows) if isinstance(type_, SequenceType) else rows

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from xdsl.dialects.builtin import ModuleOp, UnrankedTensorType
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -168,14 +169,17 @@ def _rewrite(
     for index in sorted(gone, reverse=True):
         block.erase_arg(block.args[2 + index])
     region = op.detach_region(op.body)
+    emit = Builder()
+    # a Loop has two inputs at least
+    condition = emit.constant(np.array(True)) if op.cond is None and not stays else op.cond
     new = onnx.LoopOp(
         op.M,
-        op.cond,
+        condition,
         [op.v_initial[i] for i in stays],
         body=region,
         result_types=[*(result.type for result in others), *stacks],
     )
-    emit = Builder([new])
+    emit.all(new)
     for old, result in zip(others, new.results, strict=False):
         result.name_hint = old.name_hint
         old.replace_all_uses_with(result)

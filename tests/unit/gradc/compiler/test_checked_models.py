@@ -10,9 +10,11 @@ import pytest
 from support.cli import run_gradc
 
 import gradc
+from dialects.onnx import ops as onnx
 from gradc.compiler.options import Options
 from gradc.runtime.session import Session, newest_opset
 from passes.targets import TARGETS
+from passes.targets.target import Target
 
 pytest.importorskip("onnxruntime")
 
@@ -91,7 +93,7 @@ def test_every_target_and_opset(target: str, dtype: str):
                 continue
             nodes = gradc.compile(graph, target=target, opset=opset, checked=True).model.graph.node
             found += any("contradict" in node.name for node in nodes)
-    assert found >= 4
+    assert found >= 4 or Target(target).lacks(onnx.MatMulOp, dtype)
 
 
 def scaled(dtype: str) -> gradc.Graph:

@@ -76,7 +76,7 @@ class TestCheck:
     def test_a_pass_that_makes_nan(self, conv, tmp_path, monkeypatch):
         ones = np.ones((1, 2, 5, 5), np.float32)
         results = iter([(ones,), (ones * np.float32(np.nan),)])
-        monkeypatch.setattr("gradc.inspection.observe.reference", lambda *_: next(results))
+        monkeypatch.setattr("gradc.inspection.check_passes.reference", lambda *_: next(results))
         result = run_gradc("compile", conv, "-o", tmp_path / "out.onnx", "--check")
         assert result.code == 1
         assert "pass materialize-constants changed the meaning" in result.line
