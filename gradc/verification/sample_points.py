@@ -14,7 +14,7 @@ from dialects.support.diagnostics import GradcError
 from dialects.support.entry import entry_function
 from dialects.support.shapes import has_rank, shape_of
 from gradc.verification.evaluation import NotComputed
-from gradc.verification.operand_values import CHOICES
+from gradc.verification.operand_value_rules import CHOICES
 from gradc.verification.samples import ANY_SIZES, Guess, random_inputs
 
 Arrays = dict[str, np.ndarray]
