@@ -7,7 +7,7 @@ from math import prod
 from xdsl.ir import Operation, SSAValue
 
 from dialects.support.shapes import has_rank, shape_of
-from gradc.verification.point import Plan
+from gradc.verification.point_plan import Plan
 
 PRODUCTS_PER_SECOND = 1e10
 """Multiplications of a product or a convolution in float64 on one core."""

@@ -4,152 +4,31 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import ml_dtypes
 import numpy as np
-from xdsl.dialects import func
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from dialects.lifetimes import region_operands
 from dialects.onnx import traits
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.interpreter.pairs import Pair, tangent_of, value_of
-from dialects.support import dense, entry
+from dialects.support import dense
 from dialects.support.constants import constant_attribute
 from gradc.verification.adjoint_identities import Balance, Side, add_open, product
 from gradc.verification.evaluation import Evaluation, open_elements, wide_of
 from gradc.verification.kernels import Kernels
-from gradc.verification.straight_through import estimate_operands, straight_through
+from gradc.verification.point_plan import Plan
+from gradc.verification.straight_through import straight_through
 from gradc.verification.widening import wide
-from passes.autodiff.record import Differentiated, Step
 
 Arrays = Mapping[str, Any]
 
 ROUNDINGS = 2.0**-44
 """Rounding error of a float64 derivative that is a difference of numbers of size 1."""
-
-
-@dataclass
-class Plan:
-    """The ops that a point evaluates, and the inner products of each value."""
-
-    differentiated: Differentiated
-
-    @cached_property
-    def block(self) -> Block:
-        return entry.entry_function(self.differentiated.module).body.block
-
-    @cached_property
-    def forward(self) -> list[Operation]:
-        """Forward ops that `of` or the gradient depends on."""
-        return [op for op in self._ops[: self.differentiated.forward] if op in self._live_ops]
-
-    @cached_property
-    def emitted(self) -> list[Operation]:
-        """Used ops that the reverse-mode walk emitted."""
-        return [op for op in self._ops[self.differentiated.forward :] if op in self._live_ops]
-
-    @cached_property
-    def carries(self) -> Collection[Operation]:
-        """Ops that `of` depends on."""
-        return self._leading_to(self.differentiated.of.values())
-
-    @cached_property
-    def steps(self) -> Sequence[Step]:
-        return self.differentiated.record.steps
-
-    @cached_property
-    def covered(self) -> list[list[Operation]]:
-        """For each step its op, and the ops before it without a step, which the walk differentiated
-        together."""
-        stepped = {step.op for step in self.steps}
-        return [self._ops_of_step(step, stepped) for step in self.steps]
-
-    def _ops_of_step(self, step: Step, stepped: Collection[Operation]) -> list[Operation]:
-        reached = {value for value, _ in step.contributions}
-        found, waiting = {step.op: None}, [step.op] if reached else []
-        while waiting:
-            for value in waiting.pop().operands:
-                op = value.owner
-                if value in reached or not isinstance(op, Operation) or op in stepped or op in found:
-                    continue
-                if op in self.carries:
-                    found[op] = None
-                    waiting.append(op)
-        return list(found)
-
-    @cached_property
-    def contributions(self) -> dict[SSAValue, list[tuple[int, SSAValue]]]:
-        """Emitted value -> the steps that contribute it, with the operands to which they do."""
-        found: dict[SSAValue, list[tuple[int, SSAValue]]] = defaultdict(list)
-        for index, step in enumerate(self.steps):
-            for value, contribution in step.contributions:
-                found[contribution].append((index, value))
-        return found
-
-    @cached_property
-    def cotangents(self) -> dict[SSAValue, list[tuple[int, SSAValue]]]:
-        """Emitted value -> the steps and results of which it is the cotangent."""
-        found: dict[SSAValue, list[tuple[int, SSAValue]]] = defaultdict(list)
-        for index, step in enumerate(self.steps):
-            for value, cotangent in step.cotangents.items():
-                found[cotangent].append((index, value))
-        return found
-
-    @cached_property
-    def totals(self) -> dict[SSAValue, list[SSAValue]]:
-        """Emitted value -> the values of which it is the complete cotangent."""
-        found: dict[SSAValue, list[SSAValue]] = defaultdict(list)
-        for value, total in self.differentiated.record.totals.items():
-            found[total].append(value)
-        return found
-
-    @cached_property
-    def seeds(self) -> dict[SSAValue, list[SSAValue]]:
-        found: dict[SSAValue, list[SSAValue]] = defaultdict(list)
-        for value, seed in self.differentiated.record.seeds:
-            found[seed].append(value)
-        return found
-
-    @property
-    def observed_values(self) -> set[SSAValue]:
-        """Values in inner products."""
-        return {*self.contributions, *self.cotangents, *self.totals, *self.seeds}
-
-    @cached_property
-    def last_reads(self) -> dict[Operation, list[SSAValue]]:
-        """Op -> the values that no later op reads."""
-        last: dict[SSAValue, Operation] = {}
-        for op in (*self.forward, *self.emitted):
-            for value in (*op.operands, *region_operands(op), *estimate_operands(op), *op.results):
-                last[value] = op
-        found: dict[Operation, list[SSAValue]] = defaultdict(list)
-        for value, op in last.items():
-            found[op].append(value)
-        return found
-
-    @cached_property
-    def _ops(self) -> list[Operation]:
-        return [op for op in self.block.ops if not isinstance(op, func.ReturnOp)]
-
-    @cached_property
-    def _live_ops(self) -> set[Operation]:
-        record = self.differentiated.record
-        moved = {value for step in self.steps for value, _ in step.contributions}
-        roots = (*self.differentiated.of.values(), *self.differentiated.wrt.values(), *moved)
-        return self._leading_to((*roots, *self.observed_values, *record.totals))
-
-    def _leading_to(self, values: Collection[SSAValue]) -> set[Operation]:
-        wanted, found = set(values), set[Operation]()
-        for op in reversed(self._ops):
-            if not wanted.isdisjoint(op.results):
-                found.add(op)
-                wanted.update(op.operands, region_operands(op))
-        return found
 
 
 @dataclass

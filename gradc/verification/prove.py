@@ -23,7 +23,8 @@ from gradc.verification.empty_batches import SECONDS_OF_A_POINT, at_empty_batch
 from gradc.verification.evaluation import NotComputed
 from gradc.verification.gradient_spec import CheckError, Claim
 from gradc.verification.kernels import Kernels
-from gradc.verification.point import Outcome, OutOfTime, Plan, Point
+from gradc.verification.point import Outcome, OutOfTime, Point
+from gradc.verification.point_plan import Plan
 from gradc.verification.primal import values_of
 from gradc.verification.proof import Proof, Undecided
 from gradc.verification.sample_points import SEEDS, guesses_of, in_words, sample_inputs

@@ -22,7 +22,8 @@ from dialects.support.diagnostics import GradcError
 from gradc.verification.adjoint_identities import Balance, add_open
 from gradc.verification.evaluation import Evaluation, NotComputed, wide_of
 from gradc.verification.kernels import Kernels
-from gradc.verification.point import Arrays, Plan, Point
+from gradc.verification.point import Arrays, Point
+from gradc.verification.point_plan import Plan
 from gradc.verification.straight_through import estimate_operands
 from passes.fold_affine.affine_ops import CENTRED
 
