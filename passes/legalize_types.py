@@ -22,6 +22,7 @@ from that by an op with a half kernel.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType, UnrankedTensorType, f32
@@ -31,9 +32,6 @@ from xdsl.rewriter import InsertPoint
 
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp, TakeWindowOp
 from dialects.grad.max_pool import MaxPoolBackwardOp
-from dialects.onednn.conv_backward_data import ConvolutionBackwardDataOp as OneDNNConvolution
-from dialects.onednn.conv_transpose_backward_data import ConvTransposeBackwardDataOp as OneDNNConvTranspose
-from dialects.onednn.families import TableOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import UNROUNDED, OnnxOp
 from dialects.support import shapes
@@ -46,12 +44,15 @@ from passes.builder.operands import replace_uses, set_operand
 from passes.builder.rewriting import rewrite, simplify
 from passes.targets.target import Target, TargetPass
 
+if TYPE_CHECKING:
+    from dialects.onednn.op_spec import OpSpec
+
 SINGLE_KERNELS = (
-    OneDNNConvolution,
-    OneDNNConvTranspose,
-    ConvBackwardDataOp,
-    ConvTransposeBackwardDataOp,
-    TakeWindowOp,
+    "onednn.convolution_backward_data",
+    "onednn.conv_transpose_backward_data",
+    ConvBackwardDataOp.name,
+    ConvTransposeBackwardDataOp.name,
+    TakeWindowOp.name,
 )
 """Ops lowered to one kernel, which may read a half type and accumulate in f32, as cuDNN's f16 convolutions
 do; a resize is several products, whose intermediate values would round."""
@@ -83,8 +84,9 @@ class Widen(RewritePattern):
 
     def _needs_f32(self, op: Operation) -> bool:
         """Return whether an op with a half operand or result is computed in f32."""
-        if isinstance(op, TableOp) and (op.ROW.moves or op.ROW.rounds):
-            return op.ROW.moves and any(map(self._is_narrowed, op.operands))
+        spec = _spec(op)
+        if spec is not None and (spec.moves or spec.rounds):
+            return spec.moves and any(map(self._is_narrowed, op.operands))
         if isinstance(op, DocumentedOp):
             return not _native(op, self.target) or self._is_linked(op)
         if not isinstance(op, OnnxOp) or isinstance(op, onnx.ConstantOp | onnx.CastOp):
@@ -159,14 +161,23 @@ def before_rounding(value: SSAValue) -> SSAValue | None:
 
 def decides(op: Operation) -> bool:
     """Return whether rounding an operand can change a result by more than that."""
-    if isinstance(op, TableOp):
-        return op.ROW.decides
+    if (spec := _spec(op)) is not None:
+        return spec.decides
     return isinstance(op, MaxPoolBackwardOp | onnx.EqualOp)
+
+
+def _spec(op: Operation) -> OpSpec | None:
+    """Return the op spec of a oneDNN op. The dialect's classes are imported for graphs that have its ops."""
+    if not op.name.startswith("onednn."):
+        return None
+    from dialects.onednn.families import TableOp
+
+    return op.ROW if isinstance(op, TableOp) else None
 
 
 def _native(op: Operation, target: Target) -> bool:
     dtypes = {name_of(shapes.element_type_of(result)) for result in op.results}
-    return all(isinstance(op, SINGLE_KERNELS) and dtype in target.spec.f32_accumulating for dtype in dtypes)
+    return all(op.name in SINGLE_KERNELS and dtype in target.spec.f32_accumulating for dtype in dtypes)
 
 
 def is_half(value: SSAValue) -> bool:

@@ -12,21 +12,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from dialects.grad.geometry import Pads
-from dialects.onednn.base import WindowedOp
-from dialects.onednn.conv import ConvTransposeForwardOp, ForwardConvOp
-from dialects.onednn.conv_backward_data import ConvolutionBackwardDataOp
-from dialects.onednn.conv_transpose_backward_data import ConvTransposeBackwardDataOp
-from dialects.onednn.pool import PoolingOp
-from dialects.onednn.windows import static_pads
 from dialects.support.attributes import INTS
 from dialects.support.interfaces import refine_results
 from passes.builder.rewriting import refresh_function_types
+
+if TYPE_CHECKING:
+    from dialects.onednn.base import WindowedOp
+    from dialects.onednn.conv import ConvTransposeForwardOp
+    from dialects.onednn.conv_backward_data import ConvolutionBackwardDataOp
 
 
 @dataclass(frozen=True)
@@ -35,17 +36,28 @@ class ResolveAutoPadPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for inner in op.walk():
-            if isinstance(inner, ConvolutionBackwardDataOp):
-                _resolve_backward(inner)
-            elif isinstance(inner, ConvTransposeBackwardDataOp):
-                _resolve_pads(inner, inner.problem().pads, "output_padding")
-            elif isinstance(inner, ConvTransposeForwardOp):
-                _resolve_transposed(inner)
-            elif isinstance(inner, ForwardConvOp):
-                _resolve_pads(inner, inner.problem().pads)
-            elif isinstance(inner, PoolingOp) and not (inner.is_same and inner.rounding_type == "ceil"):
-                _resolve_pads(inner, inner.pads())
+            if inner.name.startswith("onednn."):
+                _resolve(inner)
         refresh_function_types(op)
+
+
+def _resolve(op: Operation) -> None:
+    """Resolve the pads of a oneDNN op. The dialect's classes are imported for graphs that have its ops."""
+    from dialects.onednn.conv import ConvTransposeForwardOp, ForwardConvOp
+    from dialects.onednn.conv_backward_data import ConvolutionBackwardDataOp
+    from dialects.onednn.conv_transpose_backward_data import ConvTransposeBackwardDataOp
+    from dialects.onednn.pool import PoolingOp
+
+    if isinstance(op, ConvolutionBackwardDataOp):
+        _resolve_backward(op)
+    elif isinstance(op, ConvTransposeBackwardDataOp):
+        _resolve_pads(op, op.problem().pads, "output_padding")
+    elif isinstance(op, ConvTransposeForwardOp):
+        _resolve_transposed(op)
+    elif isinstance(op, ForwardConvOp):
+        _resolve_pads(op, op.problem().pads)
+    elif isinstance(op, PoolingOp) and not (op.is_same and op.rounding_type == "ceil"):
+        _resolve_pads(op, op.pads())
 
 
 def _resolve_backward(op: ConvolutionBackwardDataOp) -> None:
@@ -68,6 +80,8 @@ def _resolve_transposed(op: ConvTransposeForwardOp) -> None:
 
 def _resolve_pads(op: WindowedOp, pads: Sequence[Pads | None], *implied: str) -> None:
     """Set explicit pads if static; `implied` are further attributes that sizes and pads imply."""
+    from dialects.onednn.windows import static_pads
+
     known = static_pads(pads)
     if known is None:
         return

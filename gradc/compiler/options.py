@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dialects.onednn.conv_backward_data import ConvolutionBackwardDataOp
-from dialects.support.attributes import documented_attributes
+from dialects.support.documented_op import documented_attributes
 from dialects.support.limits import Limits
 from gradc.util import arguments
 from passes import pipelines
 from passes.select_strategy import AUTO, find_strategy
 from passes.targets import TARGETS
 from passes.targets.target import Target
-
-AUTO_PAD_RULES = documented_attributes(ConvolutionBackwardDataOp)["auto_pad_rule"].spec.words
-
 
 FLAGS = ("strict", "strict_ieee", "drop_unused_inputs", "checked", "record_pipeline")
 """Boolean options."""
@@ -41,7 +37,7 @@ class Options:
 
         arguments.one_of("target", self.target, TARGETS)
         if self.auto_pad_rule is not None:
-            arguments.one_of("auto_pad_rule", self.auto_pad_rule, AUTO_PAD_RULES)
+            arguments.one_of("auto_pad_rule", self.auto_pad_rule, _auto_pad_rules())
         if not isinstance(self.strategy, str):
             raise arguments.invalid("strategy", self.strategy, "auto or the name of a strategy")
         find_strategy(self.strategy)
@@ -62,3 +58,9 @@ class Options:
     @property
     def strategy_name(self) -> str:
         return self.strategy.replace("_", "-")
+
+
+def _auto_pad_rules() -> tuple[str, ...]:
+    from dialects.onednn.conv_backward_data import ConvolutionBackwardDataOp  # slow to import
+
+    return documented_attributes(ConvolutionBackwardDataOp)["auto_pad_rule"].spec.words

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType, ModuleOp, TensorType, f64
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
-from dialects.onednn.structure import DropoutBaseOp, nonzero_probability
 from dialects.onnx.base import OnnxConstant, OnnxOp
 from dialects.onnx.canonicalize import InlineConstantIf
 from dialects.onnx.node import NodeOp
@@ -30,6 +30,9 @@ from gradc.graph.checks import verify
 from gradc.graph.constants import bind_constants
 from gradc.graph.tensors import TensorInfo, check_names, tensor_info, validate_inputs
 from passes.builder.rewriting import rewrite
+
+if TYPE_CHECKING:
+    from dialects.onednn.structure import DropoutBaseOp
 
 MOST_CHECKED = 2**10
 """Sets of checked sizes that are cached before all are dropped."""
@@ -82,6 +85,8 @@ class DynamicSizes:
         self.check(arrays)
         for name, op in self._dropping.items():
             if name in arrays and arrays[name].any():
+                from dialects.onednn.structure import nonzero_probability
+
                 raise nonzero_probability(op, float(arrays[name].flat[0]))
         if self._may_abort and not all(np.size(array) for array in arrays.values()):
             self._check_aborting(arrays)
@@ -124,6 +129,10 @@ def _probabilities(arguments: Mapping[str, SSAValue]) -> Iterator[tuple[str, Dro
     """Yield the inputs that are the probability of a Dropout, with that op."""
     for name, value in arguments.items():
         for use in value.uses:
+            if not use.operation.name.startswith("onednn."):
+                continue
+            from dialects.onednn.structure import DropoutBaseOp  # slow to import, for other graphs
+
             if isinstance(use.operation, DropoutBaseOp) and use.operation.probability is value:
                 yield name, use.operation
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
-from passes.decompositions.missing_kernels import affine_grid, inverse_dft, lrn, normalizations, pointwise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +34,17 @@ class Quirk:
     holds: Callable[[OnnxOp], bool] | None = None
 
 
+def _test(path: str) -> Callable[[OnnxOp], bool]:
+    """Return a function of a module of missing_kernels, imported when it is first called."""
+    module, _, name = path.partition(".")
+
+    def holds(op: OnnxOp) -> bool:
+        found = import_module(f"passes.decompositions.missing_kernels.{module}")
+        return getattr(found, name)(op)
+
+    return holds
+
+
 def _has_no_hidden_size(op: OnnxOp) -> bool:
     """Return whether a recurrent op leaves it to be inferred; `simplify` sets it for static shapes."""
     return "hidden_size" not in op.onnx_attributes()
@@ -46,7 +57,7 @@ QUIRKS: Mapping[str, Quirk] = {
         behavior="the coordinate of the axis is 1, not -1",
         seen=("1.32",),
         remedy="passes/decompositions/missing_kernels/affine_grid.py",
-        holds=affine_grid.may_have_size_1,
+        holds=_test("affine_grid.may_have_size_1"),
     ),
     "batch-normalization-in-place": Quirk(
         ops=(onnx.BatchNormalizationOp,),
@@ -54,7 +65,7 @@ QUIRKS: Mapping[str, Quirk] = {
         behavior="a running statistic that is no output overwrites its operand, which equal constants share",
         seen=("1.32",),
         remedy="passes/decompositions/missing_kernels/normalizations.py",
-        holds=normalizations.may_overwrite,
+        holds=_test("normalizations.may_overwrite"),
     ),
     "einsum-of-an-empty-batch": Quirk(
         ops=(onnx.EinsumOp,),
@@ -76,7 +87,7 @@ QUIRKS: Mapping[str, Quirk] = {
         behavior="1/6 is rounded to f32",
         seen=("1.32",),
         remedy="passes/decompositions/missing_kernels/pointwise.py",
-        holds=pointwise.is_in_f64,
+        holds=_test("pointwise.is_in_f64"),
     ),
     "inverse-dft-in-f64": Quirk(
         ops=(onnx.DFTOp,),
@@ -84,7 +95,7 @@ QUIRKS: Mapping[str, Quirk] = {
         behavior="1/n is rounded to f32, unless n is a power of two",
         seen=("1.32",),
         remedy="passes/decompositions/missing_kernels/inverse_dft.py",
-        holds=inverse_dft.is_inverse_in_f64,
+        holds=_test("inverse_dft.is_inverse_in_f64"),
     ),
     "lrn-of-even-size": Quirk(
         ops=(onnx.LRNOp,),
@@ -92,7 +103,7 @@ QUIRKS: Mapping[str, Quirk] = {
         behavior="does not load",
         seen=("1.32",),
         remedy="passes/decompositions/missing_kernels/lrn.py",
-        holds=lrn.is_unsupported_lrn,
+        holds=_test("lrn.is_unsupported_lrn"),
     ),
     "no-hidden-size": Quirk(
         ops=(onnx.GRUOp, onnx.LSTMOp, onnx.RNNOp),

@@ -1,4 +1,4 @@
-"""Runs the RUN lines of tests/filecheck, in process, and says which files are owed.
+"""Runs the RUN lines of tests/filecheck, in process, and names missing files.
 
 A RUN line is `[not] gradc-opt ARGS [2>&1] [| gradc-opt ARGS] [| filecheck ARGS]`, with `%s` for the
 file. Every command must succeed, after `not` it must fail.
@@ -132,13 +132,13 @@ def test_runner_passes(tmp_path: Path):
     check("not gradc-opt %s -p nonsense 2>&1", path)
 
 
-# What is owed
+# Missing files
 
 
 @pytest.mark.parametrize("name", list(all_passes()))
 def test_every_pass_has_a_file(name: str):
     path = ROOT / "passes" / f"{name}.mlir"
-    assert path.exists(), f"owed: {path.relative_to(ROOT)}"
+    assert path.exists(), f"missing: {path.relative_to(ROOT)}"
     pattern = rf"^// RUN: .*-p ['\"]?(?:[\w,{{}}= -]*,)?{name}\b"
     assert re.search(pattern, path.read_text(), re.MULTILINE), f"{path.name} does not run {name}"
 
@@ -156,7 +156,7 @@ def test_every_op_round_trips(dialect: str):
     text = text_of(dialect, "*.mlir")
     ops = {op.name for op in DIALECTS[dialect]().operations} - set(ROW_NAMES)
     missing = ops - set(re.findall(rf"^ *(?:%.+ = )?({dialect}\.\w+)", text, re.MULTILINE))
-    assert not missing, f"owed: {', '.join(sorted(missing))} in tests/filecheck/dialects/{dialect}/*.mlir"
+    assert not missing, f"missing: {', '.join(sorted(missing))} in tests/filecheck/dialects/{dialect}/*.mlir"
 
 
 def documented_constraints() -> Iterator[tuple[str, str, str]]:
@@ -176,5 +176,5 @@ def test_every_constraint_is_refused(dialect: str, op: str, constraint: str):
     found = re.search(case, text_of(dialect, "*_invalid.mlir"), re.MULTILINE)
     where = f"tests/filecheck/dialects/{dialect}/*_invalid.mlir"
     assert found, (
-        f"owed: a case `// {op} {constraint}: what is wrong` and its `// CHECK: ... error:` in {where}"
+        f"missing: a case `// {op} {constraint}: what is wrong` and its `// CHECK: ... error:` in {where}"
     )

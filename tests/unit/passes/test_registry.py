@@ -48,7 +48,7 @@ def test_a_pass_is_called_as_it_is_registered(name):
 
 @pytest.mark.parametrize("strategy", all_strategies(), ids=lambda s: s.name)
 def test_a_strategy_says_what_it_is(strategy):
-    assert strategy.__doc__, f"owed: a docstring of {strategy.__name__}, which its page shows"
+    assert strategy.__doc__, f"missing: a docstring of {strategy.__name__}, which its page shows"
 
 
 def test_a_name_without_its_class_is_told():

@@ -53,7 +53,7 @@ def test_suites(name: str):
     without_peers = {kind for kind, cls in KINDS.items() if issubclass(cls, DerivedProblem)}
     kinds = set(KINDS) - {"resize_backward_dynamic"} - without_peers
     missing = kinds - {group.op for group in groups}
-    assert not missing, f"owed: {', '.join(sorted(missing))} in gradc/bench/suites/{name}.txt"
+    assert not missing, f"missing: {', '.join(sorted(missing))} in gradc/bench/suites/{name}.txt"
     for kind in kinds:
         assert {g.layout for g in groups if g.op == kind} == {"NCX", "NXC"}
     assert {"f32", "bf16", "f16"} == {group.dtype for group in groups}
