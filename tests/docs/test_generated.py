@@ -67,7 +67,7 @@ class TestPages:
 class TestSupportTable:
     def test_every_op_has_a_probe(self):
         missing = [kind for kind in CLASS_KINDS if kind not in support_table.PROBES]
-        assert not missing, f"owed: {', '.join(missing)} in PROBES of tools/support_table.py"
+        assert not missing, f"missing: {', '.join(missing)} in PROBES of tools/support_table.py"
 
     def test_a_cell_is_what_compiling_says(self, monkeypatch):
         monkeypatch.setattr(support_table, "compiles", lambda *args: args[3] is False)
@@ -86,7 +86,7 @@ class TestOps:
     @pytest.mark.parametrize("kind", CLASS_KINDS)
     def test_every_op_has_a_page_in_the_list(self, kind):
         path = ROOT / f"docs/ops/{kind}.md"
-        assert path.is_file(), f"owed: docs/ops/{kind}.md; docs/extending/op.md has its frame"
+        assert path.is_file(), f"missing: docs/ops/{kind}.md; docs/extending/op.md has its frame"
         text = path.read_text(encoding="utf-8")
         assert text.startswith(f"# {kind}\n")
         assert f"{kind}.md" in (ROOT / "docs/ops/index.md").read_text(encoding="utf-8")
@@ -140,7 +140,7 @@ class TestOps:
     @pytest.mark.parametrize("kind", measurable())
     def test_every_op_was_measured(self, kind):
         races = speed.races(speed.report(speed.STRATEGIES)).get(kind, ())
-        assert races, f"owed: problems of {kind} in docs/speed/ops.txt, measured: {speed.COMMAND}"
+        assert races, f"missing: problems of {kind} in docs/speed/ops.txt, measured: {speed.COMMAND}"
         assert {race.layout for race in races} == {"NCX", "NXC"}
         assert len(races) >= 12
         assert all(race.chosen in race.seconds for race in races)
@@ -172,7 +172,7 @@ class TestSpeed:
     @pytest.mark.parametrize("kind", measurable())
     def test_pictures_are_of_the_numbers(self, kind):
         races = speed.races(speed.report(speed.STRATEGIES)).get(kind, ())
-        assert races, f"owed: problems of {kind} in docs/speed/ops.txt, then tools.documents.plots"
+        assert races, f"missing: problems of {kind} in docs/speed/ops.txt, then tools.documents.plots"
         picture = (ROOT / f"docs/speed/{kind}.svg").read_text(encoding="utf-8")
         assert plots.fingerprint(races) in picture
         assert all(name in picture for name in plots.names_of(races))

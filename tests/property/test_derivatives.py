@@ -25,7 +25,7 @@ from passes.decompositions.registry import Reason, table_of
 
 
 def test_every_op_has_a_rule_or_a_reason():
-    """An op that is owed leaves the list as soon as it has a rule."""
+    """An op without a rule leaves the list as soon as it has a rule."""
     lists = (
         RULES,
         table_of(Reason.GRADIENT),
@@ -36,7 +36,7 @@ def test_every_op_has_a_rule_or_a_reason():
     )
     known = {name for one in lists for name in one}
     for name in sorted(set(op_names()) - known):
-        pytest.fail(f"owed: rule for {name}")
+        pytest.fail(f"missing: rule for {name}")
     assert known == set(op_names())
     twice = [name for name in op_names() if sum(name in one for one in lists) > 1]
     assert not twice, f"{twice} stand in two lists of passes/autodiff"
@@ -46,8 +46,8 @@ def test_every_rule_has_a_problem():
     of_tensors = {*RULES, *table_of(Reason.GRADIENT)} - {
         *sequences.RULES
     }  # tests/e2e/test_dynamic_sequences.py has those
-    owed = of_tensors - {problem.op for problem in problems()}
-    assert not owed, f"owed: problem for {', '.join(sorted(owed))} in tests/support/vjp_problems.py"
+    without = of_tensors - {problem.op for problem in problems()}
+    assert not without, f"missing: problem for {', '.join(sorted(without))} in tests/support/vjp_problems.py"
 
 
 WITHOUT_F64 = (

@@ -73,7 +73,7 @@ def test_text_round_trip(kind: str):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_row_has_a_form(kind: str):
     known = {*op_specs.FORMS, *op_specs.DERIVATIVES, *op_specs.REDUCTIONS, *op_specs.CONVERSIONS}
-    assert kind in known, f"owed: {kind} in passes/lower_onednn/op_specs.py"
+    assert kind in known, f"missing: {kind} in passes/lower_onednn/op_specs.py"
 
 
 @pytest.mark.parametrize("kind", BACKWARD)

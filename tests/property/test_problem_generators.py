@@ -66,7 +66,7 @@ def _features(problem: Problem, node: Node) -> Iterator[str]:
 def test_every_source_op_is_drawn():
     drawn = {seeded([8, seed], kinds=(kind,)).nodes[0].op for kind in KINDS for seed in range(3)}
     missing = [kind for kind, op in source_ops().items() if op not in drawn and kind not in ROW_KINDS]
-    assert not missing, f"owed: {', '.join(missing)} in KINDS of tests/support/generate.py"
+    assert not missing, f"missing: {', '.join(missing)} in KINDS of tests/support/generate.py"
 
 
 def test_everything_documented_is_reached():

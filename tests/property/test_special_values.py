@@ -182,7 +182,7 @@ def test_a_strategy_that_mixes_is_seen_to(name: str):
             return
     raise AssertionError(
         f"{name} agrees with the reference wherever its `spreads_nonfinite` says that it does not; "
-        "one that mixes on cuda only is owed in ELSEWHERE of this file"
+        "one that mixes on cuda only belongs into ELSEWHERE of this file"
     )
 
 

@@ -117,8 +117,8 @@ class TestTable:
         rows = table.rows_of(PAGE.read_text(encoding="utf-8"))
         listed = [(f"grad.{op}", strategy) for op, strategy, _, _ in rows]
         wanted = sorted((op.name, s.name) for s in all_strategies() for op in s.ops)
-        owed = "missing: a problem in PROBLEMS of tools/accuracy/cases.py, then tools.accuracy"
-        assert sorted(listed) == wanted, owed
+        hint = "missing: a problem in PROBLEMS of tools/accuracy/cases.py, then tools.accuracy"
+        assert sorted(listed) == wanted, hint
         for _, strategy, terms, refused in rows:
             shown = dict(zip(FLOATS, refused, strict=True))
             assert not any(shown[dtype] for dtype in ("f32", "bf16", "f16")), strategy
