@@ -7,19 +7,15 @@ infers all types, and so finds the ops whose constants repeat the batch; they ar
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-import numpy as np
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from dialects.onnx import ops as onnx
 from dialects.support import entry
-from dialects.support.constants import constant_value
 from dialects.support.diagnostics import (
     Diagnostic,
     GradcError,
@@ -31,7 +27,7 @@ from dialects.support.diagnostics import (
 from dialects.support.interfaces import InfersTypes, refine_results, set_type
 from dialects.support.option_names import option
 from dialects.support.shapes import DimLike, Shape, element_type_of, has_rank, shape_of, show, tensor_type
-from passes.builder.builder import Builder
+from gradc.graph.batch_repairs import Batch, Repair, Repeat, ShapeEntry, attribute_of, ints_of, may_repeat
 from passes.infer_types import infer_types
 
 PROBE = 1_000_003
@@ -60,69 +56,6 @@ STATES = ("sequence_lens", "initial_h", "initial_c")
 RECURRENT = (onnx.GRUOp, onnx.LSTMOp, onnx.RNNOp)
 
 
-@dataclass(frozen=True)
-class _ShapeEntry:
-    """Repair: the entry of a Reshape's shape that becomes a multiple of the batch."""
-
-    entry: int
-    axis: int
-
-    def apply(self, op: Operation, batch: _Batch) -> None:
-        shape = [int(n) for n in _ints(op.operands[1]) or ()]
-        factor, e = shape[self.entry] // batch.before, Builder()
-        copies = not getattr(op, "allowzero", None) or not _attribute(op, "allowzero", 0)
-        if isinstance(batch.size, int):
-            shape[self.entry] = factor * batch.size
-        elif -1 not in shape:
-            shape[self.entry] = -1
-        elif self.entry == self.axis and factor == 1 and copies:
-            shape[self.entry] = 0
-        else:
-            _set_operand(op, 1, batch.vector(e, shape, self.entry, factor), e)
-            return
-        _set_operand(op, 1, e.ints(shape), e)
-
-
-@dataclass(frozen=True)
-class _Repeat:
-    """Repair: an operand that is repeated along an axis for each element of the batch."""
-
-    operand: int
-    axis: int
-
-    def apply(self, op: Operation, batch: _Batch) -> None:
-        value, e = op.operands[self.operand], Builder()
-        shape = [int(n) for n in batch.old[value] if isinstance(n, int)]
-        seed = _single_slice(value, shape, self.axis, e)
-        shape[self.axis] = 1
-        sizes = batch.vector(e, shape, self.axis, 1)
-        _set_operand(op, self.operand, e(onnx.ExpandOp(seed, sizes)), e)
-
-
-_Repair = _ShapeEntry | _Repeat
-
-
-@dataclass
-class _Batch:
-    """A new batch size or name, the former size, and the values' shapes with the former size."""
-
-    size: int | str
-    before: int
-    old: Mapping[SSAValue, Shape]
-    source: SSAValue | None = None
-
-    def vector(self, e: Builder, shape: Sequence[int], axis: int, factor: int) -> SSAValue:
-        """Return a shape tensor with a multiple of the batch at one axis."""
-        if isinstance(self.size, int):
-            return e.ints([*shape[:axis], factor * self.size, *shape[axis + 1 :]])
-        assert self.source is not None
-        size: SSAValue = e(onnx.GatherOp(e(onnx.ShapeOp(self.source)), e.ints([0]), axis=0))
-        if factor != 1:
-            size = e(onnx.MulOp(size, e.ints([factor])))
-        parts = [e.ints(part) for part in (shape[:axis], shape[axis + 1 :])]
-        return e(onnx.ConcatOp([parts[0], size, parts[1]], axis=0))
-
-
 def change_batch(module: ModuleOp, size: int | str) -> ModuleOp:
     """Change the batch of a module to a size, or to a named dynamic dim.
 
@@ -133,7 +66,7 @@ def change_batch(module: ModuleOp, size: int | str) -> ModuleOp:
     _check_name(function, size)
     probe = module.clone()
     repairs = _Probe(entry.entry_function(probe), arguments, size, before).repairs()
-    batch = _Batch(size, before, _shapes(function), function.args[arguments[0]])
+    batch = Batch(size, before, _shapes(function), function.args[arguments[0]])
     ops = list(function.body.block.ops)
     _set_batch(function, arguments, size)
     for index, op in enumerate(ops):
@@ -209,16 +142,16 @@ class _Probe:
     inner: dict[SSAValue, int] = field(default_factory=dict)
     """The number of elements before the batch within its axis, where other dims are merged into it."""
 
-    def repairs(self) -> dict[int, list[_Repair]]:
+    def repairs(self) -> dict[int, list[Repair]]:
         self.old = _shapes(self.function)
         _set_batch(self.function, self.arguments, PROBE)
-        found: dict[int, list[_Repair]] = {}
+        found: dict[int, list[Repair]] = {}
         for index, op in enumerate(list(self.function.body.block.ops)):
             if op is not entry.return_op(self.function) and any(map(batch_axes, _all_operands(op))):
                 found[index] = self._repairs_of(op)
         return found
 
-    def _repairs_of(self, op: Operation) -> list[_Repair]:
+    def _repairs_of(self, op: Operation) -> list[Repair]:
         if op.regions or not isinstance(op, InfersTypes):
             raise self._reject(op, "an op with subgraphs" if op.regions else "an op of unknown shapes")
         if (why := _obstacle(op)) is not None:
@@ -243,8 +176,8 @@ class _Probe:
                 if axes and result not in self.inner and self.old[result][axes[0]] == size:
                     self.inner[result] = inner
 
-    def _infers(self, op: Operation, repairs: Sequence[_Repair]) -> bool:
-        batch, block = _Batch(PROBE, self.before, self.old), self.function.body.block
+    def _infers(self, op: Operation, repairs: Sequence[Repair]) -> bool:
+        batch, block = Batch(PROBE, self.before, self.old), self.function.body.block
         known = set(block.ops) if repairs else set[Operation]()
         for repair in repairs:
             repair.apply(op, batch)
@@ -259,9 +192,9 @@ class _Probe:
             return False
         return True
 
-    def _reshape_repairs(self, op: onnx.ReshapeOp) -> Iterator[_Repair]:
+    def _reshape_repairs(self, op: onnx.ReshapeOp) -> Iterator[Repair]:
         """Yield the entry of the shape to change; none if the shape already follows the data."""
-        axes, shape = batch_axes(op.operands[0]), _ints(op.operands[1])
+        axes, shape = batch_axes(op.operands[0]), ints_of(op.operands[1])
         if shape is None:
             return
         if len(axes) != 1:
@@ -275,9 +208,9 @@ class _Probe:
             return
         if shape[found] % self.before or shape[found] <= 0:
             raise self._reject(op, f"its shape {shape} has no place for the batch")
-        yield _ShapeEntry(found, axis)
+        yield ShapeEntry(found, axis)
 
-    def _repeats(self, op: Operation) -> Iterator[_Repair]:
+    def _repeats(self, op: Operation) -> Iterator[Repair]:
         """Yield the operands that have the former batch where another operand has the new one."""
         states = [getattr(op, name, None) for name in STATES] if isinstance(op, RECURRENT) else []
         with_batch = next(value for value in op.operands if batch_axes(value))
@@ -290,8 +223,8 @@ class _Probe:
             is_fixed = 0 <= axis < len(shape) and shape[axis] == self.before
             if batch_axes(value) or not is_fixed or not all(isinstance(n, int) for n in shape):
                 continue
-            if _may_repeat(value, axis, self.before):
-                yield _Repeat(index, axis)
+            if may_repeat(value, axis, self.before):
+                yield Repeat(index, axis)
 
     def _check_results(self, op: Operation) -> None:
         """Check that each dim that changed is proportional to the batch."""
@@ -329,9 +262,9 @@ def _obstacle(op: Operation) -> str | None:
     rank = len(shape_of(op.operands[0]))
     if isinstance(op, INDEXING_OPS):
         return "it addresses elements by index"
-    if type(op) in AXIS_OPS and _attribute(op, "axis", AXIS_OPS[type(op)]) % rank in axes:
+    if type(op) in AXIS_OPS and attribute_of(op, "axis", AXIS_OPS[type(op)]) % rank in axes:
         return "it works along the batch"
-    if isinstance(op, onnx.FlattenOp) and _attribute(op, "axis", 1) % (rank + 1) <= axes[0]:
+    if isinstance(op, onnx.FlattenOp) and attribute_of(op, "axis", 1) % (rank + 1) <= axes[0]:
         return "it flattens the batch with what follows"
     if isinstance(op, onnx.SqueezeOp) and not set(axes).isdisjoint(_squeeze_axes(op, rank)):
         return "it removes the batch"
@@ -343,29 +276,23 @@ def _obstacle(op: Operation) -> str | None:
 
 
 def _squeeze_axes(op: Operation, rank: int) -> list[int]:
-    given = _ints(op.operands[1]) if len(op.operands) > 1 else None
+    given = ints_of(op.operands[1]) if len(op.operands) > 1 else None
     return [axis % rank for axis in given or ()]
 
 
 def _touches(vector: SSAValue, axes: Sequence[int], rank: int) -> bool:
-    given = _ints(vector)
+    given = ints_of(vector)
     return given is None or any(axis % rank in axes for axis in given)
 
 
 def _cuts(op: onnx.SliceOp, axes: Sequence[int], rank: int) -> bool:
     """Return whether a Slice takes less than all of one of the axes."""
-    starts, ends = _ints(op.operands[1]), _ints(op.operands[2])
-    given = _ints(op.operands[3]) if len(op.operands) > 3 else list(range(len(starts or ())))
+    starts, ends = ints_of(op.operands[1]), ints_of(op.operands[2])
+    given = ints_of(op.operands[3]) if len(op.operands) > 3 else list(range(len(starts or ())))
     if starts is None or ends is None or given is None:
         return True
     cut = [axis % rank for axis, a, b in zip(given, starts, ends, strict=True) if a or b < 2**31 - 1]
     return not set(axes).isdisjoint(cut)
-
-
-def _attribute(op: Operation, name: str, default: int) -> int:
-    attributes: Any = op.onnx_attributes() if hasattr(op, "onnx_attributes") else {}  # pyright: ignore
-    found = attributes.get(name)
-    return default if found is None else int(found)
 
 
 def _entries_for(axis: int, inner: int, data: Shape, target: Shape, batch: int) -> Iterator[tuple[int, int]]:
@@ -396,50 +323,3 @@ def _best(candidates: Sequence[tuple[int, int]], behind: Shape, target: Shape, b
 def _product(dims: Shape) -> int | None:
     known = [dim for dim in dims if isinstance(dim, int)]
     return math.prod(known) if len(known) == len(dims) else None
-
-
-def _ints(value: SSAValue) -> list[int] | None:
-    found = constant_value(value)
-    return None if found is None else [int(n) for n in np.ravel(found)]
-
-
-def _may_repeat(value: SSAValue, axis: int, size: int) -> bool:
-    return size == 1 or _expand_source(value, axis) is not None or _equal_slices(value, axis) is not None
-
-
-def _expand_source(value: SSAValue, axis: int) -> SSAValue | None:
-    """Return the operand that an Expand repeats along an axis to make a value, or None."""
-    op = value.owner
-    if not isinstance(op, onnx.ExpandOp) or not has_rank(op.operands[0]):
-        return None
-    shape, rank = shape_of(op.operands[0]), len(shape_of(value))
-    own = axis - (rank - len(shape))
-    return op.operands[0] if own < 0 or shape[own] == 1 else None
-
-
-def _equal_slices(value: SSAValue, axis: int) -> np.ndarray | None:
-    """Return the first slice of a constant along an axis if all slices are equal, else None."""
-    array = constant_value(value)
-    if array is None:
-        return None
-    first = array.take([0], axis)
-    return first if np.array_equal(np.broadcast_to(first, array.shape), array) else None
-
-
-def _single_slice(value: SSAValue, shape: Sequence[int], axis: int, e: Builder) -> SSAValue:
-    """Return the value of size 1 along an axis whose repetition is `value`."""
-    if shape[axis] == 1:
-        return value
-    if (repeated := _expand_source(value, axis)) is not None:
-        return repeated
-    array = _equal_slices(value, axis)
-    assert array is not None
-    return e.constant(array)
-
-
-def _set_operand(op: Operation, index: int, value: SSAValue, e: Builder) -> None:
-    """Replace an operand; insert the builder's ops before the op."""
-    for new in e.ops:
-        new.location = op.location
-    Rewriter.insert_op(list(e.ops), InsertPoint.before(op))
-    op.operands[index] = value
