@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from onnx import AttributeProto, SparseTensorProto, TensorProto, ValueInfoProto
+from onnx import AttributeProto, OperatorSetIdProto, SparseTensorProto, TensorProto, ValueInfoProto
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
@@ -15,6 +15,7 @@ from dialects.onnx.ops import ConstantOp
 from dialects.onnx.tensor_attributes import StringTensorAttr
 from dialects.support.diagnostics import GradcError, location, suggest, violation
 from dialects.support.names import hint_of
+from gradc.importers.onnx import validity
 from gradc.importers.onnx.locations import at
 from gradc.importers.onnx.types import check_text, type_of
 from gradc.importers.onnx.weights import dense_of_sparse, tensor_attribute
@@ -23,9 +24,23 @@ from gradc.model.external_data import TensorData
 Versions = Mapping[str, int]
 """Opset by domain; the standard domain is ''."""
 
+STANDARD = ("", "ai.onnx")
+"""Names of the standard domain."""
 
 MAX_DEPTH = 50
 """Maximum nesting of graphs and functions; the importer is recursive."""
+
+
+def versions_of(imports: Sequence[OperatorSetIdProto], ir_version: int = 0) -> Versions:
+    """Return the opset of each imported domain. Raises GradcError for an unknown one."""
+    found: dict[str, int] = {}
+    for entry_ in imports:
+        domain = "" if entry_.domain in STANDARD else entry_.domain
+        validity.check_version(domain, entry_.version, found.get(domain))
+        found[domain] = entry_.version
+    if not found and ir_version < 3:
+        return {"": 1}  # models older than the opset_import field
+    return found
 
 
 @dataclass

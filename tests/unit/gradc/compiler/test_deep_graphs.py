@@ -122,8 +122,8 @@ BOUNDED |= {
 
 BOUNDED |= {
     (
-        "gradc/importers/onnx/read.py",
-        f"_Reader.{name}",
+        "gradc/importers/onnx/node_reader.py",
+        f"NodeReader.{name}",
     ): "graphs in graphs, at most `scope.DEEPEST`"
     for name in ("_add", "_call", "_opaque", "_region", "_results", "_refine_type", "fill")
 }
