@@ -10,7 +10,8 @@ from gradc.bench.races import NETWORKS_SUITE
 from gradc.cli.completion import a_case, a_file, a_raced_strategy, peers_of
 from gradc.cli.errors import EXIT_CHECK_FAILED
 from gradc.cli.help import Command, Word
-from gradc.cli.options import LIMITS, OF, SHAPE, WRT, shapes_of
+from gradc.cli.options import LIMITS, OF, WRT
+from gradc.cli.run_options import SHAPE, shapes_of
 
 
 @click.command(

@@ -13,7 +13,6 @@ from gradc.cli.endings import IR, MODEL, check_ending
 from gradc.cli.help import Command, Word
 from gradc.cli.observing import Observing, observing_options
 from gradc.cli.options import (
-    COMPILED_THREADS,
     EXTERNAL_DATA,
     LIMITS,
     QUIET,
@@ -21,12 +20,10 @@ from gradc.cli.options import (
     RECORD_PIPELINE,
     STATIC_SHAPE,
     STATIC_SHAPES,
-    Tuning,
-    shapes_of,
     source_arguments,
     source_options,
-    tuning_options,
 )
+from gradc.cli.run_options import COMPILED_THREADS, Tuning, shapes_of, tuning_options
 from gradc.terminal import messages
 from gradc.terminal.tables import look
 

@@ -14,7 +14,6 @@ from gradc.cli.help import Command, Word
 from gradc.cli.observing import Observing, observing_options
 from gradc.cli.options import (
     AS_JSON,
-    COMPILED_THREADS,
     EXTERNAL_DATA,
     LIMITS,
     OF,
@@ -27,10 +26,10 @@ from gradc.cli.options import (
     STRAIGHT_THROUGH,
     WRT,
     options_of,
-    shapes_of,
     source_arguments,
     source_options,
 )
+from gradc.cli.run_options import COMPILED_THREADS, shapes_of
 from gradc.terminal import messages
 
 if TYPE_CHECKING:

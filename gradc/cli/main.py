@@ -25,26 +25,28 @@ from gradc.cli.help import Group, Word, help_command, usage_errors
 from gradc.cli.options import (
     AS_JSON,
     AUTO_PAD_RULE,
-    COMPILED_THREADS,
     LIMITS,
-    MEASURE_PEAK,
     QUIET,
     RENAME,
-    RTOL,
-    RUNTIME,
-    SIZES,
-    Tuning,
     gradient_arguments,
-    input_options,
-    inputs_of,
     options_of,
     source_arguments,
     source_options,
     source_options_with_ep,
-    tuning_options,
 )
 from gradc.cli.reduce import reduce
 from gradc.cli.report import report
+from gradc.cli.run_options import (
+    COMPILED_THREADS,
+    MEASURE_PEAK,
+    RTOL,
+    RUNTIME,
+    SIZES,
+    Tuning,
+    input_options,
+    inputs_of,
+    tuning_options,
+)
 from gradc.cli.weights import weights
 from gradc.files.kinds import is_onnx
 from gradc.runtime import RUNTIMES

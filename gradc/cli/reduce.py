@@ -9,15 +9,8 @@ import click
 from gradc.cli.completion import a_file, a_pipeline
 from gradc.cli.endings import IR, check_ending
 from gradc.cli.help import Command
-from gradc.cli.options import (
-    EP,
-    LIMITS,
-    SEED,
-    THREADS,
-    gradient_arguments,
-    options_of,
-    source_options_with_ep,
-)
+from gradc.cli.options import LIMITS, gradient_arguments, options_of, source_options_with_ep
+from gradc.cli.run_options import EP, SEED, THREADS
 from gradc.files.json_text import json_text
 from gradc.terminal import messages
 

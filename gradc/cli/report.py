@@ -10,16 +10,8 @@ import click
 from gradc.cli.completion import a_file
 from gradc.cli.endings import PAGE, check_ending
 from gradc.cli.help import Command
-from gradc.cli.options import (
-    LIMITS,
-    MEASURE_PEAK,
-    RTOL,
-    Tuning,
-    gradient_arguments,
-    measuring_options,
-    source_options_with_ep,
-    tunable_input_options,
-)
+from gradc.cli.options import LIMITS, gradient_arguments, source_options_with_ep
+from gradc.cli.run_options import MEASURE_PEAK, RTOL, Tuning, measuring_options, tunable_input_options
 from gradc.terminal import messages
 
 if TYPE_CHECKING:
