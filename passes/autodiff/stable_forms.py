@@ -81,7 +81,8 @@ class StableQuotient(_Stable):
     def form(self, op: Operation, e: ValueBuilder) -> Value | None:
         upper, lower = (None, op.operands[0]) if len(op.operands) == 1 else op.operands
         if upper is not None:
-            found = self._tanh(upper, lower, e) or self._softmax(upper, lower, e)
+            found = self._tanh(upper, lower, e)
+            found = self._softmax(upper, lower, e) if found is None else found
             if found is not None:
                 return found
         t = self.opaque.one_plus_exponent(lower)
