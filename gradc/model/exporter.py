@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import (
     DictionaryAttr,
     ModuleOp,
     StringAttr,
+    TensorType,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, SSAValue
@@ -121,6 +122,10 @@ def _own_version() -> str:
         return version("gradc")
     except PackageNotFoundError:
         return "unknown"
+
+
+INFERRED_DOMAINS = ("ai.onnx.", "com.microsoft")
+"""Domains whose types onnx or onnxruntime infers."""
 
 
 class _GraphBuilder:
@@ -255,6 +260,8 @@ class _GraphBuilder:
             input=[self.names[value] if value is not None else "" for value in self.forms.inputs(op)],
             output=self._output_names(op),
         )
+        if isinstance(op, NodeOp) and not op.is_standard and not op.domain.data.startswith(INFERRED_DOMAINS):
+            self._declare_results(op, graph_outputs)
         for key, kind, value in self.forms.attributes(op):
             fill_attribute(node.attribute.add(name=key), kind, value)
         for key, region in sorted(op.regions_by_name().items()):
@@ -265,6 +272,12 @@ class _GraphBuilder:
         for key, value in _provenance(op):
             node.metadata_props.add(key=key, value=value)
         self.annotations.annotate_node(node, name_of(op))
+
+    def _declare_results(self, op: NodeOp, graph_outputs: Mapping[SSAValue, str]) -> None:
+        """Write the known types of results, which readers of the model cannot infer."""
+        for result in op.results:
+            if isinstance(result.type, TensorType) and result not in graph_outputs:
+                self.graph.value_info.append(value_info(self.names[result], result))
 
     def _kind(self, op: OnnxOp | NodeOp) -> tuple[str, str]:
         """Return the domain and op type; UnsupportedError if the opset does not have the op's form."""

@@ -211,3 +211,18 @@ def test_import_of_gradc_does_not_load_it():
 
 def test_the_stub_is_current(capsys):
     assert ops_stub.main(["--check"]) == 0, capsys.readouterr().out
+
+
+def test_a_gradient_that_reads_the_size_of_an_own_ops_result():
+    """The compiled model declares the type of that result, or its readers would have no types when it is
+    read back."""
+    text = "r = com.example.Ramp <slope = 2.0> (x) y = ReduceSum <keepdims = 0> (r)"
+    source = model(text, inputs="float[N,3] x", result="float y")
+    source.graph.value_info.append(onnx.helper.make_tensor_value_info("r", onnx.TensorProto.FLOAT, ["N", 3]))
+    found = gradc.grad(
+        source,
+        rules={"com.example.Ramp": lambda f, g, e: [ops.Where(ops.Greater(f.x, 0), g[0] * 2, 0)]},
+        kernels={"com.example.Ramp": lambda x, slope: np.maximum(x, 0) * slope},
+    )
+    assert [info.name for info in found.model.graph.value_info] == ["r"]
+    assert str(found.proof).startswith("proved: 2 of 2 ops and the whole")
