@@ -102,7 +102,7 @@ class TableOp(OneDNNOp, ABC):
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the results in float64, or in the dtype that a result always has."""
-        results = self.ROW.meaning(*operands, **self.arguments())
+        results: np.ndarray | tuple[np.ndarray, ...] = self.ROW.meaning(*operands, **self.arguments())
         return results if isinstance(results, tuple) else (results,)
 
     def arguments(self) -> Mapping[str, Any]:
