@@ -231,7 +231,7 @@ def test_a_result_beyond_its_bound_is_told(several: gradc.Graph, monkeypatch: py
     wrong = OutputError("b", "f32", (1,), 0.5, 0.1, 0.25)
     assert (large.ok, wrong.ok) == (True, False)
     monkeypatch.setattr(verify_ops, "compare_outputs", lambda *_: [large, wrong])
-    rows = verify_ops._with_ops(compiled, list(fed.values()), None, None)[1]
+    rows = verify_ops._with_ops(compiled, list(fed.values()), (None, None, None))[1]
     assert rows
     assert not any(row.ok for row in rows)
 

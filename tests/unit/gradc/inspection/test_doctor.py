@@ -2,6 +2,7 @@
 
 import json
 import sys
+from importlib import metadata
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy
@@ -11,7 +12,7 @@ from support.cli import run_gradc
 
 from gradc.inspection import doctor
 from gradc.runtime import session as runtime
-from gradc.util import extras, installed, machine
+from gradc.util import extras, machine
 
 
 def without(monkeypatch, *missing: str, also: dict[str, str] | None = None) -> None:
@@ -25,7 +26,7 @@ def without(monkeypatch, *missing: str, also: dict[str, str] | None = None) -> N
             raise PackageNotFoundError(name)
         return version(name)
 
-    monkeypatch.setattr(installed, "version", asked)
+    monkeypatch.setattr(metadata, "version", asked)
 
 
 def report() -> dict[str, tuple[str, str]]:
