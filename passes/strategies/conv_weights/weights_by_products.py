@@ -17,7 +17,7 @@ from passes.builder.budget import CompileTimeCost
 from passes.builder.builder import Builder
 from passes.conv.weight_columns import by_channels_last_columns, by_columns
 from passes.conv.weight_gradients import Taps, by_taps, channels_first
-from passes.strategies.base import no_kernel
+from passes.strategies.base import Strategy, no_kernel
 from passes.strategies.conv_weights.weights_strategy import WeightsStrategy
 from passes.targets.target import Target
 
@@ -68,8 +68,7 @@ class WeightsToExactTaps(WeightsToTaps):
             return "without pads weights-to-taps is as exact"
         return no_kernel(target, op.src, *NEEDED, onnx.WhereOp)
 
-    def spreads_nonfinite(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
-        return None
+    spreads_nonfinite = Strategy.spreads_nonfinite
 
     def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Builder) -> SSAValue:
         return by_taps(emit, *channels_first(op, emit), Taps.of(op.axes), op.groups, exact=True)
