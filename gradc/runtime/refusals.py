@@ -10,21 +10,23 @@ from dialects.support.diagnostics import Diagnostic, GradcError, UnsupportedErro
 
 
 @contextlib.contextmanager
-def convert_errors(what: str, kind: type[GradcError] | None) -> Iterator[None]:
+def convert_errors(what: str, kind: type[GradcError] | None, upgrade: str | None = None) -> Iterator[None]:
     """Convert onnxruntime's errors: a missing kernel to UnsupportedError, others to `kind`.
 
-    With kind None, errors pass: a model built by gradc that does not load is an internal error.
+    With kind None, errors pass: a model built by gradc that does not load is an internal error, unless the
+    runtime is too old. `upgrade` is the remedy for one that may be.
     """
     try:
         yield
     except GradcError:
         raise
     except Exception as error:
-        if type(error).__name__ == "NotImplemented":
+        if upgrade or type(error).__name__ == "NotImplemented":
             kind = UnsupportedError
         if kind is None:
             raise
-        raise kind(Diagnostic("error", f"{what}: {one_line(error)}")) from error
+        text = "; ".join(part for part in (f"{what}: {one_line(error)}", upgrade) if part)
+        raise kind(Diagnostic("error", text)) from error
 
 
 def one_line(error: Exception) -> str:

@@ -66,6 +66,12 @@ def cpu_sources() -> dict[int, str]:
     return {int(opset): source for opset, source in _table("cpu")["sources"].items()}
 
 
+def newest_runtime() -> str:
+    """Return the version of the newest onnxruntime of the CPU table, as `1.32.0`."""
+    source = max(cpu_sources().items())[1]
+    return source.split(",")[0].split()[1]
+
+
 EXPANDED_BY_RUNTIME: Mapping[str, int] = {
     **dict.fromkeys(
         ("CastLike", "CausalConvWithState", "CenterCropPad", "GroupNormalization", "HardSwish"), 1
