@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from string import Formatter
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp, UnrankedTensorType
 from xdsl.ir import SSAValue
 
-from dialects.onnx.ops import ConstantOp, op_names
+from dialects.onnx.ops import op_names
 from dialects.support import entry
 from dialects.support.attributes import entries
-from dialects.support.diagnostics import Diagnostic, UsageError, sentence, several, suggest
+from dialects.support.diagnostics import Diagnostic, UsageError, sentence, suggest
 from dialects.support.error_list import Errors
 from dialects.support.names import is_text
 from dialects.support.option_names import option
@@ -26,6 +25,7 @@ from gradc.compiler.results import (
     with_scales,
 )
 from gradc.compiler.sizes import resize_inputs, validate_rebatch, validate_static_shapes
+from gradc.compiler.wrt_selection import select
 from gradc.util import arguments
 from passes.autodiff.activity.active_values import is_float, may_be_active
 from passes.autodiff.activity.non_differentiable import title_of
@@ -104,8 +104,7 @@ class GradientRequest:
         function = entry.entry_function(module)
         values = values_by_name(function)
         given = _normalized_names(self.wrt)
-        wrt = _expand_patterns(given, values)
-        _check_once(wrt, values)
+        wrt = select(given, values)
         keep = self._kept(values, entry.output_names(function))
         return Request(
             _normalized_names(self.of),
@@ -241,36 +240,6 @@ def _check_template(given: Any) -> None:
     is_plain = all(not form and not turned for _, name, form, turned in parts if name is not None)
     if fields != ["name", "what"] or not is_plain:
         raise arguments.invalid("name_template", given, expected)
-
-
-def _is_unread(value: SSAValue) -> bool:
-    """Return whether a value is an unused weight, which patterns do not match."""
-    return isinstance(value.owner, ConstantOp) and not any(value.uses)
-
-
-def _expand_patterns(patterns: Sequence[str], values: Mapping[str, SSAValue]) -> list[str]:
-    """Return the names that match patterns, each value once; other names are returned as they are."""
-    known = {name: value for name, value in values.items() if is_float(value) and not _is_unread(value)}
-    found: list[str] = []
-    for pattern in patterns:
-        is_pattern = pattern not in known and any(c in pattern for c in "*?")
-        taken = {known[name] for name in found if name in known}
-        own = (
-            {value: name for name, value in known.items() if fnmatchcase(name, pattern)} if is_pattern else {}
-        )
-        found += [name for value, name in own.items() if value not in taken] if own else [pattern]
-    return found
-
-
-def _check_once(names: Iterable[str], values: Mapping[str, SSAValue]) -> None:
-    """Raise UsageError for two names of one value, such as those of a node and of its result."""
-    first: dict[SSAValue, str] = {}
-    for name in dict.fromkeys(names):
-        other = first.setdefault(values[name], name) if name in values else name
-        if other != name:
-            given = several([other, name])
-            message = sentence(option("wrt"), given, "each value once", "both are names of one value")
-            raise UsageError(Diagnostic("error", message))
 
 
 def _names(what: str, given: Any) -> tuple[str, ...]:
