@@ -180,7 +180,8 @@ class Compiled:
     def session(self, ep: Ep | None = None, threads: int | None = None) -> Session:
         """Return the onnxruntime session of `run`, cached per provider and thread count until `model`
         changes."""
-        from gradc.runtime.session import Session, ep_argument, ep_of, threads_argument
+        from gradc.runtime.refusals import report_old_runtime
+        from gradc.runtime.session import Session, ep_argument, ep_of, runtime_version, threads_argument
         from gradc.verification.samples import check_runnable
 
         with using(self.options.limits):
@@ -193,7 +194,8 @@ class Compiled:
             options = asdict(self.options) | {"threads": count}
             recipe = Recipe(SESSION, "onnxruntime, which refuses the model", options=options, ep=provider)
             written = crash.reproducer(recipe, lambda: module_text(self.module))
-            with self._report_edits(), written, report_opaque_nodes(self.module):
+            old = report_old_runtime(runtime_version())
+            with self._report_edits(), written, old, report_opaque_nodes(self.module):
                 session = Session(self._now, ep=provider, threads=count, sizes=self._sizes)
             self._sessions[key] = now, session
         return session

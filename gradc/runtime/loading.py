@@ -6,7 +6,6 @@ import contextlib
 import functools
 import io
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,6 @@ from gradc.model import saving
 from gradc.model.split_model import ModelParts, split_model
 from gradc.runtime.refusals import convert_errors
 from gradc.runtime.values import ort_value_of
-from passes.kernel_tables import newest_runtime
 
 if TYPE_CHECKING:
     from gradc.model.exporter import ModelProto
@@ -55,24 +53,8 @@ def load(
         from gradc.model.intermediate_outputs import parts_with
 
         model = parts_with(model if isinstance(model, ModelParts) else split_model(model), within)
-    with convert_errors("onnxruntime cannot load the model", None, upgrade(runtime)):
+    with convert_errors("onnxruntime cannot load the model", None):
         return make(_serialize(runtime, model, options, kept))
-
-
-def upgrade(runtime: Any) -> str | None:
-    """Return the remedy for a runtime older than the newest of the kernel tables; None if it is not.
-
-    Such a runtime lacks attributes of ops and types of functions that its registry of kernels does not list.
-    """
-    known = newest_runtime()
-    if _release(runtime.__version__) >= _release(known):
-        return None
-    return f"onnxruntime is {runtime.__version__}, kernels are known of {known}; install that or a newer one"
-
-
-def _release(version: str) -> tuple[int, ...]:
-    """Return the major and minor version."""
-    return tuple(int(number) for number in re.findall(r"\d+", version)[:2])
 
 
 def _source_of(path: Path) -> str | bytes:
