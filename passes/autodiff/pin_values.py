@@ -111,7 +111,6 @@ def set_pinned_values(
     function.attributes[REQUEST] = DictionaryAttr(
         {part: ArrayAttr(map(StringAttr, named)) for part, named in parts.items()}
     )
-    update_function_type(function)
 
 
 def set_results(function: FuncOp, e: ValueBuilder, results: Sequence[SSAValue]) -> None:
@@ -119,6 +118,7 @@ def set_results(function: FuncOp, e: ValueBuilder, results: Sequence[SSAValue]) 
     last = return_op(function)
     Rewriter.insert_op([*e.emit.ops, ReturnOp(*results)], InsertPoint.before(last))
     Rewriter.erase_op(last)
+    update_function_type(function)
 
 
 def pinned_constants(function: FuncOp) -> dict[SSAValue, DenseIntOrFPElementsAttr]:

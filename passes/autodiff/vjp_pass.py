@@ -128,7 +128,6 @@ class _ReversePass:
         if options.weights_as_inputs:
             kept = {argument: constant for argument, constant in weights.items() if argument in wrt.values()}
             self._keep_as_inputs(function, kept)
-        update_function_type(function)
 
     def _name(self, what: str, name: str) -> str:
         return self.options.name_template.format(what=what, name=name)
@@ -176,7 +175,9 @@ class _ReversePass:
         block = function.body.block
         if not self.options.cotangents:
             return [(value, self._seed(name, self.e(value))) for name, value in of.items()]
-        return [(value, self.e(block.insert_arg(value.type, len(block.args)))) for value in of.values()]
+        arguments = [block.insert_arg(value.type, len(block.args)) for value in of.values()]
+        update_function_type(function)
+        return [(value, self.e(argument)) for value, argument in zip(of.values(), arguments, strict=True)]
 
     def _seed(self, name: str, value: Value) -> Value:
         """Return ones, or for the mean 1 / size."""
