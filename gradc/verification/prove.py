@@ -154,7 +154,7 @@ class Prover:
             self.inputs = vary_inputs(start, number)
             try:
                 outcome = self._point(self.inputs, number, deadline=until).run()
-            except Exception:
+            except (NotComputed, GradcError, MemoryError):
                 continue
             self._judge_gradient(outcome, number)
 
@@ -170,7 +170,7 @@ class Prover:
             return "the whole takes more than the time or memory of the check"
         except CheckError:
             raise
-        except Exception as error:
+        except (NotComputed, GradcError, MemoryError) as error:
             return in_words(error)
         return "the whole takes more than the time or memory of the check"
 
@@ -205,7 +205,7 @@ class Prover:
                 outcome = self._point(inputs, seed, deadline=until).run()
             except OutOfTime:
                 raise
-            except Exception as error:
+            except (NotComputed, GradcError, MemoryError) as error:
                 why = in_words(error)
             else:
                 if any(map(_has_numbers, outcome.of.values())):

@@ -17,7 +17,6 @@ from xdsl.ir import Operation, SSAValue
 from dialects.lifetimes import region_operands
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.interpreter.pairs import value_of
-from dialects.onnx.numpy import NUMPY_ERRORS
 from dialects.support.diagnostics import GradcError
 from gradc.verification.adjoint_identities import Balance, add_open
 from gradc.verification.evaluation import Evaluation, NotComputed, wide_of
@@ -119,7 +118,7 @@ class LocalPoint(Point):
         there."""
         try:
             found = self._at_random_operands(index)
-        except (GradcError, AssertionError, *NUMPY_ERRORS, NotComputed):
+        except (GradcError, NotComputed):
             return None
         if found is None or found.open or found.verdict() not in ("right", "idle"):
             return None
