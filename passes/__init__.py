@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TypeVar
 
 AUTODIFF_PASSES = {
+    "stop-gradient": "stop_gradient",
     "normalize-loops": "preparation",
     "normalize-sequences": "preparation",
     "normalize-branches": "preparation",
@@ -28,6 +29,7 @@ PASS_NAMES = (
     "resolve-auto-pad",
     "canonicalize-layout",
     "legalize-types",
+    "erase-stop-gradients",
     "lower-cann",
     "lower-onednn",
     "assign-layout",

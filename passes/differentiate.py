@@ -14,6 +14,7 @@ from passes.autodiff.common.primal import Rule
 from passes.autodiff.pin_values import PinValuesPass
 from passes.autodiff.preparation import NormalizeBranchesPass
 from passes.autodiff.session import Session, in_session
+from passes.autodiff.stop_gradient import StopGradientPass
 from passes.autodiff.vjp_pass import NAME_TEMPLATE, VjpPass
 from passes.registry import all_passes
 
@@ -22,7 +23,8 @@ from passes.registry import all_passes
 class Request:
     """A gradient request: by default the only float result by every float input.
 
-    `keep`: values to return before the gradients. Others: as those of `vjp` (passes/autodiff/vjp_pass.py).
+    `keep`: values to return before the gradients. `stop_gradient`: values through which no gradient flows.
+    Others: as those of `vjp` (passes/autodiff/vjp_pass.py).
     """
 
     of: Sequence[str] = ()
@@ -35,6 +37,7 @@ class Request:
     name_template: str = NAME_TEMPLATE
     straight_through: bool = False
     optional: Collection[str] = ()
+    stop_gradient: Sequence[str] = ()
 
     def passes(self, session: Session, *, strict_ieee: bool = False) -> tuple[ModulePass, ...]:
         """Return the passes that write the gradient."""
@@ -50,7 +53,8 @@ class Request:
         )
         values = PinValuesPass(tuple(self.of), tuple(self.wrt), tuple(self.keep))
         branches = NormalizeBranchesPass((*values.of, *values.keep, *values.wrt))
-        own: dict[str, ModulePass] = {pass_.name: pass_ for pass_ in (branches, values, vjp)}
+        stops = StopGradientPass(tuple(self.stop_gradient))
+        own: dict[str, ModulePass] = {pass_.name: pass_ for pass_ in (stops, branches, values, vjp)}
         spec = pipelines.differentiate(straight_through=self.straight_through, strict_ieee=strict_ieee)
         passes = PassPipeline.parse_spec(all_passes(), spec).passes
         return tuple(in_session(own.get(pass_.name, pass_), session) for pass_ in passes)

@@ -19,6 +19,7 @@ LOWER = (
 
 
 DIFFERENTIATE = (
+    "stop-gradient",  # first: no pass may merge what is computed before and after a stop
     "unpack-sequences",
     "normalize-loops",
     "normalize-sequences",
@@ -64,6 +65,7 @@ def to_grad(target: Target, strategy: str = "auto") -> str:
     return ",".join(
         (
             *CANONICALIZE,
+            "erase-stop-gradients",  # all derivatives are written
             f"legalize-types{_options(target)}",  # gradients in f32 before they become several ops
             *(f"{name}{_ieee(target)}" if name in PADS else name for name in LOWER),
             f"assign-layout{_options(target, strategy)}",  # before strategies: the prices depend on it

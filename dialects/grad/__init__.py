@@ -7,6 +7,7 @@ from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp, 
 from dialects.grad.conv_weights import ConvBackwardWeightsOp
 from dialects.grad.max_pool import MaxPoolBackwardOp
 from dialects.grad.resize import ResizeBackwardDynamicOp, ResizeBackwardOp
+from dialects.grad.stop_gradient import StopGradientOp
 
 GRAD = Dialect(
     "grad",
@@ -19,5 +20,6 @@ GRAD = Dialect(
         TakeWindowOp,
         ResizeBackwardOp,
         ResizeBackwardDynamicOp,
+        StopGradientOp,
     ],
 )

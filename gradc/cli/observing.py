@@ -6,7 +6,7 @@ import functools
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,6 +26,7 @@ class Observing:
     stop_after: str | None
     observers: Observers
     timer: Timing | None
+    stopped: bool = field(default=False, init=False)
 
     @contextmanager
     def stopping(self, passes: Sequence[str], output: str | None) -> Iterator[None]:

@@ -103,7 +103,7 @@ def run_passes(
             remarks += _choose(module, options, tuner)
             start, first = (module.clone(), index) if tuner else (start, first)
         begun = time.perf_counter()
-        with crash.pass_reproducer(start, pipeline[first:], index - first, module):
+        with crash.pass_reproducer(start, pipeline[first:], index - first):
             pass_.apply(ctx, module)
             if observer is not None or index == last:
                 module.verify()

@@ -59,6 +59,7 @@ class DifferentiatePipeline(ArgSpecConvertible):
     name_template: str = "{what}_{name}"
     straight_through: bool = False
     optional: tuple[str, ...] = ()
+    stop_gradient: tuple[str, ...] = ()
     strict_ieee: bool = False
 
     def text(self) -> str:

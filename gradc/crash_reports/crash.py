@@ -72,22 +72,18 @@ def import_reproducer(source: Callable[[], str], form: str, auto_pad_rule: str |
 
 
 @contextmanager
-def pass_reproducer(
-    start: ModuleOp, pipeline: Sequence[ModulePass], index: int, module: ModuleOp
-) -> Iterator[None]:
-    """Context of a reproducer for pass `index` of a pipeline that began with `start`, over `module`.
+def pass_reproducer(start: ModuleOp, pipeline: Sequence[ModulePass], index: int) -> Iterator[None]:
+    """Context of a reproducer for pass `index` of a pipeline that began with `start`.
 
-    A GradcError is re-raised if the module is still valid. A broken module may only fail some passes later:
-    after any other error the passes run again from `start`, with the verifier after each, and the first that
-    fails is reported. A GradcError is re-raised then if the module was valid until that pass.
+    A broken module may only fail some passes later. After an error the passes run again from `start`, with
+    the verifier after each, and the first that fails is reported. A GradcError is re-raised if the module was
+    valid until then.
     """
     try:
         yield
     except MemoryError:
         raise
     except Exception as error:
-        if isinstance(error, GradcError) and _is_valid(module):
-            raise
         failed, before, cause = first_fault(start, pipeline[: index + 1], error)
         if isinstance(cause, GradcError | MemoryError):
             raise
@@ -95,14 +91,6 @@ def pass_reproducer(
         recipe = Recipe(PASSES, f"pass {pipeline[failed].name}", pipeline=rest)
         command = f"gradc-opt -p '{rest}' THIS_FILE"
         raise _internal_error(recipe, cause, module_text(before), command) from cause
-
-
-def _is_valid(module: ModuleOp) -> bool:
-    try:
-        module.verify()
-    except Exception:
-        return False
-    return True
 
 
 def first_fault(

@@ -12,6 +12,7 @@ from xdsl.interpreter import Interpreter
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from dialects.evaluate import interpreter_of
+from dialects.grad.stop_gradient import StopGradientOp
 from dialects.lifetimes import last_uses
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.control import YieldOp
@@ -19,7 +20,7 @@ from dialects.onnx.interpreter import containers, control
 from dialects.onnx.interpreter import evaluate as evaluate_op
 from dialects.onnx.interpreter.pairs import pair_with, tangent_of, value_of
 from dialects.onnx.node import NodeOp
-from dialects.onnx.numpy import run_kernel
+from dialects.onnx.numpy import NUMPY_ERRORS
 from dialects.support import dense, entry, shapes
 from dialects.support.constants import constant_attribute
 from dialects.support.diagnostics import GradcError, kind_of, name_of
@@ -100,10 +101,14 @@ class Evaluation:
             if error.__cause__ is None:
                 raise
             raise NotComputed(_not_computed(op, args)) from error
+        except (AssertionError, *NUMPY_ERRORS) as error:
+            raise NotComputed(_not_computed(op, args)) from error
         for value, result in zip(op.results, results, strict=True):
             self[value] = result
 
     def _results(self, op: Operation, args: Values, carries: bool) -> Values:
+        if isinstance(op, StopGradientOp):
+            return tuple(map(value_of, args))
         name = op.onnx_name() if isinstance(op, OnnxOp) else ""
         if name in control.MEANINGS:
             assert isinstance(op, OnnxOp)
@@ -119,7 +124,7 @@ class Evaluation:
             return found
         if name in MOVES:
             assert isinstance(op, OnnxOp)
-            return args if name == "Identity" else (run_kernel(name, containers.MEANINGS[name], op, args),)
+            return args if name == "Identity" else (containers.MEANINGS[name](op, args),)
         values, tangents = tuple(map(value_of, args)), tuple(map(tangent_of, args))
         results = self.numbers(op, values)
         if not carries or all(tangent is None for tangent in tangents):
@@ -154,15 +159,15 @@ class Evaluation:
 
     def numbers(self, op: Operation, values: Sequence[Any]) -> Values:
         """Return the results of an op for operand values, which may have other shapes if the op is
-        pointwise. Raises GradcError for operands that the op rejects."""
+        pointwise."""
         if isinstance(op, NodeOp) and self._kernel is not None:
-            return tuple(map(wide, run_kernel(op.title, self._kernel, op, values)))
+            return tuple(map(wide, self._kernel(op, values)))
         with np.errstate(all="ignore"):
             if not isinstance(op, OnnxOp):
-                return run_kernel(op.name, self._interpret, op, tuple(values))
+                return self._interpret(op, tuple(values))
             name = op.onnx_name()
             if name in containers.MEANINGS:
-                return (run_kernel(name, containers.MEANINGS[name], op, tuple(values)),)
+                return (containers.MEANINGS[name](op, tuple(values)),)
             if name == "Constant":
                 return (op.call().attribute("value"),)
             return evaluate_op(op, tuple(values))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ModuleOp
@@ -23,11 +23,13 @@ class Claim:
 
     primal: the original function in ONNX ops.
     straight_through: use straight-through estimators; the check then tests the straight-through function.
+    stopped: names of values that are constants along tangents.
     """
 
     primal: ModuleOp
     differentiated: Differentiated
     straight_through: bool = False
+    stopped: Sequence[str] = ()
     reduce: str | None = None
 
 

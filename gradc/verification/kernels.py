@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from dialects.onnx.node import NodeOp
-from dialects.support.diagnostics import Diagnostic, UnsupportedError, violation
+from dialects.support.diagnostics import Diagnostic, UnsupportedError
 from gradc.verification.tangents import Tangent
 
 Run = Callable[[Sequence[Any]], Sequence[Any]]
@@ -56,10 +56,7 @@ class Kernels:
     def _of_user(self, op: NodeOp, values: Sequence[Any]) -> Sequence[Any]:
         given = iter(values)
         arrays = [None if value is None else next(given) for value in op.onnx_inputs()]
-        try:
-            found = self._functions[op.title](*arrays, **op.onnx_attributes())
-        except Exception as error:
-            raise violation(f"the kernel of {op.title}: {type(error).__name__} {error}".strip()) from None
+        found = self._functions[op.title](*arrays, **op.onnx_attributes())
         results = found if isinstance(found, tuple | list) else (found,)
         return [np.asarray(result) for result in results]
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from xdsl.dialects import func
 from xdsl.ir import Block, Operation, SSAValue
 
+from dialects.grad.stop_gradient import StopGradientOp
 from dialects.lifetimes import region_operands
 from dialects.support import entry
 from gradc.verification.straight_through import estimate_operands
@@ -60,7 +61,7 @@ class Plan:
                 op = value.owner
                 if value in reached or not isinstance(op, Operation) or op in stepped or op in found:
                     continue
-                if op in self.carries:
+                if op in self.carries and not isinstance(op, StopGradientOp):
                     found[op] = None
                     waiting.append(op)
         return list(found)

@@ -35,15 +35,22 @@ def values_of(
     module = primal.clone()
     if straight_through:
         compute_with_floats(module)
-    _fold_constants(module, [*names, *wrt])
-    function = entry.entry_function(module)
+    function, values = named_values(module, names, wrt)
     given = dict(zip(function.args, entry.input_names(function), strict=True))
-    values = values_by_name(function)
-    values |= add_elements(function, names, values)
     _return(function, [values[name] for name in names])
     widen(module)
     arguments: dict[SSAValue, Any] = {a: wide(inputs[name]) for a, name in given.items()}
     return dict(zip(names, run_in_float64(module, arguments, kernel), strict=True))
+
+
+def named_values(
+    module: ModuleOp, names: Sequence[str], others: Sequence[str]
+) -> tuple[FuncOp, dict[str, SSAValue]]:
+    """Fold constants except the named values, add the elements among `names`; return all values by name."""
+    _fold_constants(module, [*names, *others])
+    function = entry.entry_function(module)
+    values = values_by_name(function)
+    return function, values | add_elements(function, names, values)
 
 
 def _return(function: FuncOp, values: Sequence[Any]) -> None:

@@ -32,6 +32,7 @@ from gradc.verification.sample_regimes import vary_inputs
 from gradc.verification.samples import Guess
 from gradc.verification.scatters import has_duplicate_writes
 from gradc.verification.single_ops import LocalPoint
+from gradc.verification.stopped_values import judge_stops
 from gradc.verification.widening import widen
 
 VALUES = 1e-6
@@ -118,6 +119,7 @@ class Prover:
                 return f"no time was left to compare {' and '.join(outcome.of)} with the function as given"
             try:
                 self._judge_values(outcome)
+                judge_stops(self.claim, self.inputs, outcome, self.kernel)
             except CheckError:
                 raise
             except (NotComputed, GradcError) as error:
@@ -154,7 +156,7 @@ class Prover:
             self.inputs = vary_inputs(start, number)
             try:
                 outcome = self._point(self.inputs, number, deadline=until).run()
-            except (NotComputed, GradcError, MemoryError):
+            except Exception:
                 continue
             self._judge_gradient(outcome, number)
 
@@ -170,7 +172,7 @@ class Prover:
             return "the whole takes more than the time or memory of the check"
         except CheckError:
             raise
-        except (NotComputed, GradcError, MemoryError) as error:
+        except Exception as error:
             return in_words(error)
         return "the whole takes more than the time or memory of the check"
 
@@ -205,7 +207,7 @@ class Prover:
                 outcome = self._point(inputs, seed, deadline=until).run()
             except OutOfTime:
                 raise
-            except (NotComputed, GradcError, MemoryError) as error:
+            except Exception as error:
                 why = in_words(error)
             else:
                 if any(map(_has_numbers, outcome.of.values())):

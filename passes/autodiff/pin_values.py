@@ -42,6 +42,7 @@ from passes.autodiff.request import collect_errors, default_output, floats, reso
 from passes.autodiff.rules.norm import unmark_centred
 from passes.autodiff.session import SessionPass
 from passes.autodiff.shared_weights import pop_copies
+from passes.autodiff.stop_gradient import drop_constant_stops, values_after_stops, values_before_stops
 from passes.builder.rewriting import REQUEST
 from passes.builder.values import ValueBuilder
 
@@ -67,12 +68,14 @@ class PinValuesPass(SessionPass):
         unmark_centred(op)  # fold-affine marks anew
         self.session.copies = pop_copies(function)
         values = values_by_name(function)
+        read, moved = values_after_stops(values), values_before_stops(values)
         of, wrt, keep = collect_errors(
-            lambda: self._of(function, values),
-            lambda: resolve_floats("wrt", self.wrt or floats(function.args, input_names(function)), values),
-            lambda: resolve_names("keep_outputs", self.keep, values),
+            lambda: self._of(function, read),
+            lambda: resolve_floats("wrt", self.wrt or floats(function.args, input_names(function)), moved),
+            lambda: resolve_names("keep_outputs", self.keep, read),
         )
         pinned = _pin(function, wrt)
+        drop_constant_stops(function)
         set_pinned_values(function, *(_replaced(named, pinned) for named in (of, keep, wrt)))
 
     def _of(self, function: FuncOp, values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
@@ -111,6 +114,7 @@ def set_pinned_values(
     function.attributes[REQUEST] = DictionaryAttr(
         {part: ArrayAttr(map(StringAttr, named)) for part, named in parts.items()}
     )
+    update_function_type(function)
 
 
 def set_results(function: FuncOp, e: ValueBuilder, results: Sequence[SSAValue]) -> None:
@@ -118,7 +122,6 @@ def set_results(function: FuncOp, e: ValueBuilder, results: Sequence[SSAValue]) 
     last = return_op(function)
     Rewriter.insert_op([*e.emit.ops, ReturnOp(*results)], InsertPoint.before(last))
     Rewriter.erase_op(last)
-    update_function_type(function)
 
 
 def pinned_constants(function: FuncOp) -> dict[SSAValue, DenseIntOrFPElementsAttr]:

@@ -34,7 +34,12 @@ from dialects.support.shapes import Dim, has_rank, shape_of, show, static
 from passes.autodiff.activity.active_values import find_active_values
 from passes.autodiff.activity.non_differentiable import mark_ruled
 from passes.autodiff.activity.straight_through_patterns import mark_estimates
-from passes.autodiff.activity.unreached import no_gradient_error, partly_zero_remarks, unused_remarks
+from passes.autodiff.activity.unreached import (
+    idle_stop_remarks,
+    no_gradient_error,
+    partly_zero_remarks,
+    unused_remarks,
+)
 from passes.autodiff.exporter_traps import lost_sums
 from passes.autodiff.named_values import base_of
 from passes.autodiff.pin_values import PinnedValues, pinned_constants, set_results, unpin
@@ -113,6 +118,7 @@ class _ReversePass:
         session.remarks = [
             *unused_remarks(left_out, of, ops),
             *partly_zero_remarks(found, of, ops),
+            *idle_stop_remarks(session.stopped, wrt.values(), of, ops),
             *_narrower_types(dict(zip(of, declared, strict=False)), of),
             *shared_statistics(wrt, ops),
             *lost_sums(ops, find_active_values(ops, wrt.values())),
@@ -128,6 +134,7 @@ class _ReversePass:
         if options.weights_as_inputs:
             kept = {argument: constant for argument, constant in weights.items() if argument in wrt.values()}
             self._keep_as_inputs(function, kept)
+        update_function_type(function)
 
     def _name(self, what: str, name: str) -> str:
         return self.options.name_template.format(what=what, name=name)
@@ -175,9 +182,7 @@ class _ReversePass:
         block = function.body.block
         if not self.options.cotangents:
             return [(value, self._seed(name, self.e(value))) for name, value in of.items()]
-        arguments = [block.insert_arg(value.type, len(block.args)) for value in of.values()]
-        update_function_type(function)
-        return [(value, self.e(argument)) for value, argument in zip(of.values(), arguments, strict=True)]
+        return [(value, self.e(block.insert_arg(value.type, len(block.args)))) for value in of.values()]
 
     def _seed(self, name: str, value: Value) -> Value:
         """Return ones, or for the mean 1 / size."""

@@ -24,6 +24,7 @@ from xdsl.rewriter import Rewriter
 from xdsl.traits import Pure
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
+from dialects.grad.stop_gradient import StopGradientOp
 from dialects.onnx.base import OnnxConstant, OnnxOp
 from dialects.onnx.canonicalize import InlineConstantIf
 from dialects.onnx.declared_types import adopt_declared
@@ -36,7 +37,7 @@ from dialects.support import shapes
 from dialects.support.constants import constant_attribute
 from dialects.support.documented_op import CHOICE, STRATEGY, DocumentedOp
 from dialects.support.entry import return_op, update_function_type
-from dialects.support.interfaces import refine_results, set_type
+from dialects.support.interfaces import InfersTypes, refine_results, set_type
 from dialects.support.memo import by_identity
 from dialects.support.shapes import shape_of
 from passes.builder.builder import Builder
@@ -99,7 +100,9 @@ def fold(module: ModuleOp, kept: Iterable[SSAValue], *, adopting: bool = True) -
     """Fold constants and refine types. Ops that define or read a value of `kept` are not folded. Without
     `adopting` no value gets a rank from the model's declaration alone."""
     patterns = (FoldBut(frozenset(kept)), RefineTypes())
-    walker = Walker(lambda cls: patterns if _is_folded(cls) else ())
+    walker = Walker(
+        lambda cls: patterns if _is_folded(cls) else patterns[1:] if issubclass(cls, StopGradientOp) else ()
+    )
     changed = True
     while changed:
         changed = walker.walk(module) or (adopting and adopt_declared(module.walk()))
@@ -201,7 +204,7 @@ class RefineTypes(RewritePattern):
     """
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        assert isinstance(op, OnnxOp)
+        assert isinstance(op, InfersTypes)
         if not any(map(_is_open, op.results)):
             return
         if refine_results(op):
@@ -223,6 +226,8 @@ def _is_folded(cls: type[Operation]) -> TypeGuard[type[OnnxOp]]:
 
 @cache
 def _simplifications(cls: type[Operation]) -> tuple[RewritePattern, ...]:
+    if issubclass(cls, StopGradientOp):
+        return (EraseDead(), RefineTypes())
     if not _is_folded(cls):
         return (EraseDead(),)
     return (EraseDead(), Fold(), RefineTypes(), *cls.get_canonicalization_patterns())

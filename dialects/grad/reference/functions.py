@@ -22,6 +22,7 @@ from dialects.grad.reference import conv, resize
 from dialects.grad.reference.conv_weights import conv_backward_weights
 from dialects.grad.reference.pool import avg_pool_backward, max_pool_backward
 from dialects.grad.resize import ResizeBackwardDynamicOp, ResizeBackwardOp
+from dialects.grad.stop_gradient import StopGradientOp
 from dialects.support import layouts
 
 
@@ -70,6 +71,10 @@ class GradFunctions(InterpreterFunctions):
         found = avg_pool_backward(wide, sizes, op.windows, op.pads_begin, exclude_pad=False)
         back = layouts.permutation("NCX", op.layout, op.spatial_rank)
         return (found.transpose(back).astype(diff_dst.dtype),)
+
+    @impl(StopGradientOp)
+    def stop_gradient(self, interpreter: Interpreter, op: StopGradientOp, args: tuple[Any, ...]):
+        return args
 
     @impl(TakeWindowOp)
     def take_window(self, interpreter: Interpreter, op: TakeWindowOp, args: tuple[Any, ...]):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
 
 import ml_dtypes
 import numpy as np
@@ -37,7 +36,6 @@ from dialects.support.dtypes import known_dtype, of_mlir, of_numpy
 from dialects.support.shapes import Shape, compatible, show
 
 Kernel = Callable[[Call], Sequence[np.ndarray]]
-Result = TypeVar("Result")
 
 
 def evaluate(
@@ -56,7 +54,7 @@ def evaluate(
     shapes = infer(call)
     with accounting() as account, np.errstate(all="ignore"):
         account.spend(work(call, shapes))
-        results = [round_to(r, d) for r, d in zip(run_kernel(call.name, kernel, call), dtypes, strict=True)]
+        results = [round_to(r, d) for r, d in zip(_run_kernel(kernel, call), dtypes, strict=True)]
     for result, shape in zip(results, shapes, strict=True):
         if shape is not None and not compatible(result.shape, shape):
             raise violation(
@@ -65,14 +63,17 @@ def evaluate(
     return results
 
 
-def run_kernel(name: str, kernel: Callable[..., Result], *args: Any) -> Result:
-    """Call the numpy implementation of an op; what numpy raises for invalid operands becomes a GradcError."""
+NUMPY_ERRORS = (ArithmeticError, LookupError, TypeError, ValueError)
+"""Exceptions that numpy raises for invalid operands of an op."""
+
+
+def _run_kernel(kernel: Kernel, call: Call) -> Sequence[np.ndarray]:
     try:
-        return kernel(*args)
+        return kernel(call)
     except ZeroDivisionError as error:
-        raise violation(f"operands of {name}: division by zero") from error
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        raise violation(f"operands of {name}: {error}") from error
+        raise violation(f"operands of {call.name}: division by zero") from error
+    except NUMPY_ERRORS as error:
+        raise violation(f"operands of {call.name}: {error}") from error
 
 
 def tensor_of(array: np.ndarray) -> Tensor:

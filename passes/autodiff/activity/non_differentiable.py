@@ -8,6 +8,7 @@ from types import MappingProxyType
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Operation
 
+from dialects.grad.stop_gradient import StopGradientOp
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.node import NodeOp
 from passes.autodiff.rules.quantize import CONSTANT_RANGE
@@ -20,6 +21,7 @@ INDICES = "indices have no derivative"
 SIZES = "it reads sizes, not elements"
 RANDOM = "it draws numbers"
 INTEGERS = "it works on integers"
+STOPPED = "no gradient flows through it"
 
 _BY_REASON = {
     STEPS: ("Ceil", "Floor", "Hardmax", "QuantizeLinear", "Round", "Sign"),
@@ -142,6 +144,8 @@ def zero_reason(op: Operation) -> str | None:
         return None
     if CONSTANT_RANGE in op.attributes:
         return STEPS
+    if isinstance(op, StopGradientOp):
+        return STOPPED
     if isinstance(op, NodeOp):
         return OF_OTHER_DOMAINS.get(op.title)
     return ZERO_BY_DEFINITION.get(op.onnx_name()) if isinstance(op, OnnxOp) else None

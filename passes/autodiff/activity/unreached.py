@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
+from dialects.grad.stop_gradient import StopGradientOp
 from dialects.onnx import ops as onnx
 from dialects.support.diagnostics import (
     Diagnostic,
@@ -18,7 +19,8 @@ from dialects.support.diagnostics import (
     sentence,
     several,
 )
-from dialects.support.option_names import advice
+from dialects.support.option_names import advice, option
+from passes.autodiff.activity.active_values import find_active_values, operands_and_captures
 from passes.autodiff.activity.blocked_paths import blocking_ops, partly_blocking_ops
 from passes.autodiff.activity.non_differentiable import reason_to_stop
 from passes.autodiff.activity.straight_through_patterns import feed_estimates
@@ -66,12 +68,31 @@ def unused_remarks(
 def partly_zero_remarks(
     wrt: Iterable[SSAValue], of: Mapping[str, SSAValue], ops: Sequence[Operation]
 ) -> list[Diagnostic]:
-    """Return a remark on paths from `wrt` to `of` that carry no gradient, if others do."""
-    cuts = partly_blocking_ops(wrt, of.values(), ops)
+    """Return a remark on paths from `wrt` to `of` that carry no gradient, if others do. Stops are no news."""
+    blocking = partly_blocking_ops(wrt, of.values(), ops)
+    cuts = [op for op in blocking if not isinstance(op, StopGradientOp)]
     if not cuts:
         return []
     what = f"part of the gradient of {' and '.join(of)} is zero by rule: {_with_reasons(cuts)}"
     return [Diagnostic("remark", sentence(what, hint=_remedy(cuts, ops)), position=position_of(cuts[0]))]
+
+
+def idle_stop_remarks(
+    stopped: Sequence[str], wrt: Collection[SSAValue], of: Mapping[str, SSAValue], ops: Sequence[Operation]
+) -> list[Diagnostic]:
+    """Return a remark if no stopped value is on a path from `wrt` to `of`."""
+    active, needed = find_active_values(ops, wrt), set(of.values())
+    for op in reversed(ops):
+        if needed.isdisjoint(op.results):
+            continue
+        if isinstance(op, StopGradientOp) and op.value in active:
+            return []
+        needed.update(operands_and_captures(op))
+    if not stopped:
+        return []
+    what = f"{option('stop_gradient')} {several(list(stopped))}"
+    verb = "is" if len(stopped) == 1 else "are"
+    return [Diagnostic("remark", f"{what} {verb} without effect: no gradient would flow through it")]
 
 
 def _remedy(cuts: Sequence[Operation], ops: Sequence[Operation]) -> str:

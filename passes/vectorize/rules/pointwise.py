@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from dialects.grad.stop_gradient import StopGradientOp
 from dialects.onnx import ops as onnx
 from dialects.onnx import traits
 from passes.vectorize.batch import Batch, BatchingRule, OpCall, Result, Unbatched
@@ -45,6 +46,12 @@ def clip(f: OpCall, b: Batch) -> Sequence[Result] | None:
     return [found]
 
 
+def stop_gradient(f: OpCall, b: Batch) -> Sequence[Result]:
+    stop = StopGradientOp(f.present[0].value.value)
+    stop.attributes |= f.op.attributes
+    return [b.e(b.e.emit(stop))]
+
+
 def prelu(f: OpCall, b: Batch) -> Sequence[Result] | None:
     """The slope must broadcast to the data, and not the other way."""
     data, slope = f.present
@@ -60,5 +67,6 @@ RULES: Mapping[str, BatchingRule] = MappingProxyType(
         "CastLike": cast_like,
         "Clip": clip,
         "PRelu": prelu,
+        StopGradientOp.name: stop_gradient,
     }
 )

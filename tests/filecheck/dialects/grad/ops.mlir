@@ -68,3 +68,13 @@ func.func @resize_dynamic(%dy: tensor<1x2x?xf32>, %x: tensor<1xi64>, %n: tensor<
 // CHECK-LABEL: func.func @resize_dynamic(
 // CHECK-NEXT: %dx = grad.resize_backward_dynamic %dy, %x, %n, %q {axes = [2], interpolation = "linear", coordinates = "half_pixel"} : (tensor<1x2x?xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x2x?xf32>
 // CHECK-NEXT: func.return %dx : tensor<1x2x?xf32>
+
+func.func @stop_gradient(%x: tensor<?x3xf32>, %y: tensor<*xf32>) -> (tensor<?x3xf32>, tensor<*xf32>) {
+  %a = grad.stop_gradient %x : (tensor<?x3xf32>) -> tensor<?x3xf32>
+  %b = grad.stop_gradient %y {gradc.stopped = "y"} : (tensor<*xf32>) -> tensor<*xf32>
+  func.return %a, %b : tensor<?x3xf32>, tensor<*xf32>
+}
+// CHECK-LABEL: func.func @stop_gradient(
+// CHECK-NEXT: %a = grad.stop_gradient %x : (tensor<?x3xf32>) -> tensor<?x3xf32>
+// CHECK-NEXT: %b = grad.stop_gradient %y {gradc.stopped = "y"} : (tensor<*xf32>) -> tensor<*xf32>
+// CHECK-NEXT: func.return %a, %b : tensor<?x3xf32>, tensor<*xf32>

@@ -6,14 +6,11 @@ import os
 import platform
 import re
 import tempfile
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-import onnx
 import onnxruntime
 import pytest
-from onnx import helper
 from support.cli import run_gradc, run_opt
 from support.documents import CONV, INTERPOLATE, text_of, two_convolutions
 
@@ -30,7 +27,6 @@ from gradc.importers.onednn import reader
 from gradc.model import exporter
 from gradc.tuning import measuring
 from gradc.verification import samples
-from passes.autodiff.vjp_pass import VjpPass
 from passes.builder.rewrite_cache import templates
 from passes.canonicalize_layout import CanonicalizeLayoutPass
 from passes.legalize_onnx import LegalizeOnnxPass
@@ -177,30 +173,10 @@ class TestPasses:
         assert f"// gradc {gradc.__version__}, " in text
         assert f"Python {platform.python_version()}, {platform.platform()}\n" in text
 
-    def test_a_refused_gradient_runs_each_pass_once(self, monkeypatch):
-        runs: list[str] = []
-        original = VjpPass.apply
-
-        def apply(self, ctx, op):
-            runs.append(self.name)
-            original(self, ctx, op)
-
-        monkeypatch.setattr(VjpPass, "apply", apply)
-        for options in ({"reduce": "sum"}, {"cotangents": True}, {}):
-            with pytest.raises(gradc.GradcError):
-                gradc.grad(_sign_of_square(), **options)
-        assert runs == ["vjp"] * 3
-
     def test_a_users_error_leaves_no_file(self, folder):
         with pytest.raises(gradc.UnsupportedError):
             gradc.compile(INTERPOLATE, strategy="conv-to-matmul")
         assert list(folder.iterdir()) == []
-
-
-def _sign_of_square() -> onnx.ModelProto:
-    value = partial(helper.make_tensor_value_info, elem_type=onnx.TensorProto.FLOAT, shape=[2, 3])
-    nodes = [helper.make_node("Mul", ["x", "x"], ["s"]), helper.make_node("Sign", ["s"], ["y"])]
-    return helper.make_model(helper.make_graph(nodes, "sign", [value("x")], [value("y")]))
 
 
 def _before(name: str) -> str:
