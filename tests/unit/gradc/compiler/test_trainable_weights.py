@@ -1,0 +1,285 @@
+"""The rule on trainable weights, and the names that exporters replaced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from gradc.compiler.driver import load
+from gradc.compiler.parameter_names import is_generated
+from gradc.compiler.trainable_weights import Weight, find_weights, lost_parameters
+
+SIGNATURE = "pkg.torch.export.ExportedProgram.graph_signature"
+CALL = "pkg.torch.onnx.fx_node"
+SCOPES = "pkg.torch.onnx.name_scopes"
+
+
+def model(nodes: list[onnx.NodeProto], arrays: dict[str, Any], shape: Any = ("N", 4)) -> onnx.ModelProto:
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info(nodes[-1].output[0], TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(np.asarray(array), name) for name, array in arrays.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
+def random(*shape: int) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+
+
+def node(op: str, given: str, made: str, name: str = "", **attributes: Any) -> onnx.NodeProto:
+    inputs = ["" if word == "_" else word for word in given.split()]
+    return helper.make_node(op, inputs, made.split(), name=name, **attributes)
+
+
+def weights_of(source: onnx.ModelProto) -> dict[str, Weight]:
+    return find_weights(load(source, for_gradients=()))
+
+
+def trainable(source: onnx.ModelProto) -> set[str]:
+    return {name for name, weight in weights_of(source).items() if weight.is_trainable}
+
+
+def reason(source: onnx.ModelProto, name: str) -> str:
+    weight = weights_of(source)[name]
+    return f"{'yes' if weight.is_trainable else 'no'}: {weight.reason}"
+
+
+def test_statistics_and_bounds_are_not_trainable():
+    arrays = {name: random(4) for name in ("scale", "shift", "m", "v")} | {
+        "low": np.float32(0),
+        "high": np.float32(6),
+    }
+    source = model(
+        [
+            node("BatchNormalization", "x scale shift m v", "a", "bn"),
+            node("Clip", "a low high", "y", "c"),
+        ],
+        arrays,
+    )
+    assert trainable(source) == {"scale", "shift"}
+    assert reason(source, "v") == "no: running variance of BatchNormalization bn"
+    assert reason(source, "high") == "no: bound of Clip c"
+    assert reason(source, "shift") == "yes: bias of BatchNormalization bn"
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        [node("Transpose", "w", "v")],
+        [node("Identity", "w", "u"), node("Transpose", "u", "v")],
+        [node("Reshape", "w s", "v")],
+        [node("Cast", "w", "u", to=TensorProto.DOUBLE), node("Cast", "u", "v", to=TensorProto.FLOAT)],
+        [node("Split", "w", "v u", num_outputs=2, axis=1)],
+        [node("Concat", "w w", "v", axis=1)],
+    ],
+)
+def test_a_weight_is_followed_through_moves(between: list[onnx.NodeProto]):
+    source = model([*between, node("MatMul", "x v", "y", "m")], {"w": random(4, 4), "s": np.array([4, 4])})
+    assert reason(source, "w") == "yes: weight of MatMul m"
+    assert trainable(source) == {"w"}
+
+
+def test_a_constant_next_to_data_is_no_weight_of_what_reads_both():
+    nodes = [
+        node("Concat", "x val_3", "a", axis=1),
+        node("MatMul", "a w", "y"),
+    ]
+    assert trainable(model(nodes, {"val_3": random(1, 2), "w": random(6, 2)}, (1, 4))) == {"w"}
+
+
+def test_a_weight_in_a_loop_counts_and_the_initial_state_does_not():
+    body = onnx.parser.parse_graph("b (int64 i, bool c, float[1,4] h) => (bool d, float[1,4] k) "
+        "{ d = Identity (c) p = MatMul (h, w) k = Add (p, x) }")  # fmt: skip
+    loop = helper.make_node("Loop", ["n", "", "val_0"], ["y"], name="l", body=body)
+    source = model(
+        [loop], {"n": np.array(3), "val_0": np.zeros((1, 4), np.float32), "w": random(4, 4)}, (1, 4)
+    )
+    assert trainable(source) == {"w"}
+
+
+@pytest.mark.parametrize("op", ["Add", "Mul"])
+@pytest.mark.parametrize("name", ["pos_embed", "model.a.b", "gamma", "layer/bias/ReadVariableOp:0"])
+def test_a_name_of_a_parameter_makes_it_one(op: str, name: str):
+    assert trainable(model([node(op, f"x {name}", "y")], {name: random(1, 4)})) == {name}
+
+
+@pytest.mark.parametrize("op", ["Add", "Mul"])
+@pytest.mark.parametrize(
+    "name",
+    ["val_7", "onnx::Add_12", "/a/Constant_1_output_0", "12", "expand_3", "Mul_4", "a.inv_freq", "k/y:0"],
+)
+def test_constants_of_formulas_are_not_trainable(op: str, name: str):
+    assert trainable(model([node(op, f"x {name}", "y")], {name: random(1, 4)})) == set()
+
+
+def test_one_element_needs_a_word():
+    source = model(
+        [node("Mul", "x half", "a"), node("Mul", "a logit_scale", "y")],
+        {"half": np.float32(0.5), "logit_scale": np.float32(2)},
+    )
+    assert trainable(source) == {"logit_scale"}
+
+
+@pytest.mark.parametrize("layout", ["interleaved", "halves"])
+def test_sinusoidal_positions_are_not_trainable(layout: str):
+    angles = np.arange(6)[:, None] / 10000 ** (np.arange(2) / 2)
+    parts = [np.sin(angles), np.cos(angles)]
+    table = np.stack(parts, -1).reshape(6, 4) if layout == "interleaved" else np.concatenate(parts, 1)
+    nodes = [node("Add", "x pe", "y")]
+    assert trainable(model(nodes, {"pe": table.astype(np.float32)[None]}, (1, 6, 4))) == set()
+    assert trainable(model(nodes, {"pe": random(1, 6, 4)}, (1, 6, 4))) == {"pe"}
+
+
+def test_an_embedding_whose_padding_row_is_zero_is_trainable():
+    table = random(6, 4) / 50
+    table[0] = 0
+    nodes = [node("Cast", "x", "i", to=TensorProto.INT64), node("Gather", "onnx::Gather_1 i", "y", "g")]
+    source = model(nodes, {"onnx::Gather_1": table}, (3,))
+    assert reason(source, "onnx::Gather_1") == "yes: embedding table of Gather g"
+
+
+def test_quantized_weights_are_no_floats_and_scales_no_weights():
+    nodes = [node("DequantizeLinear", "q s", "w", "d"), node("MatMul", "x w", "y")]
+    source = model(nodes, {"q": np.ones((4, 2), np.int8), "s": np.float32(0.1)})
+    assert trainable(source) == set()
+    assert reason(source, "q") == "no: s8, not floats"
+    assert reason(source, "s") == "no: quantization scale of DequantizeLinear d"
+
+
+def test_groups_in_older_opsets_have_their_scale_behind_the_normalization():
+    nodes = [
+        node("Reshape", "x s", "a"),
+        node("InstanceNormalization", "a val_1 val_2", "b", "/gn/InstanceNormalization"),
+        node("Reshape", "b t", "c"),
+        node("Mul", "c onnx::Mul_3", "d", "/gn/Mul"),
+        node("Add", "d onnx::Add_4", "y", "/gn/Add"),
+    ]
+    arrays = {
+        "s": np.array([1, 2, 8]),
+        "t": np.array([1, 4, 4]),
+        "val_1": np.ones(2, np.float32),
+        "val_2": np.zeros(2, np.float32),
+        "onnx::Mul_3": random(4, 1),
+        "onnx::Add_4": random(4, 1),
+    }
+    found = weights_of(model(nodes, arrays, (1, 4, 4)))
+    names = {name: list(one.source.names) for name, one in found.items() if one.is_trainable}
+    assert names == {"onnx::Mul_3": ["gn.weight"], "onnx::Add_4": ["gn.bias"]}
+
+
+def test_paths_of_nodes_tell_the_names():
+    nodes = [
+        node("MatMul", "x onnx::MatMul_9", "a", "/layers/layers.0/attn/MatMul"),
+        node("Add", "layers.0.attn.in_proj_bias a", "b", "/layers/layers.0/attn/Add"),
+        node("MatMul", "b onnx::MatMul_10", "y", "/layers/layers.0/out/MatMul"),
+    ]
+    arrays = {
+        "onnx::MatMul_9": random(4, 4),
+        "layers.0.attn.in_proj_bias": random(4),
+        "onnx::MatMul_10": random(4, 2),
+    }
+    found = weights_of(model(nodes, arrays))
+    assert list(found["onnx::MatMul_9"].source.names) == ["layers.0.attn.in_proj_weight"]
+    assert list(found["onnx::MatMul_10"].source.names) == ["layers.0.out.weight"]
+    assert found["onnx::MatMul_10"].source.stored == "transposed"
+    assert not found["layers.0.attn.in_proj_bias"].source.names
+
+
+def test_two_products_in_a_module_have_no_traced_name():
+    nodes = [
+        node("MatMul", "x onnx::MatMul_9", "a", "/attn/MatMul"),
+        node("MatMul", "a onnx::MatMul_10", "y", "/attn/MatMul_1"),
+    ]
+    found = weights_of(model(nodes, {"onnx::MatMul_9": random(4, 4), "onnx::MatMul_10": random(4, 2)}))
+    assert all(one.is_trainable and not one.source.names for one in found.values())
+
+
+def with_program(source: onnx.ModelProto, inputs: dict[str, str], calls: dict[str, tuple[str, str]]) -> Any:
+    """The model with the program of torch's exporter: inputs by kind, and call and scopes by node."""
+    lines = [
+        f"{'p_' if kind == 'PARAMETER' else 'b_'}{target.replace('.', '_')}: {kind} target='{target}'"
+        for target, kind in inputs.items()
+    ]
+    text = "\n".join(["# inputs", *lines, "x: USER_INPUT"])
+    source.graph.metadata_props.add(key=SIGNATURE, value=text)
+    for one in source.graph.node:
+        call, scopes = calls.get(one.name, ("", ""))
+        if call:
+            head = "%v : [num_users=1] = call_function[target=torch.ops.aten."
+            one.metadata_props.add(key=CALL, value=f"{head}{call}, kwargs = {{}})")
+            one.metadata_props.add(key=SCOPES, value=scopes)
+    return source
+
+
+def test_the_program_of_the_exporter_decides():
+    nodes = [
+        node("MatMul", "x val_3", "a", "n0"),
+        node("Concat", "expand a", "c", "n1", axis=1),
+        node("Mul", "c window", "d", "n2"),
+        node("MatMul", "d val_9", "y", "n3"),
+    ]
+    arrays = {
+        "val_3": random(4, 4),
+        "expand": random(1, 2, 4),
+        "window": random(4),
+        "val_9": random(4, 2),
+    }
+    source = with_program(
+        model(nodes, arrays, (1, 3, 4)),
+        {"f.weight": "PARAMETER", "token": "PARAMETER", "window": "BUFFER"},
+        {
+            "n0": ("linear.default](args = (%x, %p_f_weight, None)", "['', 'f', 'linear']"),
+            "n1": ("cat.default](args = ([%expand, %a], 1)", "['', 'cat']"),
+            "n2": ("mul.Tensor](args = (%c, %b_window)", "['', 'mul']"),
+            "n3": ("stft.default](args = (%d, 4)", "['', 'stft']"),
+        },
+    )
+    found = weights_of(source)
+    assert {n: list(one.source.names) for n, one in found.items() if one.is_trainable} == {
+        "val_3": ["f.weight"],
+        "expand": ["token"],
+    }
+    assert found["expand"].source.stored == "folded"
+    assert reason(source, "window") == "no: a buffer of the module"
+    assert reason(source, "val_9") == "no: weight of MatMul n3, but no parameter of the module"
+    module = load(source, for_gradients=())
+    assert lost_parameters(module, find_weights(module)) == []
+
+
+def test_equal_parameters_that_became_one_keep_their_names():
+    nodes = [
+        node("LayerNormalization", "x a.weight", "p", "n0"),
+        node("LayerNormalization", "p a.weight", "y", "n1"),
+    ]
+    source = with_program(
+        model(nodes, {"a.weight": np.ones(4, np.float32)}),
+        {"a.weight": "PARAMETER", "b.weight": "PARAMETER", "lost": "PARAMETER"},
+        {
+            "n0": ("layer_norm.default](args = (%x, [4], %p_a_weight)", "['', 'a', 'layer_norm']"),
+            "n1": ("layer_norm.default](args = (%p, [4], %p_b_weight)", "['', 'b', 'layer_norm_1']"),
+        },
+    )
+    weight = weights_of(source)["a.weight"]
+    assert (list(weight.source.names), weight.source.stored) == (["b.weight"], "merged")
+    module = load(source, for_gradients=())
+    assert lost_parameters(module, find_weights(module)) == ["lost"]
+
+
+@pytest.mark.parametrize("text", ["['a'", "[1]", "x" * 5, "['a']" * 3])
+def test_broken_annotations_tell_nothing(text: str):
+    source = model([node("MatMul", "x val_1", "y", "n")], {"val_1": random(4, 2)})
+    source = with_program(source, {"w": "PARAMETER"}, {"n": ("linear.default](args = (%x, %p_w)", text)})
+    assert list(weights_of(source)["val_1"].source.names) == ["w"]
+
+
+@pytest.mark.parametrize("name", ["conv.weight", "cls_token", "w", "b", "pe", "layer_scale", "embeddings"])
+def test_names_that_people_choose(name: str):
+    assert not is_generated(name)
