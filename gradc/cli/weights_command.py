@@ -6,6 +6,7 @@ from dialects.support.diagnostics import Diagnostic, UsageError, sentence
 from gradc.files import safetensors
 from gradc.files.arrays import read_files
 from gradc.inspection import weights
+from gradc.inspection.trainable import find_trainable
 from gradc.terminal import messages
 from gradc.terminal.numbers import size
 from gradc.terminal.tables import PLAIN, Look
@@ -13,7 +14,9 @@ from gradc.terminal.tables import PLAIN, Look
 
 def list_weights(model: str, as_json: bool, look: Look = PLAIN) -> str:
     found = weights.weights_of(model)
-    return weights.as_json(found) if as_json else weights.as_text(found, look)
+    training, remarks = find_trainable(model, found)
+    messages.show_remarks(*remarks)
+    return weights.as_json(found, training) if as_json else weights.as_text(found, training, look)
 
 
 def extract_to(model: str, output: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from dialects.support.error_list import Errors
 from gradc.files import npz, safetensors
 from gradc.files.json_text import json_text
 from gradc.graph.tensors import as_dtype
+from gradc.inspection.trainable import Trainability
 from gradc.model.external_data import TensorData, open_model
 from gradc.model.saving import PROTO_LIMIT, save_model
 from gradc.model.split_model import KEPT_BYTES, ModelParts
@@ -28,6 +29,8 @@ from gradc.model.stored_weights import (
 from gradc.model.tensor_contents import StoredContents, fill, is_external, read_into_message
 from gradc.terminal.numbers import size
 from gradc.terminal.tables import PLAIN, Look, table
+
+WORDS = {True: "yes", False: "no", None: "?"}
 
 LISTED_READERS = 3
 """Readers in a line of the table; JSON has all."""
@@ -61,18 +64,37 @@ def as_data(found: Sequence[StoredWeight]) -> list[dict[str, Any]]:
     ]
 
 
-def as_json(found: Sequence[StoredWeight]) -> str:
-    return json_text(as_data(found))
+def as_json(found: Sequence[StoredWeight], training: Mapping[str, Trainability]) -> str:
+    more = [asdict(training[one.name]) for one in found]
+    return json_text([{**data, **own} for data, own in zip(as_data(found), more, strict=True)])
 
 
-def as_text(found: Sequence[StoredWeight], look: Look = PLAIN) -> str:
+def as_text(found: Sequence[StoredWeight], training: Mapping[str, Trainability], look: Look = PLAIN) -> str:
+    has_other_names = any(training[one.name].also for one in found)
     rows = [
-        (one.name, one.dtype, shapes.show(one.shape), " ".join(size(one.bytes)), one.role, _readers(one))
+        (
+            one.name,
+            one.dtype,
+            shapes.show(one.shape),
+            " ".join(size(one.bytes)),
+            one.role,
+            WORDS[training[one.name].trainable],
+            training[one.name].reason,
+            *([_other_names(training[one.name])] if has_other_names else []),
+            _readers(one),
+        )
         for one in found
     ]
-    header = ("weight", "dtype", "shape", "size", "role", "read by")
+    header = ("weight", "dtype", "shape", "size", "role", "trainable", "reason")
+    header = (*header, *(["in the module"] if has_other_names else []), "read by")
     total = " ".join(size(sum(one.bytes for one in found)))
-    return f"{table(header, rows, (3,), look)}\n{len(found):,} of {total}"
+    trainable = sum(training[one.name].trainable is True for one in found)
+    return f"{table(header, rows, (3,), look)}\n{len(found):,} of {total}, {trainable:,} trainable"
+
+
+def _other_names(one: Trainability) -> str:
+    names = several(list(one.also)) if one.also else ""
+    return f"{names} ({one.stored})" if names and one.stored else names
 
 
 def _readers(one: StoredWeight) -> str:

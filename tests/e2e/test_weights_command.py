@@ -100,11 +100,59 @@ def test_the_list(source: Path):
     }
     for name, want in expected.items():
         assert tuple(found[name][key] for key in ("dtype", "shape", "bytes", "readers", "role")) == want
-    assert "11 of 7.06 kB" in weights(source).out
+    assert "11 of 7.06 kB, 4 trainable" in weights(source).out
     inspected = json.loads(run_gradc("inspect", source, "--json").out)
-    assert inspected["contents"]["weights"]["tensors"] == list(found.values())
+    keys = ("name", "dtype", "shape", "bytes", "readers", "role")
+    assert inspected["contents"]["weights"]["tensors"] == [
+        {key: one[key] for key in keys} for one in found.values()
+    ]
     assert inspected["optional_inputs"] == [{"name": "w", "dtype": "f32", "shape": [40, 40]}]
     assert "w: f32 [40, 40]  (has a default)" in run_gradc("inspect", source).out
+
+
+def test_the_list_tells_what_is_trainable(source: Path):
+    found = {one["name"]: one for one in json.loads(weights(source, "--json").out)}
+    assert {name: (one["trainable"], one["reason"]) for name, one in found.items()} == {
+        "w": (True, "weight of MatMul product"),
+        "shared": (True, "added by Add else_y, with the name of a parameter"),
+        "a.b/c": (True, "multiplied by Mul q, with the name of a parameter"),
+        "empty": (False, "not read"),
+        "half": (False, "not read"),
+        "axes": (False, "s64, not floats"),
+        "codes": (False, "s4, not floats"),
+        "words": (False, "string, not floats"),
+        "k": (True, "added by Add x, with the name of a parameter"),
+        "choice.then_branch/b": (False, "of a nested graph"),
+        "choice.else_branch/b": (False, "of a nested graph"),
+    }
+
+
+def test_names_in_the_module_are_listed(tmp_path: Path):
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "onnx::MatMul_3"], ["y"], name="/fc/MatMul")],
+        "g",
+        [INFO("x", TensorProto.FLOAT, ["N", 2])],
+        [INFO("y", TensorProto.FLOAT, ["N", 2])],
+        [numpy_helper.from_array(np.eye(2, dtype=np.float32), "onnx::MatMul_3")],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), tmp_path / "m.onnx")
+    (one,) = json.loads(weights(tmp_path / "m.onnx", "--json").out)
+    assert (one["trainable"], one["also"], one["stored"]) == (True, ["fc.weight"], "transposed")
+    assert "fc.weight (transposed)" in weights(tmp_path / "m.onnx").out
+
+
+def test_an_op_that_gradc_does_not_read_leaves_it_open(tmp_path: Path):
+    graph = helper.make_graph(
+        [helper.make_node("Addd", ["x", "w"], ["y"])],
+        "g",
+        [INFO("x", TensorProto.FLOAT, [2])],
+        [INFO("y", TensorProto.FLOAT, [2])],
+        [numpy_helper.from_array(np.ones(2, np.float32), "w")],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), tmp_path / "m.onnx")
+    (one,) = json.loads(weights(tmp_path / "m.onnx", "--json").out)
+    assert one["trainable"] is None
+    assert "Addd" in one["reason"]
 
 
 def test_values_out_and_in(source: Path, tmp_path: Path):
