@@ -29,8 +29,8 @@ class Claim:
     primal: ModuleOp
     differentiated: Differentiated
     straight_through: bool = False
-    stopped: Sequence[str] = ()
     reduce: str | None = None
+    stopped: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
