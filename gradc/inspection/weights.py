@@ -13,10 +13,11 @@ from dialects.onnx.tensor_attributes import StringTensorAttr
 from dialects.support import dense, dtypes, shapes
 from dialects.support.diagnostics import Diagnostic, GradcError, several, suggest, violation
 from dialects.support.error_list import Errors
+from gradc.compiler.traced_names import RESHAPED
 from gradc.files import npz, safetensors
 from gradc.files.json_text import json_text
 from gradc.graph.tensors import as_dtype
-from gradc.inspection.trainable import Trainability
+from gradc.inspection.trainable import Trainability, find_trainable
 from gradc.model.external_data import TensorData, open_model
 from gradc.model.saving import PROTO_LIMIT, save_model
 from gradc.model.split_model import KEPT_BYTES, ModelParts
@@ -31,6 +32,9 @@ from gradc.terminal.numbers import size
 from gradc.terminal.tables import PLAIN, Look, table
 
 WORDS = {True: "yes", False: "no", None: "?"}
+
+SAME_FORM = ("", RESHAPED)
+"""Forms in which a weight of the exported module can be set under its name there."""
 
 LISTED_READERS = 3
 """Readers in a line of the table; JSON has all."""
@@ -170,6 +174,7 @@ def set_weights(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], 
         found = {one.name: one for one in list_weights(model)}
         changed = set(names_of_changed_weights(model))
         errors = Errors()
+        arrays = _names_in_file(path, arrays, found)
         values = {name: _in_dtype_of(found.get(name), array) for name, array in arrays.items()}
         for name, array in values.items():
             errors.attempt(_check, name, array, found, changed)
@@ -189,6 +194,27 @@ def set_weights(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], 
         parts = ModelParts(model, contents)
         save_model(parts, output, KEPT_BYTES if outside else PROTO_LIMIT)
         return parts
+
+
+def _names_in_file(
+    path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], found: Mapping[str, StoredWeight]
+) -> Mapping[str, np.ndarray]:
+    """Return the values by the names in the file, where the exported module has others.
+
+    Raises GradcError for a weight that the file stores in another form than the module: a square matrix would
+    be taken transposed.
+    """
+    if all(name in found for name in arrays):
+        return arrays
+    training, _ = find_trainable(path, list(found.values()))
+    names = {other: name for name, one in training.items() for other in one.also if name not in one.also}
+    errors = Errors()
+    for name in sorted((arrays.keys() - found.keys()) & names.keys()):
+        if (stored := training[names[name]].stored) not in SAME_FORM:
+            what = f'weight "{name}" is "{names[name]}" in the model, {stored}'
+            errors.found.append(violation(what, hint="set that one, in the form in which it is stored"))
+    errors.check()
+    return {name if name in found else names.get(name, name): array for name, array in arrays.items()}
 
 
 def _in_dtype_of(one: StoredWeight | None, array: np.ndarray) -> np.ndarray:

@@ -139,6 +139,11 @@ def test_names_in_the_module_are_listed(tmp_path: Path):
     (one,) = json.loads(weights(tmp_path / "m.onnx", "--json").out)
     assert (one["trainable"], one["also"], one["stored"]) == (True, ["fc.weight"], "transposed")
     assert "fc.weight (transposed)" in weights(tmp_path / "m.onnx").out
+    write_safetensors(tmp_path / "w.safetensors", {"fc.weight": np.full((2, 2), 3, np.float32)})
+    done = weights(
+        tmp_path / "m.onnx", "--set", tmp_path / "w.safetensors", "-o", tmp_path / "n.onnx", code=4
+    )
+    assert 'weight "fc.weight" is "onnx::MatMul_3" in the model, transposed; set that one' in done.err
 
 
 def test_an_op_that_gradc_does_not_read_leaves_it_open(tmp_path: Path):
