@@ -87,8 +87,8 @@ WRT = click.option(
     "--wrt",
     multiple=True,
     metavar="NAME",
-    help="Differentiate with respect to this: an input, weight or value, or a pattern ('*.weight'); "
-    "repeatable.  [default: every float input]",
+    help="Differentiate with respect to this: an input, weight or value, a pattern ('*.weight'), :weights "
+    "(all trainable ones) or :inputs; repeatable.  [default: every float input]",
 )
 OF = click.option(
     "--of",

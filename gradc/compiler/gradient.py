@@ -69,8 +69,8 @@ def grad(
 
     model: a path (ONNX, JSON or MLIR text), an `onnx.ModelProto`, a JSON document, a `gradc.Graph` or a
     module.
-    wrt: names of inputs, weights or intermediate values, or patterns such as `*.weight`; default: every float
-    input.
+    wrt: names of inputs, weights or intermediate values, patterns such as `*.weight`, `:weights` (all
+    trainable weights, docs/weights.md) or `:inputs`; default: every float input.
     of: names of values to differentiate, or elements such as `logits[0,281]`; default: the one float output.
     cotangents: add an input `cotangent_<of>` in its shape for each `of`; otherwise `of` has one element.
     reduce: `sum` or `mean`, the reduction of an `of` that is not a scalar.

@@ -46,7 +46,8 @@ def prepare(
     module = with_source_names(module, user_request.rename or {})
     if constants is not None:
         bind_constants(module, constants)
-    return convert_to_onnx(user_request.resized(module), options, observer)
+    module = convert_to_onnx(user_request.resized(module), options, observer)
+    return user_request.with_named_weights(module)
 
 
 def convert_to_onnx(module: ModuleOp, options: Options, observer: Observer | None = None) -> ModuleOp:

@@ -25,7 +25,8 @@ from gradc.compiler.results import (
     with_scales,
 )
 from gradc.compiler.sizes import resize_inputs, validate_rebatch, validate_static_shapes
-from gradc.compiler.wrt_selection import select
+from gradc.compiler.untied_weights import drop_marks, untie_weights
+from gradc.compiler.wrt_selection import name_weights, select
 from gradc.util import arguments
 from passes.autodiff.activity.active_values import is_float, may_be_active
 from passes.autodiff.activity.non_differentiable import title_of
@@ -42,14 +43,14 @@ KEEP_KEYWORDS = ("none", "of", "all")
 
 Names = str | Iterable[str] | None
 
-NAME_OPTIONS = ("wrt", "of", "keep_outputs")
+NAME_OPTIONS = ("wrt", "of", "keep_outputs", "frozen")
 DEFAULTS = {"wrt": "every float input", "of": "the one float output"}
 """Defaults of omitted names. An empty collection of names is an error, not the default."""
 
 REQUIRED, DEFAULT, CONSTANT = WEIGHTS = ("required", "default", "constant")
 """How a differentiated weight is stored: an input, an input with an initializer, an initializer."""
 
-FLAGS = ("cotangents", "allow_unused", "straight_through")
+FLAGS = ("cotangents", "allow_unused", "straight_through", "untie")
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,8 @@ class GradientRequest:
     rebatch: int | str | None = None
     check_seconds: float | None = None
     kernels: Mapping[str, Callable[..., Any]] | None = None
+    frozen: Names = None
+    untie: bool = False
 
     def __post_init__(self) -> None:
         """Validate and normalize the options. Raises UsageError."""
@@ -104,11 +107,12 @@ class GradientRequest:
         function = entry.entry_function(module)
         values = values_by_name(function)
         given = _normalized_names(self.wrt)
-        wrt = select(given, values)
+        selected = select(module, given, _normalized_names(self.frozen))
+        drop_marks(function)
         keep = self._kept(values, entry.output_names(function))
         return Request(
             _normalized_names(self.of),
-            wrt,
+            selected.names,
             keep,
             self.cotangents,
             self.reduce,
@@ -116,7 +120,7 @@ class GradientRequest:
             self.weights != CONSTANT,
             self.name_template,
             self.straight_through,
-            optional=[name for name in wrt if name not in given],
+            optional=selected.optional,
         )
 
     def _kept(self, values: Mapping[str, SSAValue], outputs: Sequence[str]) -> Sequence[str]:
@@ -131,6 +135,13 @@ class GradientRequest:
             case names:
                 listed = [[name] if name in values else name.split(",") for name in names]
                 return list(dict.fromkeys(name for part in listed for name in part))
+
+    def with_named_weights(self, module: ModuleOp) -> ModuleOp:
+        """Untie weights, and give weights the names of the exported module by which they are requested."""
+        if self.untie:
+            untie_weights(module)
+        name_weights(module, _normalized_names(self.wrt))
+        return module
 
     def check_rules(self, module: ModuleOp) -> None:
         """Raise UsageError for rules of unknown ops, and of ops that take none."""
