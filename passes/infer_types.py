@@ -58,21 +58,21 @@ def infer_types(module: ModuleOp) -> None:
     for function in functions(module):
         _propagate(function)
         for inner in function.walk():
-            if isinstance(inner, AmbiguousOp) and inner.settle():
+            if isinstance(inner, AmbiguousOp) and inner.choose_reading():
                 _propagate(function)
     refresh_function_types(module)
 
 
-def with_readings(module: ModuleOp) -> ModuleOp:
-    """Return the module, or a copy if `settle_readings` would change it."""
+def with_resolved_readings(module: ModuleOp) -> ModuleOp:
+    """Return the module, or a copy if `resolve_readings` would change it."""
     if not any(isinstance(op, AmbiguousOp) and op.is_ambiguous for op in module.walk()):
         return module
     copy = module.clone()
-    settle_readings(copy)
+    resolve_readings(copy)
     return copy
 
 
-def settle_readings(module: ModuleOp) -> None:
+def resolve_readings(module: ModuleOp) -> None:
     """Fix the interpretation of each op whose types allow two, so that the meaning of a source does not
     depend on the sizes of a run."""
     if not any(isinstance(op, AmbiguousOp) and op.is_ambiguous for op in module.walk()):

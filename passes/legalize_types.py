@@ -172,7 +172,7 @@ def _spec(op: Operation) -> OpSpec | None:
         return None
     from dialects.onednn.families import TableOp
 
-    return op.ROW if isinstance(op, TableOp) else None
+    return op.SPEC if isinstance(op, TableOp) else None
 
 
 def _native(op: Operation, target: Target) -> bool:

@@ -82,15 +82,15 @@ def samples(threads: int) -> list[Sample]:
     of one thread. The overhead of a run is a feature per machine, and all machines have the same total
     weight.
     """
-    told = {machine: Measurements.read(path_of(machine, threads)) for machine in machines(threads)}
-    found: dict[str, list[Sample]] = {machine: [] for machine in told}
+    measured_by = {machine: Measurements.read(path_of(machine, threads)) for machine in machines(threads)}
+    found: dict[str, list[Sample]] = {machine: [] for machine in measured_by}
     for model in models(threads):
         shared, alone = split_by_sharing(model.facts.features)
         if alone and threads > 1:
             continue
         features = {name: value for name, value in shared.items() if name != RUN}
         add(features, alone)
-        for machine, measured in told.items():
+        for machine, measured in measured_by.items():
             if model.label in measured.seconds:
                 own = {**features, f"{RUN} {machine}": 1.0}
                 found[machine].append(Sample(model.kind, own, measured.seconds[model.label]))
@@ -117,12 +117,12 @@ def refit_rates(prefix: str) -> dict[str, Any]:
     """Return the rates file with new rates of the features that begin with `prefix`."""
     content = content_of("cpu")
     for count, given in rates_of("cpu").items():
-        told = [
+        chosen = [
             sample for sample in samples(count) if any(name.startswith(prefix) for name in sample.features)
         ]
-        rated = fitting.fit_some(told, given, prefix)
+        rated = fitting.fit_some(chosen, given, prefix)
         content["rates"][str(count)] = _round(rated)
-        content["fit"][str(count)] |= fitting.quality(told, rated)
+        content["fit"][str(count)] |= fitting.quality(chosen, rated)
     return content
 
 

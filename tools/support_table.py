@@ -18,7 +18,7 @@ from dialects.support.documented_op import DocumentedOp
 from gradc.builder.graph import Graph
 from gradc.compiler.driver import compile
 from passes.kernel_tables import PROVIDERS
-from tools.support_rows import example_rank, page_of, probe
+from tools.support_specs import example_rank, page_of, probe
 
 DTYPES = ("f32", "bf16", "f16", "f64")
 SPATIAL = (1, 2, 3)
@@ -186,9 +186,9 @@ def _dtype_rows() -> Iterator[str]:
 
 
 def _family_rows() -> Iterator[str]:
-    for family, (_, rows) in FAMILIES.items():
-        kinds = [row.kind for row in rows]
-        if not any(dtype in row.dtypes for row in rows for dtype in DTYPES):
+    for family, (_, specs) in FAMILIES.items():
+        kinds = [spec.kind for spec in specs]
+        if not any(dtype in spec.dtypes for spec in specs for dtype in DTYPES):
             continue  # integer-only ops are on their own page
         cells = [_family_cell(kinds, dtype, target) for dtype in DTYPES for target in PROVIDERS]
         name = kinds[0] if len(kinds) == 1 else f"{family}: {len(kinds)} ops"

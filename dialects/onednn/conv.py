@@ -163,7 +163,7 @@ class ForwardConvOp(TableOp, WeightedOp, InfersOperands, ABC):
         rows = zip(range(len(windows)), windows, src.shape[2:], pads, strict=True)
         sizes = [self.axis_size(*row) for row in rows]
         begin = [pad[0] for pad in pads if pad is not None]
-        dst = self.ROW.meaning(src, weights, sizes, self.strides, self.dilations, begin, self.groups)
+        dst = self.SPEC.meaning(src, weights, sizes, self.strides, self.dilations, begin, self.groups)
         for bias in operands[2:]:
             dst = dst + bias.reshape(-1, *[1] * len(windows))
         return (dst.transpose(layouts.permutation("NCX", self.data_format, src.ndim - 2)),)

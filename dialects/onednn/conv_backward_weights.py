@@ -44,7 +44,7 @@ class WeightsSpec(OpSpec):
 class WeightsGradientOp(TableOp, WeightedOp, InfersOperands, ABC):
     """Gradient of a convolution, or of a transposed one, with respect to its weights."""
 
-    ROW: ClassVar[WeightsSpec]  # pyright: ignore[reportIncompatibleVariableOverride]
+    SPEC: ClassVar[WeightsSpec]  # pyright: ignore[reportIncompatibleVariableOverride]
 
     SUMMARY: ClassVar = "The gradient of a convolution with respect to its weights."
     CONSTRAINTS: ClassVar = (
@@ -77,7 +77,7 @@ class WeightsGradientOp(TableOp, WeightedOp, InfersOperands, ABC):
 
     @property
     def is_transposed(self) -> bool:
-        return self.ROW.order == "IOX"
+        return self.SPEC.order == "IOX"
 
     @property
     def image(self) -> SSAValue:
@@ -126,7 +126,7 @@ class WeightsGradientOp(TableOp, WeightedOp, InfersOperands, ABC):
         shape = self._weights()
         self._check_channels(shape)
         self._check_sizes()
-        given = layouts.reorder(shape, self.ROW.order, self.weights_format)
+        given = layouts.reorder(shape, self.SPEC.order, self.weights_format)
         for name, sizes in self._sources():
             size_guards.equal_shapes(name, sizes, given)
         return (tensor_type(element_type_of(self.src), given),)
@@ -168,7 +168,7 @@ class WeightsGradientOp(TableOp, WeightedOp, InfersOperands, ABC):
             self.check_sizes(name, static, self.weights_format)
             if any(size < 1 for size in static):
                 raise self.error(name, given=list(static), expected="positive sizes")
-            return layouts.reorder(static, self.weights_format, self.ROW.order)
+            return layouts.reorder(static, self.weights_format, self.SPEC.order)
         raise self.error(
             "the shape of the weights is not known when compiling",
             expected="one of: a constant weights_shape input, the weights_shape attribute, the declared "
@@ -183,7 +183,7 @@ class WeightsGradientOp(TableOp, WeightedOp, InfersOperands, ABC):
             given = self.channels_first(value)[1]
             if not size_guards.equal(f"channels of {port}", given, channels):
                 format_ = self.weights_format
-                shown = shapes.show(layouts.reorder(weights, self.ROW.order, format_))
+                shown = shapes.show(layouts.reorder(weights, self.SPEC.order, format_))
                 raise self.error(
                     f"channels of {port}",
                     given=given,
@@ -246,8 +246,8 @@ class WeightsGradientOp(TableOp, WeightedOp, InfersOperands, ABC):
         kernel = self._weights()[2:]
         begin = [pad[0] for pad in pads if pad is not None]
         lists = (kernel, self.strides, self.dilations, begin)
-        result = self.ROW.meaning(image, values, *lists, self.groups)
-        return (result.transpose(layouts.permutation(self.ROW.order, self.weights_format, len(kernel))),)
+        result = self.SPEC.meaning(image, values, *lists, self.groups)
+        return (result.transpose(layouts.permutation(self.SPEC.order, self.weights_format, len(kernel))),)
 
 
 GRADIENTS = (

@@ -156,7 +156,7 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, AmbiguousOp):
         known = isinstance(channels, int) or self._declared_reading(first) is not None
         return self.groups > 1 and not known and all(self._possible_readings(first, second))
 
-    def settle(self) -> bool:
+    def choose_reading(self) -> bool:
         if not self.is_ambiguous:
             return False
         problem = self.problem()

@@ -28,7 +28,7 @@ USE_DST = FLAG.with_default(True)
 class TableOp(OneDNNOp, ABC):
     """An op declared by an op spec in a table."""
 
-    ROW: ClassVar[OpSpec]
+    SPEC: ClassVar[OpSpec]
 
     SUMMARY: ClassVar[str]
     """One line that applies to all ops of the class."""
@@ -74,13 +74,13 @@ class TableOp(OneDNNOp, ABC):
         return axis % rank
 
     @classmethod
-    def attributes_of(cls, row: OpSpec) -> dict[str, AttributeSpec[Any]]:
+    def attributes_of(cls, spec: OpSpec) -> dict[str, AttributeSpec[Any]]:
         """Return all attributes of an op spec in this class."""
-        return {**row.attributes, **cls.COMMON_ATTRIBUTES}
+        return {**spec.attributes, **cls.COMMON_ATTRIBUTES}
 
     def spec_attributes(self) -> Mapping[str, Any]:
         """Return the value of each attribute of the op spec."""
-        return {name: self.value(name) for name in self.ROW.attributes}
+        return {name: self.value(name) for name in self.SPEC.attributes}
 
     @classmethod
     def port_dtype(cls, port: str, dtype: str) -> str:
@@ -102,7 +102,7 @@ class TableOp(OneDNNOp, ABC):
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the results in float64, or in the dtype that a result always has."""
-        results: np.ndarray | tuple[np.ndarray, ...] = self.ROW.meaning(*operands, **self.arguments())
+        results: np.ndarray | tuple[np.ndarray, ...] = self.SPEC.meaning(*operands, **self.arguments())
         return results if isinstance(results, tuple) else (results,)
 
     def arguments(self) -> Mapping[str, Any]:
@@ -114,8 +114,8 @@ class TableOp(OneDNNOp, ABC):
 
     def _check_dtype(self, port: str, value: SSAValue) -> str:
         name = dtypes.name_of(element_type_of(value))
-        if name not in self.ROW.dtypes:
-            listed = ", ".join(dtype for dtype in self.ROW.dtypes if dtype != "f64")
+        if name not in self.SPEC.dtypes:
+            listed = ", ".join(dtype for dtype in self.SPEC.dtypes if dtype != "f64")
             raise self.error(f"dtype of {port}", given=name, expected=f"one of {listed}")
         return name
 
@@ -262,7 +262,7 @@ class SelectionOp(TableOp, ABC):
 class UnaryBackwardOp(TableOp, ABC):
     """Gradient of an elementwise op."""
 
-    ROW: ClassVar[BackwardOpSpec]  # pyright: ignore[reportIncompatibleVariableOverride]
+    SPEC: ClassVar[BackwardOpSpec]  # pyright: ignore[reportIncompatibleVariableOverride]
 
     SUMMARY: ClassVar = "The gradient of a function of each element."
     CONSTRAINTS: ClassVar = "C1 one float dtype on both ports; C2 equal shapes."
@@ -272,9 +272,9 @@ class UnaryBackwardOp(TableOp, ABC):
     diff_src = result_def(TensorType)
 
     @classmethod
-    def attributes_of(cls, row: OpSpec) -> dict[str, AttributeSpec[Any]]:
-        by_dst = isinstance(row, BackwardOpSpec) and row.from_dst is not None
-        return {**row.attributes, **({"use_dst": USE_DST} if by_dst else {})}
+    def attributes_of(cls, spec: OpSpec) -> dict[str, AttributeSpec[Any]]:
+        by_dst = isinstance(spec, BackwardOpSpec) and spec.from_dst is not None
+        return {**spec.attributes, **({"use_dst": USE_DST} if by_dst else {})}
 
     @property
     def uses_dst(self) -> bool:
@@ -287,7 +287,7 @@ class UnaryBackwardOp(TableOp, ABC):
         return (tensor_type(element_type_of(self.src), self._check_equal_shapes(ports)),)
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        meaning = self.ROW.from_dst if self.uses_dst else self.ROW.meaning
+        meaning = self.SPEC.from_dst if self.uses_dst else self.SPEC.meaning
         assert meaning is not None
         return (meaning(*operands, **self.spec_attributes()),)
 
@@ -379,5 +379,5 @@ class ReductionOp(TableOp, ABC):
         kept = [axis for axis in range(src.ndim) if axis not in axes]
         count = int(np.prod([src.shape[axis] for axis in axes]))
         rows = src.transpose(*kept, *axes).reshape(*(src.shape[axis] for axis in kept), count)
-        reduced = self.ROW.meaning(rows, axis=-1)
+        reduced = self.SPEC.meaning(rows, axis=-1)
         return (np.expand_dims(reduced, axes) if self.value("keep_dims") else reduced,)

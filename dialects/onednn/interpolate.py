@@ -130,7 +130,7 @@ class InterpolationOp(TableOp, ABC):
             rows.append((y - x, axis, y))
         # shrink axes first, so that no intermediate is larger than src or dst
         for _, axis, y in sorted(rows):
-            dst = self.ROW.meaning(dst, axis, *rule.sampling(src.shape[axis], y).taps())
+            dst = self.SPEC.meaning(dst, axis, *rule.sampling(src.shape[axis], y).taps())
         return (dst,)
 
     @classmethod

@@ -61,7 +61,7 @@ class BiasOp(ChannelOp, ABC):
         return (tensor_type(element_type_of(self.src), shape),)
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return (self.ROW.meaning(*operands, axis=self.channel_axis(self.src)),)
+        return (self.SPEC.meaning(*operands, axis=self.channel_axis(self.src)),)
 
 
 class BiasBackwardOp(ChannelOp, ABC):
@@ -79,7 +79,7 @@ class BiasBackwardOp(ChannelOp, ABC):
         return (tensor_type(element_type_of(self.diff_dst), (channels,)),)
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return (self.ROW.meaning(*operands, axis=self.channel_axis(self.diff_dst)),)
+        return (self.SPEC.meaning(*operands, axis=self.channel_axis(self.diff_dst)),)
 
 
 class ProductOp(TableOp, ABC):
@@ -166,7 +166,7 @@ class ProductOp(TableOp, ABC):
         a, b, *bias = operands
         a = a.swapaxes(-1, -2) if self.is_transposed("src") else a
         b = b.swapaxes(-1, -2) if self.is_transposed("weights") else b
-        dst = self.ROW.meaning(a, b, *bias)
+        dst = self.SPEC.meaning(a, b, *bias)
         return (dst.reshape(()) if a.ndim == b.ndim == 1 else dst,)
 
 

@@ -272,7 +272,7 @@ class GroupNormalizationOp(ForwardOp, ABC):
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         given = {name: self.value(name) for name in ("groups", "epsilon")}
-        return self.ROW.meaning(*operands, axis=self.channel_axis(), **given)
+        return self.SPEC.meaning(*operands, axis=self.channel_axis(), **given)
 
 
 def channel_axis(op: TableOp, value: SSAValue) -> int:

@@ -131,7 +131,7 @@ class PoolingOp(PoolWindowsOp, ABC):
         begin = [pads[0] for pads in (self.axis_pads(*axis) for axis in axes) if pads is not None]
         counts = [self._axis_size(*axis) for axis in axes]
         sizes = [count for count in counts if isinstance(count, int)]
-        dst = self.ROW.meaning(_taps(data, self.windows, begin, sizes), self.option)
+        dst = self.SPEC.meaning(_taps(data, self.windows, begin, sizes), self.option)
         return (dst.transpose(layouts.permutation("NCX", self.data_format, n)),)
 
 

@@ -118,7 +118,7 @@ class MaxPoolGradientOp(PoolGradientOp, ABC):
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         src, diff_dst = map(self._first, operands)
-        return self._back(self.ROW.meaning(src, diff_dst, self.windows, self._begin(src.shape[2:])))
+        return self._back(self.SPEC.meaning(src, diff_dst, self.windows, self._begin(src.shape[2:])))
 
 
 class AvgPoolGradientOp(PoolGradientOp, ABC):
@@ -190,7 +190,7 @@ class AvgPoolGradientOp(PoolGradientOp, ABC):
         sizes = [size for size in spatial if isinstance(size, int)]
         diff_dst = self._first(first)
         begin, excludes = self._begin(sizes), self.value("exclude_pad")
-        return self._back(self.ROW.meaning(diff_dst, sizes, self.windows, begin, excludes))
+        return self._back(self.SPEC.meaning(diff_dst, sizes, self.windows, begin, excludes))
 
 
 MAX = (

@@ -67,7 +67,7 @@ def _fits(slope: Dim, src: Dim) -> bool:
         return False
 
 
-class PReLUBaseOp(SlopeOp, ABC):
+class ParametricReluOp(SlopeOp, ABC):
     """PReLU: dst[i] = src[i] if positive, else slope src[i]."""
 
     SUMMARY: ClassVar = "PReLU: the slope for negative elements is an operand."
@@ -96,10 +96,10 @@ class PReLUBaseOp(SlopeOp, ABC):
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         src, slope = operands
-        return (self.ROW.meaning(src, self._align_slope(slope, src.ndim)),)
+        return (self.SPEC.meaning(src, self._align_slope(slope, src.ndim)),)
 
 
-class PReLUBackwardBaseOp(SlopeOp, ABC):
+class ParametricReluBackwardOp(SlopeOp, ABC):
     """Gradients of PReLU with respect to both operands."""
 
     SUMMARY: ClassVar = "The gradients of PReLU with respect to its data and its slope."
@@ -126,7 +126,7 @@ class PReLUBackwardBaseOp(SlopeOp, ABC):
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         src, slope, diff_dst = operands
-        diff_src, diff_slope = self.ROW.meaning(src, self._align_slope(slope, src.ndim), diff_dst)
+        diff_src, diff_slope = self.SPEC.meaning(src, self._align_slope(slope, src.ndim), diff_dst)
         return diff_src, diff_slope.reshape(slope.shape)
 
 

@@ -112,7 +112,7 @@ class QuantizationOp(StaticScalingOp, ABC):
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         scales, zps = self.given()
-        return (self.ROW.meaning(*operands, scales, zps, dtypes.name_of(element_type_of(self.dst))),)
+        return (self.SPEC.meaning(*operands, scales, zps, dtypes.name_of(element_type_of(self.dst))),)
 
 
 class DequantizationOp(StaticScalingOp, ABC):
@@ -123,7 +123,7 @@ class DequantizationOp(StaticScalingOp, ABC):
         return (tensor_type(f32, shape_of(self.src)),)
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return (self.ROW.meaning(*operands, *self.given()),)
+        return (self.SPEC.meaning(*operands, *self.given()),)
 
 
 class DynamicScalingOp(ScalingOp, ABC):
@@ -189,7 +189,7 @@ class DynamicQuantizationOp(DynamicScalingOp, ABC):
         src, *vectors = operands
         scales, *zps = map(self.align, vectors)
         zero = zps[0].astype(np.float64) if zps else np.zeros(())
-        return (self.ROW.meaning(src, scales, zero, dtypes.name_of(element_type_of(self.dst))),)
+        return (self.SPEC.meaning(src, scales, zero, dtypes.name_of(element_type_of(self.dst))),)
 
 
 class DynamicDequantizationOp(DynamicScalingOp, ABC):
@@ -239,7 +239,7 @@ class DynamicDequantizationOp(DynamicScalingOp, ABC):
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         src, *vectors = operands
         scales, *zps = map(self.align, vectors)
-        return (self.ROW.meaning(src, scales, zps[0] if zps else 0),)
+        return (self.SPEC.meaning(src, scales, zps[0] if zps else 0),)
 
 
 def _range(dtype: str) -> tuple[int, int]:

@@ -66,7 +66,7 @@ class SoftmaxFamilyOp(TableOp, ABC):
             )
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return self.ROW.meaning(*operands, axis=self.resolve_axis(self.src), mode=self.value("mode"))
+        return self.SPEC.meaning(*operands, axis=self.resolve_axis(self.src), mode=self.value("mode"))
 
 
 class LogSoftmaxFamilyOp(TableOp, ABC):
@@ -84,7 +84,7 @@ class LogSoftmaxFamilyOp(TableOp, ABC):
         return (tensor_type(element_type_of(self.src), shape_of(self.src)),)
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return (self.ROW.meaning(*operands, axis=self.resolve_axis(self.src)),)
+        return (self.SPEC.meaning(*operands, axis=self.resolve_axis(self.src)),)
 
 
 class SoftmaxFamilyBackwardOp(TableOp, ABC):
@@ -114,7 +114,7 @@ class SoftmaxFamilyBackwardOp(TableOp, ABC):
         return (tensor_type(dtype, common),)
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return (self.ROW.meaning(*operands, axis=self.resolve_axis(self.dst)),)
+        return (self.SPEC.meaning(*operands, axis=self.resolve_axis(self.dst)),)
 
 
 def shares(src: np.ndarray, axis: int, mode: str) -> tuple[np.ndarray, np.ndarray]:

@@ -48,14 +48,14 @@ FAMILIES: Mapping[str, tuple[type[TableOp], Sequence[OpSpec]]] = MappingProxyTyp
         "choice": (SelectionOp, pointwise.CHOICE),
         "unary backward": (UnaryBackwardOp, pointwise.BACKWARD),
         "reduction": (ReductionOp, reduce.REDUCTIONS),
-        "rectifier": (prelu.PReLUBaseOp, prelu.RECTIFIERS),
-        "rectifier backward": (prelu.PReLUBackwardBaseOp, prelu.RECTIFIERS_BACKWARD),
-        "joining": (structure.ConcatBaseOp, structure.JOINING),
-        "reshaping": (structure.ReshapeBaseOp, structure.RESHAPING),
-        "permuting": (structure.TransposeBaseOp, structure.PERMUTING),
-        "casting": (structure.TypeCastBaseOp, structure.CASTING),
-        "indexing": (structure.GenIndexBaseOp, structure.INDEXING),
-        "dropping": (structure.DropoutBaseOp, structure.DROPPING),
+        "rectifier": (prelu.ParametricReluOp, prelu.RECTIFIERS),
+        "rectifier backward": (prelu.ParametricReluBackwardOp, prelu.RECTIFIERS_BACKWARD),
+        "joining": (structure.ConcatenationOp, structure.JOINING),
+        "reshaping": (structure.ReshapeOp, structure.RESHAPING),
+        "permuting": (structure.TransposeOp, structure.PERMUTING),
+        "casting": (structure.DtypeConversionOp, structure.CASTING),
+        "indexing": (structure.AxisIndexOp, structure.INDEXING),
+        "dropping": (structure.IdentityDropoutOp, structure.DROPPING),
         "bias": (linear.BiasOp, linear.BIAS),
         "average pool backward": (pool_backward.AvgPoolGradientOp, pool_backward.AVG),
         "max pool backward": (pool_backward.MaxPoolGradientOp, pool_backward.MAX),
@@ -87,15 +87,15 @@ FAMILIES: Mapping[str, tuple[type[TableOp], Sequence[OpSpec]]] = MappingProxyTyp
     }
 )
 
-_ROWS: dict[str, tuple[type[TableOp], OpSpec]] = {
-    row.kind: (base, row) for base, rows in FAMILIES.values() for row in rows
+_SPECS: dict[str, tuple[type[TableOp], OpSpec]] = {
+    spec.kind: (base, spec) for base, specs in FAMILIES.values() for spec in specs
 }
 
-KINDS = tuple(_ROWS)
+KINDS = tuple(_SPECS)
 """The kinds of all op specs, table by table."""
 
 NAMES: Mapping[str, str] = MappingProxyType(
-    {f"onednn.{row.method}": kind for kind, (_, row) in _ROWS.items()}
+    {f"onednn.{spec.method}": kind for kind, (_, spec) in _SPECS.items()}
 )
 """Name of an op in IR text -> its kind."""
 
@@ -106,7 +106,7 @@ _LOADED: dict[str, type[TableOp]] = {}
 def spec_class(kind: str) -> type[TableOp]:
     """Return the class of a kind that has an op spec. Raises KeyError."""
     if kind not in _LOADED:
-        _LOADED[kind] = _create_class(*_ROWS[kind])
+        _LOADED[kind] = _create_class(*_SPECS[kind])
     return _LOADED[kind]
 
 
@@ -115,22 +115,22 @@ def classes_in_use() -> tuple[type[TableOp], ...]:
     return tuple(_LOADED.values())
 
 
-def _create_class(base: type[TableOp], row: OpSpec) -> type[TableOp]:
+def _create_class(base: type[TableOp], spec: OpSpec) -> type[TableOp]:
     body: dict[str, Any] = {
         "__module__": __name__,
-        "__doc__": docstring(base, row),
-        "__annotations__": {"KIND": ClassVar[str], "ROW": ClassVar[OpSpec]},
-        "name": f"onednn.{row.method}",
-        "KIND": row.kind,
-        "ROW": row,
+        "__doc__": docstring(base, spec),
+        "__annotations__": {"KIND": ClassVar[str], "SPEC": ClassVar[OpSpec]},
+        "name": f"onednn.{spec.method}",
+        "KIND": spec.kind,
+        "SPEC": spec,
     }
-    body |= {name: _definition(spec) for name, spec in base.attributes_of(row).items()}
-    return documented_op(type(f"{row.kind}Op", (base,), body))
+    body |= {name: _definition(attribute) for name, attribute in base.attributes_of(spec).items()}
+    return documented_op(type(f"{spec.kind}Op", (base,), body))
 
 
 def __getattr__(name: str) -> Any:
     kind = name.removesuffix("Op")
-    if kind not in _ROWS or name == kind:
+    if kind not in _SPECS or name == kind:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return spec_class(kind)
 
@@ -139,15 +139,15 @@ def _definition(spec: AttributeSpec[Any]) -> Any:
     return required(spec) if spec.default is None else defaulted(spec)
 
 
-def result_formula(base: type[TableOp], row: OpSpec) -> str:
+def result_formula(base: type[TableOp], spec: OpSpec) -> str:
     """Return `dst[i] = abs(src[i])`: the first result and the spec's formula."""
-    index = "[i]" if "[i]" in row.formula else ""
-    return f"{base.RESULTS[0]}{index} = {row.formula}"
+    index = "[i]" if "[i]" in spec.formula else ""
+    return f"{base.RESULTS[0]}{index} = {spec.formula}"
 
 
-def docstring(base: type[TableOp], row: OpSpec) -> str:
+def docstring(base: type[TableOp], spec: OpSpec) -> str:
     """Return summary, formula and constraints, formatted like a handwritten class docstring."""
-    parts = (base.SUMMARY, f"{result_formula(base, row)}.", base.CONSTRAINTS)
+    parts = (base.SUMMARY, f"{result_formula(base, spec)}.", base.CONSTRAINTS)
     return (
         "\n\n".join(textwrap.indent(textwrap.fill(part, 106), "    ") for part in parts).lstrip() + "\n    "
     )

@@ -12,10 +12,10 @@ from dialects.onednn.linear import BiasBackwardOp, BiasOp, ProductOp
 from dialects.onednn.norm import GroupNormalizationOp, LayerNormalizationBackwardOp, LayerNormalizationOp, RMSNormalizationOp
 from dialects.onednn.pool import AveragePoolingOp, MaxPoolingOp
 from dialects.onednn.pool_backward import AvgPoolGradientOp, MaxPoolGradientOp
-from dialects.onednn.prelu import PReLUBackwardBaseOp, PReLUBaseOp
+from dialects.onednn.prelu import ParametricReluBackwardOp, ParametricReluOp
 from dialects.onednn.quant import DequantizationOp, DynamicDequantizationOp, DynamicQuantizationOp, QuantizationOp
 from dialects.onednn.softmax import LogSoftmaxFamilyOp, SoftmaxFamilyBackwardOp, SoftmaxFamilyOp
-from dialects.onednn.structure import ConcatBaseOp, DropoutBaseOp, GenIndexBaseOp, ReshapeBaseOp, TransposeBaseOp, TypeCastBaseOp
+from dialects.onednn.structure import AxisIndexOp, ConcatenationOp, DtypeConversionOp, IdentityDropoutOp, ReshapeOp, TransposeOp
 from dialects.onednn.op_spec import OpSpec
 
 FAMILIES: Mapping[str, tuple[type[TableOp], Sequence[OpSpec]]]
@@ -24,8 +24,8 @@ NAMES: Mapping[str, str]
 
 def spec_class(kind: str) -> type[TableOp]: ...
 def classes_in_use() -> tuple[type[TableOp], ...]: ...
-def result_formula(base: type[TableOp], row: OpSpec) -> str: ...
-def docstring(base: type[TableOp], row: OpSpec) -> str: ...
+def result_formula(base: type[TableOp], spec: OpSpec) -> str: ...
+def docstring(base: type[TableOp], spec: OpSpec) -> str: ...
 
 class AbsOp(UnaryOp):
     """A function of each element.
@@ -570,7 +570,7 @@ class ReduceSumOp(ReductionOp):
     axes: tuple[int, ...]
     keep_dims: bool
 
-class PReLUOp(PReLUBaseOp):
+class PReLUOp(ParametricReluOp):
     """PReLU: the slope for negative elements is an operand.
 
     dst[i] = src[i] if src[i] > 0, else slope[i] src[i].
@@ -583,7 +583,7 @@ class PReLUOp(PReLUBaseOp):
     data_format: str
     per_channel_broadcast: bool
 
-class PReLUBackwardOp(PReLUBackwardBaseOp):
+class PReLUBackwardOp(ParametricReluBackwardOp):
     """The gradients of PReLU with respect to its data and its slope.
 
     diff_src[i] = diff_dst[i] if src[i] > 0, else slope[i] diff_dst[i]; diff_slope is the sum of src[i]
@@ -596,7 +596,7 @@ class PReLUBackwardOp(PReLUBackwardBaseOp):
     KIND: ClassVar[str]
     data_format: str
 
-class ConcatOp(ConcatBaseOp):
+class ConcatOp(ConcatenationOp):
     """Tensors joined along an axis.
 
     dst = the elements of src_0, src_1, ... along the axis.
@@ -608,7 +608,7 @@ class ConcatOp(ConcatBaseOp):
     KIND: ClassVar[str]
     axis: int
 
-class StaticReshapeOp(ReshapeBaseOp):
+class StaticReshapeOp(ReshapeOp):
     """The elements of a tensor in another shape.
 
     dst = the elements of src, those of the last axis next to each other.
@@ -621,7 +621,7 @@ class StaticReshapeOp(ReshapeBaseOp):
     shape: tuple[int, ...]
     special_zero: bool
 
-class StaticTransposeOp(TransposeBaseOp):
+class StaticTransposeOp(TransposeOp):
     """The axes of a tensor in another order.
 
     dst = src with its axes in the given order: axis k is axis order[k] of src.
@@ -632,7 +632,7 @@ class StaticTransposeOp(TransposeBaseOp):
     KIND: ClassVar[str]
     order: tuple[int, ...]
 
-class TypeCastOp(TypeCastBaseOp):
+class TypeCastOp(DtypeConversionOp):
     """Each element in the dtype of the result.
 
     dst[i] = src[i], rounded to nearest, half to even, where the dtype of dst is the narrower one.
@@ -642,7 +642,7 @@ class TypeCastOp(TypeCastBaseOp):
 
     KIND: ClassVar[str]
 
-class GenIndexOp(GenIndexBaseOp):
+class GenIndexOp(AxisIndexOp):
     """The position of each element on an axis.
 
     dst = the position of i on the axis.
@@ -653,7 +653,7 @@ class GenIndexOp(GenIndexBaseOp):
     KIND: ClassVar[str]
     axis: int
 
-class DropoutOp(DropoutBaseOp):
+class DropoutOp(IdentityDropoutOp):
     """Drops elements with a probability; only 0 is supported.
 
     dst[i] = src[i]; mask is 1.

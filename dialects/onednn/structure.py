@@ -24,7 +24,7 @@ from dialects.support.diagnostics import Diagnostic, GradcError, UnsupportedErro
 from dialects.support.shapes import Dim, element_type_of, shape_of, tensor_type
 
 
-class ConcatBaseOp(TableOp, ABC):
+class ConcatenationOp(TableOp, ABC):
     """Concatenation along an axis."""
 
     SUMMARY: ClassVar = "Tensors joined along an axis."
@@ -57,10 +57,10 @@ class ConcatBaseOp(TableOp, ABC):
         return (tensor_type(element_type_of(self.operands[0]), together),)
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return (self.ROW.meaning(operands, self.concat_axis()),)
+        return (self.SPEC.meaning(operands, self.concat_axis()),)
 
 
-class ReshapeBaseOp(TableOp, ABC):
+class ReshapeOp(TableOp, ABC):
     """Reshape to a static shape."""
 
     SUMMARY: ClassVar = "The elements of a tensor in another shape."
@@ -95,10 +95,10 @@ class ReshapeBaseOp(TableOp, ABC):
         shape = [
             src.shape[a] if a in copied else rest if size == -1 else size for a, size in enumerate(wanted)
         ]
-        return (self.ROW.meaning(src, shape),)
+        return (self.SPEC.meaning(src, shape),)
 
 
-class TransposeBaseOp(TableOp, ABC):
+class TransposeOp(TableOp, ABC):
     """Transposition by a static permutation."""
 
     SUMMARY: ClassVar = "The axes of a tensor in another order."
@@ -131,10 +131,10 @@ class TransposeBaseOp(TableOp, ABC):
         return (tensor_type(element_type_of(self.src), moved),)
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return (self.ROW.meaning(*operands, self.permutation()),)
+        return (self.SPEC.meaning(*operands, self.permutation()),)
 
 
-class TypeCastBaseOp(TableOp, ABC):
+class DtypeConversionOp(TableOp, ABC):
     """Conversion to the dtype of the result."""
 
     SUMMARY: ClassVar = "Each element in the dtype of the result."
@@ -153,7 +153,7 @@ class TypeCastBaseOp(TableOp, ABC):
         return (tensor_type(dtype, shape_of(self.src)),)
 
 
-class GenIndexBaseOp(TableOp, ABC):
+class AxisIndexOp(TableOp, ABC):
     """The index of each element along an axis."""
 
     SUMMARY: ClassVar = "The position of each element on an axis."
@@ -169,10 +169,10 @@ class GenIndexBaseOp(TableOp, ABC):
         return (tensor_type(i32, shape_of(self.src)),)
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return (self.ROW.meaning(*operands, self.resolve_axis(self.src)),)
+        return (self.SPEC.meaning(*operands, self.resolve_axis(self.src)),)
 
 
-class DropoutBaseOp(TableOp, ABC):
+class IdentityDropoutOp(TableOp, ABC):
     """Dropout with probability 0; oneDNN does not document which elements it drops."""
 
     SUMMARY: ClassVar = "Drops elements with a probability; only 0 is supported."
@@ -219,7 +219,7 @@ class DropoutBaseOp(TableOp, ABC):
             )
 
 
-def nonzero_probability(op: DropoutBaseOp, given: float) -> GradcError:
+def nonzero_probability(op: IdentityDropoutOp, given: float) -> GradcError:
     """Return the error of a Dropout with a nonzero probability."""
     hint = "which elements oneDNN drops is not documented; leave the op out for inference"
     return error_at(op, "probability", given=given, expected="0", hint=hint, kind=UnsupportedError)

@@ -31,8 +31,8 @@ NAMES: Mapping[str, str]
 
 def {spec_class.__name__}(kind: str) -> type[{TableOp.__name__}]: ...
 def {classes_in_use.__name__}() -> tuple[type[{TableOp.__name__}], ...]: ...
-def {result_formula.__name__}(base: type[{TableOp.__name__}], row: {OpSpec.__name__}) -> str: ...
-def docstring(base: type[{TableOp.__name__}], row: {OpSpec.__name__}) -> str: ...
+def {result_formula.__name__}(base: type[{TableOp.__name__}], spec: {OpSpec.__name__}) -> str: ...
+def docstring(base: type[{TableOp.__name__}], spec: {OpSpec.__name__}) -> str: ...
 '''
 
 VALUES = {
@@ -46,7 +46,7 @@ VALUES = {
 
 
 def text() -> str:
-    classes = ["\n".join(_class(base, row)) for base, rows in FAMILIES.values() for row in rows]
+    classes = ["\n".join(_class(base, spec)) for base, specs in FAMILIES.values() for spec in specs]
     return "\n".join((HEAD.format(imports="\n".join(_imports())), *classes))
 
 
@@ -57,13 +57,13 @@ def _imports() -> Iterator[str]:
         yield f"from {module} import {names}"
 
 
-def _class(base: type[TableOp], row: OpSpec) -> Iterator[str]:
-    yield f"class {row.kind}Op({base.__name__}):"
-    yield f'    """{docstring(base, row)}"""'
+def _class(base: type[TableOp], spec: OpSpec) -> Iterator[str]:
+    yield f"class {spec.kind}Op({base.__name__}):"
+    yield f'    """{docstring(base, spec)}"""'
     yield ""
     yield "    KIND: ClassVar[str]"
-    for name, spec in base.attributes_of(row).items():
-        yield f"    {name}: {_type_of(spec)}"
+    for name, attribute in base.attributes_of(spec).items():
+        yield f"    {name}: {_type_of(attribute)}"
     yield ""
 
 

@@ -46,7 +46,7 @@ class AmbiguousOp(Operation, ABC):
         """True if both interpretations are still possible."""
 
     @abstractmethod
-    def settle(self) -> bool:
+    def choose_reading(self) -> bool:
         """Choose an interpretation if both are possible, in types and attributes; return whether it did."""
 
 

@@ -24,7 +24,7 @@ QUICK = "quick"
 def bench(
     arguments: Sequence[str],
     suite_name: str | None,
-    asked: Settings,
+    settings: Settings,
     peers: str | None,
     json_path: str | None,
     plot_path: str | None,
@@ -34,35 +34,35 @@ def bench(
     `suite_name` is a suite or none; default quick, or none with arguments. `peers` are comma-separated names,
     `none`, or None for all installed ones. An interrupt prints and writes the results so far.
     """
-    if asked.strategy != ALL:
-        find_strategy(asked.strategy)
+    if settings.strategy != ALL:
+        find_strategy(settings.strategy)
     check_outputs(json_path, plot_path)
     cases = [case for argument in arguments for case in cases_of(argument)]
     name = suite_name or (NONE if arguments else QUICK)
-    cases += [] if name == NONE else suite(name, asked.seed)
+    cases += [] if name == NONE else suite(name, settings.seed)
     if not cases:
         raise UsageError(Diagnostic("error", "no case: give a problem, a file or --suite"))
-    opened, versions = _open_peers(peers, asked.threads)
+    opened, versions = _open_peers(peers, settings.threads)
     results: list[Result] = []
     try:
-        _run_all(cases, asked, opened, results)
+        _run_all(cases, settings, opened, results)
     except KeyboardInterrupt:
         if not results:
             raise
         messages.note(f"interrupted: {len(results)} of {len(cases)} cases were measured")
-        _publish(Report(asked, versions, results), json_path, plot_path)
+        _publish(Report(settings, versions, results), json_path, plot_path)
         raise
-    report = Report(asked, versions, results)
+    report = Report(settings, versions, results)
     _publish(report, json_path, plot_path)
     return not report.failures
 
 
-def _run_all(cases: Sequence[Case], asked: Settings, peers: Sequence[Peer], results: list[Result]) -> None:
+def _run_all(cases: Sequence[Case], settings: Settings, peers: Sequence[Peer], results: list[Result]) -> None:
     """Measure case by case and append to `results`."""
     with progress.bar(patience=0):
         for index, case in enumerate(cases):
             progress.show(index, len(cases), str(case.problem))
-            results.append(_result(case, asked, peers))
+            results.append(_result(case, settings, peers))
 
 
 def _publish(report: Report, json_path: str | None, plot_path: str | None) -> None:

@@ -103,15 +103,15 @@ def bench(
     from gradc.bench.races import command as races
     from gradc.bench.races.models import RaceSettings
 
-    asked = command.settings(threads, strategy, budget, seed)
+    settings = command.settings(threads, strategy, budget, seed)
     models = [case for case in cases if races.is_model(case)]
     if not models and suite != NETWORKS_SUITE:
         _refuse_unless_models(wrt=wrt, of=of, shape=shapes)
-        right = command.bench(cases, suite, asked, peers, json_path, plot_path)
+        right = command.bench(cases, suite, settings, peers, json_path, plot_path)
     else:
         _refuse_beside_models(cases, models, suite, strategy, plot_path)
         names = None if peers is None else peers.split(",")
-        entry = RaceSettings(asked.threads, budget, seed, names, wrt, of, shapes_of(shapes))
+        entry = RaceSettings(settings.threads, budget, seed, names, wrt, of, shapes_of(shapes))
         right = races.bench_models(models, entry, suite == NETWORKS_SUITE, json_path)
     if not right:
         sys.exit(EXIT_CHECK_FAILED)

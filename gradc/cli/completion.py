@@ -140,7 +140,7 @@ def answer(command: click.Command, environment: Mapping[str, str]) -> int | None
     """Complete for a shell that requests it; return None if none does."""
     from click.shell_completion import shell_complete
 
-    for asked, name, variable in ((command, "gradc", VARIABLE), (None, "gradc-opt", OPT_VARIABLE)):
+    for completed, name, variable in ((command, "gradc", VARIABLE), (None, "gradc-opt", OPT_VARIABLE)):
         if instruction := environment.get(variable):
-            return shell_complete(asked or opt_command(), {}, name, variable, instruction)
+            return shell_complete(completed or opt_command(), {}, name, variable, instruction)
     return None

@@ -152,9 +152,9 @@ class GradcOpt(xDSLOptMain):
         if self.args.json and not self.args.list_passes:
             usage("--json needs --list-passes")
         if self.args.target == ElidedTarget.name and (
-            said := [n for n in MLIR_OPTIONS if getattr(self.args, n)]
+            unused := [n for n in MLIR_OPTIONS if getattr(self.args, n)]
         ):
-            usage(f"--{said[0].replace('_', '-')} applies to -t mlir, not to -t elided")
+            usage(f"--{unused[0].replace('_', '-')} applies to -t mlir, not to -t elided")
 
     def setup_pipeline(self) -> None:
         passes = parse_passes(self.args.passes, self.available_passes)

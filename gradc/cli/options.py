@@ -117,10 +117,10 @@ def gradient_arguments(command: Any) -> Any:
             if straight_through:
                 raise click.UsageError("--straight-through needs --wrt or --of.")
             return command(source=source, **given)
-        asked = GradientRequest(
+        gradient = GradientRequest(
             wrt or None, of or None, cotangents=True, straight_through=straight_through, rename=source.names
         )
-        return command(source=replace(source, gradient=asked, names={}), **given)
+        return command(source=replace(source, gradient=gradient, names={}), **given)
 
     return source_arguments(WRT(OF(STRAIGHT_THROUGH(with_gradient))))
 

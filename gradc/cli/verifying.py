@@ -98,8 +98,8 @@ def _cells(row: OutputError) -> tuple[str, ...]:
     if not isinstance(row, OpError):
         return (row.name, row.dtype, shape, *errors, row.verdict)
     name = f"{row.place}: {row.name}" if row.place else row.name
-    said = f"{row.verdict} ({row.strategy})" if row.strategy else row.verdict
-    return (name, row.dtype, shape, *(("", "", "") if row.unchecked else errors), said)
+    verdict = f"{row.verdict} ({row.strategy})" if row.strategy else row.verdict
+    return (name, row.dtype, shape, *(("", "", "") if row.unchecked else errors), verdict)
 
 
 def verify_json(rows: Sequence[OutputError], report: Report | None) -> str:

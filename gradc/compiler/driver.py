@@ -42,7 +42,7 @@ from gradc.tuning.request import BUDGET, TuningRequest
 from gradc.util import arguments
 from gradc.util.collector import rare_collections
 from passes import pipelines
-from passes.infer_types import settle_readings
+from passes.infer_types import resolve_readings
 from passes.select_strategy import AUTO
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ def compile_module(
     if constants is not None:
         bind_constants(module, constants_of(constants))
     _set_public_names(module)
-    settle_readings(module)
+    resolve_readings(module)
     _write_bodies(module, options)
     source = module.clone()
     remarks = run_passes(module, parse(options.pipeline), options, observer, tuner, start=source)

@@ -32,7 +32,7 @@ from gradc.graph.tensors import TensorInfo, check_names, tensor_info, validate_i
 from passes.builder.rewriting import rewrite
 
 if TYPE_CHECKING:
-    from dialects.onednn.structure import DropoutBaseOp
+    from dialects.onednn.structure import IdentityDropoutOp
 
 MOST_CHECKED = 2**10
 """Sets of checked sizes that are cached before all are dropped."""
@@ -125,15 +125,15 @@ class DynamicSizes:
                 raise GradcError(remark.with_severity("error"))
 
 
-def _probabilities(arguments: Mapping[str, SSAValue]) -> Iterator[tuple[str, DropoutBaseOp]]:
+def _probabilities(arguments: Mapping[str, SSAValue]) -> Iterator[tuple[str, IdentityDropoutOp]]:
     """Yield the inputs that are the probability of a Dropout, with that op."""
     for name, value in arguments.items():
         for use in value.uses:
             if not use.operation.name.startswith("onednn."):
                 continue
-            from dialects.onednn.structure import DropoutBaseOp  # slow to import, for other graphs
+            from dialects.onednn.structure import IdentityDropoutOp  # slow to import, for other graphs
 
-            if isinstance(use.operation, DropoutBaseOp) and use.operation.probability is value:
+            if isinstance(use.operation, IdentityDropoutOp) and use.operation.probability is value:
                 yield name, use.operation
 
 

@@ -90,9 +90,9 @@ def report(
     threads = tuning.threads(threads)
     options = Options(target, opset, strategy, auto_pad_rule, strict, threads, limits, strict_ieee)
     gradient = gradient_if_requested(wrt, of, straight_through)
-    asked = Request(source, options, tuning, constants, inputs, seed, ep, rtol, run, measure_peak, gradient)
+    request = Request(source, options, tuning, constants, inputs, seed, ep, rtol, run, measure_peak, gradient)
     with using(limits):
-        return collect(asked)
+        return collect(request)
 
 
 def collect(request: Request, progress: Progress = no_progress) -> Report:

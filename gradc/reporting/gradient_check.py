@@ -15,16 +15,16 @@ from gradc.verification.gradient_spec import CheckError
 
 def gradient_check(request: Request) -> GradientCheck | Missing | None:
     """Return the outcome of `gradc grad` for the same request; None for a graph that is not a gradient."""
-    source, asked = request.source, request.gradient
+    source, gradient = request.source, request.gradient
     if isinstance(source, Source) and source.gradient is not None:
-        source, asked = replace(source, gradient=None), source.gradient
-    if asked is None:
+        source, gradient = replace(source, gradient=None), source.gradient
+    if gradient is None:
         return None
     if not request.run:
         return Missing("nothing was run, as requested")
     try:
         module = load(source, request.options.auto_pad_rule, for_gradients=())
-        return GradientCheck(gradient_of(module, asked, request.options, request.constants).proof)
+        return GradientCheck(gradient_of(module, gradient, request.options, request.constants).proof)
     except CheckError as error:
         return GradientCheck(error=error.diagnostic)
     except GradcError as error:

@@ -116,11 +116,11 @@ class Request:
     def _python(self) -> tuple[str, ...]:
         shapes = {"shapes": dict(self.shapes)} if self.shapes else {}
         tuning = self._tuning | shapes if self._tuning else {}
-        asked, writing = self._gradient_arguments, f"compile({_call(self._compiling | tuning)})"
-        if asked:
+        gradient, writing = self._gradient_arguments, f"compile({_call(self._compiling | tuning)})"
+        if gradient:
             taken = {name: value for name, value in self._compiling.items() if name not in NOT_IN_VJP}
-            writing = f"vjp({_call(asked | taken)})"
-        reported = asked | self._compiling | tuning | shapes | self._running
+            writing = f"vjp({_call(gradient | taken)})"
+        reported = gradient | self._compiling | tuning | shapes | self._running
         return (
             f"gradc.report({_call(reported)}).save('report.html')",
             f"gradc.{writing}.save('model.onnx')",
@@ -128,10 +128,10 @@ class Request:
 
     @property
     def _gradient_arguments(self) -> dict[str, Any]:
-        asked = self.source.gradient if isinstance(self.source, Source) else self.gradient
-        if asked is None:
+        gradient = self.source.gradient if isinstance(self.source, Source) else self.gradient
+        if gradient is None:
             return {}
-        given = {"wrt": asked.wrt, "of": asked.of, "straight_through": asked.straight_through}
+        given = {"wrt": gradient.wrt, "of": gradient.of, "straight_through": gradient.straight_through}
         return {name: value if value is True else list(value) for name, value in given.items() if value}
 
     @property
@@ -150,12 +150,12 @@ class Request:
     @property
     def _tuning(self) -> dict[str, Any]:
         """Options of tuning; none without measurements, as a budget alone has no effect."""
-        asked = self.tuning
-        if not asked.tune and asked.file is None:
+        tuning = self.tuning
+        if not tuning.tune and tuning.file is None:
             return {}
-        found: dict[str, Any] = {"tune": True} if asked.tune else {}
-        found |= {} if asked.file is None else {"tuning_file": _file(asked.file)}
-        return found | ({} if asked.budget == BUDGET else {"tune_budget": asked.budget})
+        found: dict[str, Any] = {"tune": True} if tuning.tune else {}
+        found |= {} if tuning.file is None else {"tuning_file": _file(tuning.file)}
+        return found | ({} if tuning.budget == BUDGET else {"tune_budget": tuning.budget})
 
 
 def _shape(name: str, shape: Sequence[int]) -> list[str]:

@@ -55,12 +55,12 @@ def _run(compiled: Compiled, request: Request, work: int) -> Run:
     threads = request.options.threads
     outputs = compiled.run(fed, request.ep, threads)
     rows = verify(compiled, fed, outputs, request.rtol, request.ep, threads)
-    said = "given" if request.inputs is not None else f"random, seed {request.seed}"
+    origin = "given" if request.inputs is not None else f"random, seed {request.seed}"
     why = unmeasured_reason([*fed.values(), *outputs.values()]) or _why_skip_ops(compiled, work)
     errors = Missing(why) if why else accuracy.report(compiled, fed, outputs, request.ep, threads)
     expected = {} if why else _reference_outputs(compiled, fed)
     return Run(
-        said,
+        origin,
         tuple(rows),
         errors,
         (*_gradient_inputs(compiled, fed), *_gradient_outputs(compiled, outputs, expected)),

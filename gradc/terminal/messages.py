@@ -42,8 +42,8 @@ _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 
 def requested_format(arguments: Sequence[str]) -> str:
     """Return the format that a command line requests, before other options are parsed or rejected."""
-    asked = f"{OPTION}={JSON}" in arguments or (OPTION, JSON) in pairwise(arguments)
-    return JSON if asked else TEXT
+    is_json_format = f"{OPTION}={JSON}" in arguments or (OPTION, JSON) in pairwise(arguments)
+    return JSON if is_json_format else TEXT
 
 
 @contextmanager
@@ -107,13 +107,13 @@ def show_remarks(*diagnostics: Diagnostic) -> None:
     """Print remarks and warnings. Consecutive ones with one position share the quoted line."""
     if is_quiet():
         return
-    for said, following in pairwise((*diagnostics, None)):
-        assert said is not None
+    for diagnostic, following in pairwise((*diagnostics, None)):
+        assert diagnostic is not None
         if is_json():
-            _write(_of_diagnostic(said, None))
+            _write(_of_diagnostic(diagnostic, None))
         else:
-            shared = following is not None and following.position == said.position
-            _show(str(said), "" if shared else _quote_of(said))
+            shared = following is not None and following.position == diagnostic.position
+            _show(str(diagnostic), "" if shared else _quote_of(diagnostic))
 
 
 def fail(error: BaseException, exit_code: int) -> None:

@@ -152,11 +152,11 @@ class TuningFile(Store):
 
     def check(self, target: Target) -> None:
         """Raise GradcError unless the tunings are for this target."""
-        asked = {"target": target.name, "threads": target.threads}
-        for name, given in asked.items():
-            if (own := getattr(self, name)) != given:
+        expected = {"target": target.name, "threads": target.threads}
+        for name, wanted in expected.items():
+            if (own := getattr(self, name)) != wanted:
                 hint = f"name another {option('tuning_file')} for each"
-                raise violation(f"{name} of {os.fspath(self.path)}", given=own, expected=given, hint=hint)
+                raise violation(f"{name} of {os.fspath(self.path)}", given=own, expected=wanted, hint=hint)
 
     def _content(self) -> bytes:
         tunings = {problem: self.tunings[problem].json() for problem in sorted(self.tunings)}

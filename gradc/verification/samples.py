@@ -26,7 +26,7 @@ from dialects.support.option_names import option
 from dialects.support.shapes import Dim, NamedShape, Shape
 from gradc.graph.tensors import TensorInfo, tensor_info
 from gradc.verification.operand_values import operand_values
-from passes.infer_types import with_readings
+from passes.infer_types import with_resolved_readings
 
 UNKNOWN_BATCH, UNKNOWN_SIZE, UNKNOWN_IMAGE_SIZE = 2, 12, 7
 """Sizes of unknown dims: the first of a tensor, any other, and those of a resize's result."""
@@ -62,7 +62,7 @@ def random_inputs(
     Weights are scaled to preserve magnitudes along a chain of ops, for half types. `given_shapes` fixes the
     shapes of named inputs. Raises GradcError if one does not fit.
     """
-    module = with_readings(module)
+    module = with_resolved_readings(module)
     function = entry.entry_function(module)
     names = entry.input_names(function)
     arguments = dict(zip(function.args, names, strict=True))

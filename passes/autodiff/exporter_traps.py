@@ -14,10 +14,10 @@ from dialects.support.diagnostics import Diagnostic, name_of, position_of, sente
 _HINT = "TorchScript exports index_add this way; torch.export's exporter adds"
 
 
-def lost_sums(ops: Iterable[object], flows: Iterable[SSAValue]) -> list[Diagnostic]:
+def lost_sums(ops: Iterable[object], active_values: Iterable[SSAValue]) -> list[Diagnostic]:
     """Return a remark on each ScatterElements into zeros with repeated indices whose result is added to a
     tensor. Without a reduction, only the last of equal indices counts."""
-    active = set(flows)
+    active = set(active_values)
     return [
         Diagnostic(
             "remark",

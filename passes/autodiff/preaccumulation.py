@@ -168,14 +168,14 @@ class Sources:
     def __init__(
         self,
         ops: Sequence[Operation],
-        flows: Collection[SSAValue],
+        active_values: Collection[SSAValue],
         wrt: Collection[SSAValue],
         names: Collection[str] = NAMES,
         unbounded: Collection[Operation] = (),
     ):
         self._before: dict[SSAValue, tuple[SSAValue, ...]] = {}
         self._order = {op: i for i, op in enumerate(ops)}
-        self._flows = flows
+        self._active_values = active_values
         self._wrt = wrt
         self._names = names
         self._unbounded = unbounded
@@ -202,7 +202,7 @@ class Sources:
             return []
         if ESTIMATE in op.attributes:
             return []
-        found = list(dict.fromkeys(value for value in op.operands if value in self._flows))
+        found = list(dict.fromkeys(value for value in op.operands if value in self._active_values))
         type_ = op.results[0].type
         alike = all(value.type == type_ for value in found)
         return found if alike and None not in shape_of(op.results[0]) else []

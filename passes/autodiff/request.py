@@ -29,12 +29,12 @@ def usage(what: str, given: object = None, expected: object = None, hint: str = 
     return UsageError(Diagnostic("error", sentence(what, given, expected, hint)))
 
 
-def collect_errors(*asked: Callable[[], T]) -> list[T]:
+def collect_errors(*checks: Callable[[], T]) -> list[T]:
     """Return the results of all callables; raise their errors together."""
     errors, found = Errors(), list[T]()
-    for ask in asked:
+    for check in checks:
         with errors.collecting():
-            found.append(ask())
+            found.append(check())
     errors.check()
     return found
 

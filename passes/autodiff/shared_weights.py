@@ -34,8 +34,8 @@ def shared_statistics(wrt: Mapping[str, SSAValue], ops: Iterable[Operation]) -> 
             if value in names and value in statistics:
                 node = f"BatchNormalization {name_of(op)}".strip()
                 what = f"{names[value]} is {role} and {statistics[value]} of {node}; its gradient sums both"
-                told = Diagnostic("remark", sentence(what, hint=_HINT), position=position_of(op))
-                found.setdefault(names[value], told)
+                remark = Diagnostic("remark", sentence(what, hint=_HINT), position=position_of(op))
+                found.setdefault(names[value], remark)
     return list(found.values())
 
 

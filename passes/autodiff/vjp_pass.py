@@ -218,18 +218,18 @@ class _ReversePass:
 def _for_one_number(last: str) -> str:
     """Return a hint: the available ways to reduce a tensor to one number."""
     ways = (advice("reduce", "takes sum or mean"), advice("cotangents", "makes it an input", True))
-    said = ", ".join(filter(None, ways))
-    return f"{said}, or {last}" if said else last
+    others = ", ".join(filter(None, ways))
+    return f"{others}, or {last}" if others else last
 
 
 def _narrower_types(declared: Mapping[str, Attribute | None], of: Mapping[str, SSAValue]) -> list[Diagnostic]:
     """Return a remark on each result declared with a static size that is dynamic."""
     return [
-        Diagnostic("remark", f"{name} is declared as {show(said)}, but has the dynamic shape {show(found)}")
+        Diagnostic("remark", f"{name} is declared as {show(known)}, but has the dynamic shape {show(found)}")
         for name, value in of.items()
         if isinstance(type_ := declared.get(name), TensorType) and has_rank(value)
-        for said, found in [(shape_of(cast("Attribute", type_)), shape_of(value))]
-        if len(said) != len(found) or any(map(_is_narrower, said, found))
+        for known, found in [(shape_of(cast("Attribute", type_)), shape_of(value))]
+        if len(known) != len(found) or any(map(_is_narrower, known, found))
     ]
 
 

@@ -192,8 +192,8 @@ def step_of(op: Operation, same: Mapping[SSAValue, SSAValue], constant: Constant
         for value in op.onnx_inputs()
     )
     own = {name: value for name, value in op.properties.items() if name != SEGMENTS}
-    asked = op.results if not isinstance(op, onnx.MaxPoolOp) else _read_results(op.results)
-    return Step(op.onnx_name(), operands, tuple(map(tensor, asked)), python_values(own))
+    results = op.results if not isinstance(op, onnx.MaxPoolOp) else _read_results(op.results)
+    return Step(op.onnx_name(), operands, tuple(map(tensor, results)), python_values(own))
 
 
 def _read_results(results: Sequence[SSAValue]) -> Sequence[SSAValue]:

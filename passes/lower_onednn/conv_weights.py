@@ -25,7 +25,7 @@ from passes.conv.weight_gradients import Taps, by_taps
 
 def weights_gradient(op: WeightsGradientOp, e: ValueBuilder) -> Sequence[Value]:
     value = _in_onnx_order(op, e)
-    order = layouts.permutation(op.ROW.order, op.weights_format, len(shape_of(op.src)) - 2)
+    order = layouts.permutation(op.SPEC.order, op.weights_format, len(shape_of(op.src)) - 2)
     moved = order != tuple(range(len(order)))
     return [e(e.emit(onnx.TransposeOp(value, perm=order)) if moved else value)]
 

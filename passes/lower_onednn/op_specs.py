@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from xdsl.dialects.builtin import f32, f64, i1
 
 from dialects.onednn.families import BinaryOp, ReductionOp, SelectionOp, TableOp, UnaryBackwardOp, UnaryOp
-from dialects.onednn.prelu import PReLUBackwardBaseOp, PReLUBaseOp, SlopeOp
+from dialects.onednn.prelu import ParametricReluBackwardOp, ParametricReluOp, SlopeOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.shapes import element_type_of, shape_of
@@ -254,14 +254,14 @@ def _reduction(op: ReductionOp, e: ValueBuilder) -> Value:
 # Kinds whose family has one op
 
 
-def prelu(op: PReLUBaseOp, e: ValueBuilder) -> Sequence[Value]:
+def prelu(op: ParametricReluOp, e: ValueBuilder) -> Sequence[Value]:
     src, slope = e(op.src), _slope(op, e)
     if e.strict_ieee:
         return [(src > 0).where(src, src * slope)]
     return [src.apply(onnx.PReluOp, slope)]
 
 
-def prelu_backward(op: PReLUBackwardBaseOp, e: ValueBuilder) -> Sequence[Value]:
+def prelu_backward(op: ParametricReluBackwardOp, e: ValueBuilder) -> Sequence[Value]:
     src, slope = e(op.src), _slope(op, e)
     forward = Primal(e, operands=(src, slope))
     diff_src, repeated = pointwise.RULES["PRelu"](forward, [e(op.diff_dst)], e)

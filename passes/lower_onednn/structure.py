@@ -11,12 +11,12 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from dialects.onednn.structure import (
-    ConcatBaseOp,
-    DropoutBaseOp,
-    GenIndexBaseOp,
-    ReshapeBaseOp,
-    TransposeBaseOp,
-    TypeCastBaseOp,
+    AxisIndexOp,
+    ConcatenationOp,
+    DtypeConversionOp,
+    IdentityDropoutOp,
+    ReshapeOp,
+    TransposeOp,
     nonzero_probability,
 )
 from dialects.onnx import ops as onnx
@@ -28,11 +28,11 @@ from passes.builder.builder import Builder
 from passes.builder.values import Value, ValueBuilder
 
 
-def concat(op: ConcatBaseOp, e: ValueBuilder) -> Sequence[Value]:
+def concat(op: ConcatenationOp, e: ValueBuilder) -> Sequence[Value]:
     return [e(e.emit(onnx.ConcatOp(list(op.operands), axis=op.concat_axis())))]
 
 
-def reshape(op: ReshapeBaseOp, e: ValueBuilder) -> Sequence[Value]:
+def reshape(op: ReshapeOp, e: ValueBuilder) -> Sequence[Value]:
     """Lower a reshape; a static size replaces a -1, which is ambiguous for empty tensors."""
     rows = zip(op.value("shape"), shape_of(op.dst), strict=True)
     sizes = [known if size == -1 and isinstance(known, int) else size for size, known in rows]
@@ -66,15 +66,15 @@ def _explicit_sizes(src: SSAValue, sizes: Sequence[int], emit: Builder) -> SSAVa
     )
 
 
-def transpose(op: TransposeBaseOp, e: ValueBuilder) -> Sequence[Value]:
+def transpose(op: TransposeOp, e: ValueBuilder) -> Sequence[Value]:
     return [e(op.src).transpose(op.permutation())]
 
 
-def cast(op: TypeCastBaseOp, e: ValueBuilder) -> Sequence[Value]:
+def cast(op: DtypeConversionOp, e: ValueBuilder) -> Sequence[Value]:
     return [e(op.src).cast(element_type_of(op.dst))]
 
 
-def indices(op: GenIndexBaseOp, e: ValueBuilder) -> Sequence[Value]:
+def indices(op: AxisIndexOp, e: ValueBuilder) -> Sequence[Value]:
     """Lower to 0, 1, 2 ... along the axis, repeated along the others."""
     axis, rank = op.resolve_axis(op.src), len(shape_of(op.src))
     emit = e.emit
@@ -84,7 +84,7 @@ def indices(op: GenIndexBaseOp, e: ValueBuilder) -> Sequence[Value]:
     return [column.apply(onnx.ExpandOp, e(emit.sizes(op.src, range(rank))))]
 
 
-def _numbers(op: GenIndexBaseOp, axis: int, e: ValueBuilder) -> Value:
+def _numbers(op: AxisIndexOp, axis: int, e: ValueBuilder) -> Value:
     size = shape_of(op.src)[axis]
     if isinstance(size, int) and size <= FREE_CONSTANTS:
         return e(e.emit.constant(np.arange(size, dtype=np.int32)))
@@ -93,7 +93,7 @@ def _numbers(op: GenIndexBaseOp, axis: int, e: ValueBuilder) -> Value:
     return first.apply(onnx.RangeOp, last, step).cast(i32)
 
 
-def dropout(op: DropoutBaseOp, e: ValueBuilder) -> Sequence[Value]:
+def dropout(op: IdentityDropoutOp, e: ValueBuilder) -> Sequence[Value]:
     """Return src; NaN if a dynamic probability is not 0."""
     src = e(op.src)
     sizes = e(e.emit.sizes(op.src, range(len(shape_of(op.src)))))

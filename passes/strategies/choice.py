@@ -162,9 +162,9 @@ class Ranking:
     def _write_best(self, op: Operation, among: Callable[[Strategy], bool]) -> None:
         """Price all strategies but those whose bound exceeds another's price at all sizes."""
         self._bound(op)
-        asked = self._requested_values(among)
-        for _, strategy in sorted(asked, key=lambda one: (self._least(one[1]), one[0])):
-            known = [self.prices[other] for _, other in asked if other in self.prices]
+        requested = self._requested_values(among)
+        for _, strategy in sorted(requested, key=lambda one: (self._least(one[1]), one[0])):
+            known = [self.prices[other] for _, other in requested if other in self.prices]
             if not any(_is_slower(self.bounds[strategy], prices) for prices in known):
                 self._write(op, strategy)
 
@@ -274,14 +274,14 @@ def missing_kernel(ops: Sequence[Operation], values: Sequence[SSAValue], target:
     return None
 
 
-def worst_case(asked: Sequence[AtSizes], known: Sequence[AtSizes]) -> list[float]:
+def worst_case(requested: Sequence[AtSizes], known: Sequence[AtSizes]) -> list[float]:
     """Return one cost per candidate: its worst ratio to the best known price at a size, times the best price
     at typical sizes. With one size that is the price."""
-    if all(len(at_sizes) == 1 for at_sizes in asked):
-        return [price for (price,) in asked]
+    if all(len(at_sizes) == 1 for at_sizes in requested):
+        return [price for (price,) in requested]
     best = [min(at_size) for at_size in zip(*known, strict=True)]
     typical = best[min(TYPICAL, len(best) - 1)]
-    return [max(p / b for p, b in zip(given, best, strict=True)) * typical for given in asked]
+    return [max(p / b for p, b in zip(given, best, strict=True)) * typical for given in requested]
 
 
 def choose(op: Operation, forced: Strategy | None, target: Target) -> Strategy:

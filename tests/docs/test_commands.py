@@ -69,10 +69,10 @@ def test_unknown_ones_are_found(text):
 
 
 def test_every_command_is_in_the_readme_or_the_reference():
-    told = README + "".join(path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md"))
+    reported = README + "".join(path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md"))
     listed = re.findall(r"^  (\w+)  ", run_gradc("--help").out, re.MULTILINE)
     assert listed
-    assert [name for name in listed if f"gradc {name}" not in told] == []
+    assert [name for name in listed if f"gradc {name}" not in reported] == []
 
 
 def test_the_exit_codes_are_documented():

@@ -169,8 +169,8 @@ class TestHelp:
     def test_help_names_no_option_that_the_command_lacks(self, command):
         parameters = gradc.cli.main.cli.commands[command].params
         own = {name for parameter in parameters for name in parameter.opts}
-        told = " ".join(filter(None, (getattr(parameter, "help", "") for parameter in parameters)))
-        assert set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", told)) <= own
+        reported = " ".join(filter(None, (getattr(parameter, "help", "") for parameter in parameters)))
+        assert set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", reported)) <= own
 
     def test_the_words_of_a_verdict_are_explained(self, conv):
         """On the page about the terminal, and in the help of the command that prints it."""
@@ -361,9 +361,9 @@ class TestRun:
 
     def test_to_stdout(self, conv):
         result = run_gradc("run", conv, "-o", "-")
-        described, told = result.err.splitlines()
+        described, reported = result.err.splitlines()
         assert described.startswith("t2: float32 1x2x5x5")
-        assert told.startswith("ran on random inputs, --seed 0")
+        assert reported.startswith("ran on random inputs, --seed 0")
         with np.load(io.BytesIO(result.data)) as archive:
             assert archive["t2"].shape == (1, 2, 5, 5)
 
@@ -373,13 +373,13 @@ class TestRun:
         assert run_gradc("run", conv, "--target", "cuda", "--ep", "cpu").code == 0
 
     def test_the_target_follows_the_provider(self, conv, monkeypatch):
-        asked = []
+        requested = []
         monkeypatch.setattr(
-            "gradc.cli.running.run_compiled", lambda c, *_: asked.append(c.options.target) or ({}, [])
+            "gradc.cli.running.run_compiled", lambda c, *_: requested.append(c.options.target) or ({}, [])
         )
         for options in ([], ["--ep", "cuda"], ["--ep", "cuda", "--target", "cpu"], ["--target", "cuda"]):
             run_gradc("run", conv, *options)
-        assert asked == ["cpu", "cuda", "cpu", "cuda"]
+        assert requested == ["cpu", "cuda", "cpu", "cuda"]
 
     def test_bfloat16_through_files(self, tmp_path):
         path = tmp_path / "conv.json"

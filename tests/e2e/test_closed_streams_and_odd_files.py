@@ -126,14 +126,14 @@ HARMLESS = (0, 2, 3, 4)
 
 
 def assert_told(ended: Ended, *, codes: tuple[int, ...] = HARMLESS, heard: bool = True) -> None:
-    told = f"{ended.code}\n{ended.out[-500:]}\n{ended.err[-3000:]}"
-    assert ended.code in codes, told
-    assert "Traceback" not in ended.err, told
-    assert "internal error" not in ended.err, told
-    assert "Exception ignored" not in ended.err, told
+    reported = f"{ended.code}\n{ended.out[-500:]}\n{ended.err[-3000:]}"
+    assert ended.code in codes, reported
+    assert "Traceback" not in ended.err, reported
+    assert "internal error" not in ended.err, reported
+    assert "Exception ignored" not in ended.err, reported
     errors = [line for line in ended.err.splitlines() if "error: " in line.lower()]
-    assert len(errors) == (1 if ended.code and heard else 0), told
-    assert all(c.isprintable() or c == "\n" for c in ended.err), told
+    assert len(errors) == (1 if ended.code and heard else 0), reported
+    assert all(c.isprintable() or c == "\n" for c in ended.err), reported
 
 
 class TestStreams:

@@ -110,15 +110,15 @@ ROUND = "%a = onnx.Round %x : (T) -> T onnx.Yield %a : T"
 
 
 @pytest.mark.parametrize(
-    ("branches", "said"),
+    ("branches", "message"),
     [
         ((DIAGONAL,), r"\[onnx.Einsum.*no label twice"),
         ((DRAWN,), r"\[onnx.If.*onnx.RandomNormalLike within: the gradient executes it once"),
         ((ROUND, ROUND), r"is zero by rule: onnx\.If"),
     ],
 )
-def test_what_is_refused_in_branches(branches: tuple[str, ...], said: str):
-    with pytest.raises(UnsupportedError, match=said):
+def test_what_is_refused_in_branches(branches: tuple[str, ...], message: str):
+    with pytest.raises(UnsupportedError, match=message):
         differentiate(branching(*branches), Request(cotangents=True))
 
 

@@ -54,8 +54,8 @@ def compiled(dtype: str, strategy: str) -> Iterator[tuple[Problem, Compiled]]:
         problem = parse_problem(text.replace("DTYPE", dtype))
         (op,) = (op for op in problem.module().walk() if isinstance(op, problem.OP))
         wide = parse_problem(text.replace("DTYPE", "f32"))
-        (asked,) = (op for op in wide.module().walk() if isinstance(op, wide.OP))
-        if isinstance(op, kind.ops) and not kind().refusal(asked, options.resolve_target()):
+        (request,) = (op for op in wide.module().walk() if isinstance(op, wide.OP))
+        if isinstance(op, kind.ops) and not kind().refusal(request, options.resolve_target()):
             yield problem, compile_module(problem.module(), options)
 
 

@@ -56,8 +56,8 @@ OPEN = ["O,{1},{2},{3}", "{0},I,{2},{3}", "O,I,{2},{3}", "O,I,h,w"]
 
 
 def _model(op: str, attributes: str, data: str, weights: str, kernel: tuple[int, ...] = ()) -> ModelProto:
-    told = f"kernel_shape = {list(kernel)}" if kernel else ""
-    text = ", ".join(filter(None, (attributes, told))) or "group = 1"
+    reported = f"kernel_shape = {list(kernel)}" if kernel else ""
+    text = ", ".join(filter(None, (attributes, reported))) or "group = 1"
     return onnx.parser.parse_model(MODEL.format(op=op, attributes=text, data=data, weights=weights, bias="B"))
 
 
@@ -127,6 +127,6 @@ def _check(
     for made in (_vjp,) if is_unwritten else (_vjp, _hvp):
         want, found = made(closed), made(opened)
         fed = {info.name: feeds[info.name] for info in found.inputs}
-        told = want.run({info.name: feeds[info.name] for info in want.inputs})
+        reported = want.run({info.name: feeds[info.name] for info in want.inputs})
         for name, value in found.run(fed).items():
-            np.testing.assert_allclose(value, told[name], rtol=1e-4, atol=1e-4, err_msg=name)
+            np.testing.assert_allclose(value, reported[name], rtol=1e-4, atol=1e-4, err_msg=name)

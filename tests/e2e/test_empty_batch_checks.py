@@ -87,8 +87,8 @@ def with_last_node(monkeypatch: pytest.MonkeyPatch, result: str, *nodes: onnx.No
     """Let the written model compute `result` from `result_0` by these nodes."""
     stored = gradient._store_weights
 
-    def changed(compiled: gradc.Compiled, asked: Any) -> gradc.Compiled:
-        found = stored(compiled, asked)
+    def changed(compiled: gradc.Compiled, request: Any) -> gradc.Compiled:
+        found = stored(compiled, request)
         graph = found.parts.proto.graph
         for node in graph.node:
             node.output[:] = [f"{result}_0" if name == result else name for name in node.output]

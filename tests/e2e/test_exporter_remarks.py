@@ -27,6 +27,8 @@ TEXT = """<ir_version: 8, opset_import: ["": 18]>
 def test_an_index_add_without_a_sum(index: str, reduction: str, count: int):
     text = TEXT.replace("INDEX", index).replace("REDUCTION", reduction)
     found = gradc.grad(onnx.parser.parse_model(text), wrt="x", reduce="sum", check=False).remarks
-    told = [remark for remark in found if "keeps only the last of rows with equal indices" in remark.message]
-    assert len(told) == count
-    assert all(remark.severity == "remark" for remark in told)
+    reported = [
+        remark for remark in found if "keeps only the last of rows with equal indices" in remark.message
+    ]
+    assert len(reported) == count
+    assert all(remark.severity == "remark" for remark in reported)

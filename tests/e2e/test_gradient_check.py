@@ -104,13 +104,13 @@ def test_the_command_line_ends_with_1_and_writes_nothing(tmp_path: Path, monkeyp
     source, output = tmp_path / "m.onnx", tmp_path / "g.onnx"
     onnx.save(network(), source)
     monkeypatch.setattr(vjp, "RULES", {**vjp.RULES, "Tanh": wrong_tanh})
-    asked = ["grad", str(source), "--reduce", "mean", "-q", "-o", str(output)]
+    request = ["grad", str(source), "--reduce", "mean", "-q", "-o", str(output)]
     with pytest.raises(SystemExit) as ended:
-        main(asked)
+        main(request)
     assert ended.value.code == 1
     assert not output.exists()
     with pytest.raises(SystemExit) as ended:
-        main([*asked, "--no-check"])
+        main([*request, "--no-check"])
     assert ended.value.code in (0, None)
     assert output.exists()
 
@@ -184,9 +184,9 @@ def test_a_kink_of_one_term_among_others_is_undecided():
     g (float[3] x) => (float[3] y) <float[3] z, float least, float[3] k>
     { s = Sin(z) m = Mul(s, k) c = Clip(z, least) a = Add(m, c) y = Mul(a, x) }"""
     arrays = {"z": np.array([0.5, 2, 3]), "least": np.array(0.5), "k": np.array([300, 400, 500])}
-    shared, told = undecided(gradc.grad(model(text, **arrays), wrt="z", reduce="sum"))
+    shared, reported = undecided(gradc.grad(model(text, **arrays), wrt="z", reduce="sum"))
     assert "z is read by Sin s and Clip c; its gradient is the sum over them" in shared
-    assert "not decided: Add a (Clip c within has 1 element at a kink)" in told
+    assert "not decided: Add a (Clip c within has 1 element at a kink)" in reported
 
 
 def test_an_op_that_numpy_has_no_meaning_of_is_named():
@@ -194,14 +194,14 @@ def test_an_op_that_numpy_has_no_meaning_of_is_named():
     source = model(text)
     source.graph.value_info.append(onnx.helper.make_tensor_value_info("a", 1, [3]))
     found = gradc.grad(source, reduce="sum", rules={"com.example.Ramp": lambda f, g, e: [g[0] * 2]})
-    (told,) = undecided(found)[:1]
-    assert "com.example.Ramp" in told
+    (reported,) = undecided(found)[:1]
+    assert "com.example.Ramp" in reported
 
 
 def test_a_limit_of_time():
     """Within a thousandth of a second nothing is proved, and the file is written all the same."""
-    (told,) = undecided(gradc.grad(network(), **ASKED, check_seconds=1e-3))
-    assert "the whole takes more than the time or memory of the check" in told
+    (reported,) = undecided(gradc.grad(network(), **ASKED, check_seconds=1e-3))
+    assert "the whole takes more than the time or memory of the check" in reported
     with pytest.raises(UsageError, match="check=True and check_seconds=3: expected one of the two"):
         gradc.grad(network(), **ASKED, check=True, check_seconds=3)
 
@@ -221,8 +221,13 @@ def test_what_a_rule_gives_is_held_against_its_operand():
         gradc.grad(network(), wrt="x", reduce="sum", rules={"Tanh": lambda f, g, e: [g[0].cast("f64")]})
     with pytest.raises(gradc.UsageError, match=r"given NoneType, expected a Value or gradc\.ZERO"):
         gradc.grad(network(), wrt="x", reduce="sum", rules={"Tanh": lambda f, g, e: [None]})
-    for given, said in (([], "given 0, expected 1"), (None, "given NoneType, expected a list of 1")):
-        with pytest.raises(gradc.UsageError, match=f"result of the rule of Tanh: {said}, one for each"):
+    for given, expected_message in (
+        ([], "given 0, expected 1"),
+        (None, "given NoneType, expected a list of 1"),
+    ):
+        with pytest.raises(
+            gradc.UsageError, match=f"result of the rule of Tanh: {expected_message}, one for each"
+        ):
             gradc.grad(network(), wrt="x", reduce="sum", rules={"Tanh": lambda f, g, e, given=given: given})
     with pytest.raises(gradc.UsageError, match="rules: given"):
         gradc.grad(network(), wrt="x", reduce="sum", rules={"Tanh": 3})
@@ -331,7 +336,7 @@ def test_signals_are_drawn_as_long_as_their_windows():
 
 
 @pytest.mark.parametrize(
-    ("node", "said"),
+    ("node", "expected_message"),
     [
         (
             'z = Constant<value_ints = [2, 1, 3]>() y = Resize<mode = "linear">(c, , , z)',
@@ -341,14 +346,14 @@ def test_signals_are_drawn_as_long_as_their_windows():
         ("y = Neg(c)", "the results have no numbers at the sizes of a sample"),
     ],
 )
-def test_sizes_that_no_sample_has_are_told_in_words(node: str, said: str):
+def test_sizes_that_no_sample_has_are_told_in_words(node: str, expected_message: str):
     crop = f"{FAR.replace('[20]', '[900]')} c = Slice(x, s, e, a)"
     text = f"g (float[2, N, 3] x) => (float[a, b, d] y) {{ {crop} {node} }}"
     found = undecided(gradc.vjp(model(text), wrt="x", check=True))
     assert found
-    for told in found:
-        assert "Fraction" not in told
-    assert said in found[0]
+    for reported in found:
+        assert "Fraction" not in reported
+    assert expected_message in found[0]
 
 
 def same(f, g, e):
@@ -356,7 +361,7 @@ def same(f, g, e):
 
 
 @pytest.mark.parametrize(
-    ("title", "said"),
+    ("title", "expected_message"),
     [
         ("com.exmaple.Ramp", r"given com\.exmaple\.Ramp, .*; did you mean com\.example\.Ramp\?"),
         ("com.example.Rmap", r"did you mean com\.example\.Ramp\?"),
@@ -368,10 +373,10 @@ def same(f, g, e):
     ],
 )
 @pytest.mark.parametrize("made", [gradc.grad, gradc.hvp])
-def test_a_rule_of_what_is_no_op_is_an_error(made, title: str, said: str):
+def test_a_rule_of_what_is_no_op_is_an_error(made, title: str, expected_message: str):
     """It was left out, so that an op kept the rule of the table, or was refused."""
     rules = {"com.example.Ramp": lambda f, g, e: [g[0] * 2], title: same}
-    with pytest.raises(UsageError, match=f"rules.*{said}"):
+    with pytest.raises(UsageError, match=f"rules.*{expected_message}"):
         made(onnx.parser.parse_model(CALLED), reduce="sum", rules=rules)
 
 

@@ -91,9 +91,9 @@ def test_plain_onnxruntime_takes_the_weights_or_leaves_them(by_weights: gradc.Co
 def test_names_of_what_is_new_are_in_the_metadata():
     found = gradc.vjp(model(), of="logits", wrt="x", name_template="{name}.{what}")
     assert found.gradients == {"x": "x.grad"}
-    told = {prop.key: prop.value for prop in found.model.metadata_props}
-    assert json.loads(told["gradc.gradients"]) == {"x": "x.grad"}
-    assert json.loads(told["gradc.cotangents"]) == {"logits": "logits.cotangent"}
+    reported = {prop.key: prop.value for prop in found.model.metadata_props}
+    assert json.loads(reported["gradc.gradients"]) == {"x": "x.grad"}
+    assert json.loads(reported["gradc.cotangents"]) == {"logits": "logits.cotangent"}
 
 
 def test_sizes_that_are_said_are_known():
@@ -225,13 +225,13 @@ def test_floats_of_no_known_rank_are_said_to_be_that():
 def test_on_the_command_line(tmp_path: Path):
     source, output = tmp_path / "m.onnx", tmp_path / "g.onnx"
     onnx.save(model(), source)
-    asked = ("--of", "logits", "--wrt", "kernel", "--cotangents", "--static-shape", "x=2,3,6,5")
-    done = run_gradc("grad", str(source), *asked, "--name-template", "{what}.{name}", "-o", str(output))
+    request = ("--of", "logits", "--wrt", "kernel", "--cotangents", "--static-shape", "x=2,3,6,5")
+    done = run_gradc("grad", str(source), *request, "--name-template", "{what}.{name}", "-o", str(output))
     assert done.code == 0, done.err
     found = onnx.load(output).graph
     assert [value.name for value in found.output] == ["grad.kernel"]
     assert [value.name for value in found.input][-2:] == ["kernel", "cotangent.logits"]
-    done = run_gradc("grad", str(source), *asked, "--no-weights-as-inputs", "-o", str(output))
+    done = run_gradc("grad", str(source), *request, "--no-weights-as-inputs", "-o", str(output))
     assert done.code == 0, done.err
     assert [value.name for value in onnx.load(output).graph.input] == ["x", "places", "cotangent_logits"]
     done = run_gradc("grad", str(source), "--of", "logits", "-o", str(output))
@@ -360,8 +360,8 @@ def test_a_weight_that_is_a_statistic_as_well_is_told_of(alike: bool):
         y = BatchNormalization(x, scale, bias, {mean}, scale)
     }}"""
     remarks = gradc.vjp(onnx.parser.parse_model(text), wrt=["bias", "scale"], check=False).remarks
-    told = [remark.message for remark in remarks if "its gradient sums both" in remark.message]
-    assert [message.split(" of ")[0] for message in told] == ["scale is the scale and the variance"] + (
+    reported = [remark.message for remark in remarks if "its gradient sums both" in remark.message]
+    assert [message.split(" of ")[0] for message in reported] == ["scale is the scale and the variance"] + (
         ["bias is the bias and the mean"] if alike else []
     )
 
@@ -370,8 +370,8 @@ def test_a_model_of_words_names_what_can_be_differentiated_by():
     source = onnx.parser.parse_model(f"""{HEAD}
         g (int64[N] words) => (float[N, 2] y) <float[3, 2] table = {{0.5, 1.0, 1.5, 2.0, 2.5, 3.0}}>
         {{ rows = Gather (table, words) y = Sin (rows) }}""")
-    said = "no wrt is given: .* none among its inputs; the next floats behind them are rows"
-    with pytest.raises(gradc.UsageError, match=said):
+    expected_message = "no wrt is given: .* none among its inputs; the next floats behind them are rows"
+    with pytest.raises(gradc.UsageError, match=expected_message):
         gradc.grad(source, reduce="sum")
 
 

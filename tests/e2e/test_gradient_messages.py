@@ -24,9 +24,9 @@ def model(nodes: Sequence[onnx.NodeProto], **given: Any) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
-def refusal(given: onnx.ModelProto, **asked: Any) -> str:
+def refusal(given: onnx.ModelProto, **request: Any) -> str:
     with pytest.raises(gradc.GradcError) as caught:
-        gradc.grad(given, **asked)
+        gradc.grad(given, **request)
     return str(caught.value)
 
 
@@ -39,8 +39,8 @@ def test_nodes_without_a_derivative_are_named():
 
 
 def test_an_op_that_onnx_has_not_is_told_with_what_is_near():
-    said = refusal(model([helper.make_node("Rlu", ["x"], ["y"])]), reduce="sum")
-    assert '[Rlu "y", node 0] Rlu is not an op of ONNX; did you mean Relu' in said
+    message = refusal(model([helper.make_node("Rlu", ["x"], ["y"])]), reduce="sum")
+    assert '[Rlu "y", node 0] Rlu is not an op of ONNX; did you mean Relu' in message
 
 
 EMBEDDED = model(
@@ -56,8 +56,8 @@ EMBEDDED = model(
 
 
 def test_all_names_that_are_wrong_are_told_at_once():
-    said = refusal(EMBEDDED, wrt=["ids", "nope"], of=["top", "yy"], keep_outputs=["q", "ee"]).splitlines()
-    assert said == [
+    message = refusal(EMBEDDED, wrt=["ids", "nope"], of=["top", "yy"], keep_outputs=["q", "ee"]).splitlines()
+    assert message == [
         "error: of top: given s64 [N, 1], expected a tensor of floats; the last floats before it are y",
         "error: of: there is no value yy; did you mean y?",
         "error: wrt ids: given s64 [N], expected a tensor of floats; the next floats behind it are e",
@@ -73,9 +73,9 @@ def unranked() -> onnx.ModelProto:
 
 
 def test_a_rank_that_is_not_known_is_told_with_what_tells_it():
-    said = refusal(unranked(), reduce="sum")
-    assert "of y: given f32 of unknown rank" in said
-    assert "static_shapes sets the shape of x" in said
+    message = refusal(unranked(), reduce="sum")
+    assert "of y: given f32 of unknown rank" in message
+    assert "static_shapes sets the shape of x" in message
 
 
 def test_static_shapes_tell_a_rank():
@@ -88,8 +88,8 @@ def test_static_shapes_tell_a_rank():
 
 def test_an_op_of_no_known_type_is_told_as_such():
     nodes = [helper.make_node("Own", ["x"], ["y"], domain="my.domain")]
-    said = refusal(model(nodes, result=None), reduce="sum")
-    assert "a value_info for the results of my.domain.Own would define it" in said
+    message = refusal(model(nodes, result=None), reduce="sum")
+    assert "a value_info for the results of my.domain.Own would define it" in message
 
 
 @pytest.mark.parametrize(("of", "size"), [("y[5,1]", 2), ("y[-3,0]", 2), ("y[1,:]", 1)])

@@ -93,8 +93,8 @@ def test_a_constant_that_is_off_is_found(name: str, dtype: str, monkeypatch: pyt
     """5 % of a weight of the written model are more than its roundings."""
     stored, changed = gradient._store_weights, list[str]()
 
-    def with_fault(compiled: gradc.Compiled, asked: Any) -> gradc.Compiled:
-        found = stored(compiled, asked)
+    def with_fault(compiled: gradc.Compiled, request: Any) -> gradc.Compiled:
+        found = stored(compiled, request)
         for tensor in found.parts.proto.graph.initializer:
             array = onnx.numpy_helper.to_array(tensor)
             if tensor.data_type in FLOATS and array.ndim >= 2 and is_changed_by(array):

@@ -72,13 +72,13 @@ RULES = {
 }
 
 
-@pytest.mark.parametrize("said", RULES)
-def test_an_error_in_a_rule_of_the_user(said):
+@pytest.mark.parametrize("message", RULES)
+def test_an_error_in_a_rule_of_the_user(message):
     with pytest.raises(gradc.UsageError) as raised:
-        gradc.grad(model_of(TEXT), reduce="sum", rules={"Exp": RULES[said]})
+        gradc.grad(model_of(TEXT), reduce="sum", rules={"Exp": RULES[message]})
     text = str(raised.value)
     assert text.startswith("error: the rule of Exp fails in line ")
-    assert f" of test_model_sources.py: {said}" in text
+    assert f" of test_model_sources.py: {message}" in text
 
 
 def test_a_model_without_the_content_of_its_weights():

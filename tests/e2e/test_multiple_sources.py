@@ -86,9 +86,9 @@ COMMANDS = (
 """Each with something that it prints. An input that is not found under its new name is an error."""
 
 
-@pytest.mark.parametrize(("line", "told"), COMMANDS, ids=[line for line, _ in COMMANDS])
+@pytest.mark.parametrize(("line", "reported"), COMMANDS, ids=[line for line, _ in COMMANDS])
 def test_every_command_that_reads_a_graph(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, reported: str
 ):
     monkeypatch.chdir(tmp_path)
     np.savez("in.npz", t10=X, bias=Y)
@@ -96,7 +96,7 @@ def test_every_command_that_reads_a_graph(
     naming = ["--rename", "t12=bias", "--rename", "t14=layer.y"]
     done = CliRunner().invoke(cli, [*shlex.split(line), *written(tmp_path), *naming])
     assert done.exit_code == 0, done.output
-    assert told in done.output
+    assert reported in done.output
 
 
 @pytest.mark.parametrize("command", ["run", "verify"])

@@ -30,8 +30,8 @@ def model(nodes, outputs=("da",), inputs=("a", "b")) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
-def gradient(inputs: list[str], outputs: list[str], **asked: object):
-    return ("Gradient", inputs, outputs, {"domain": DOMAIN, **asked})
+def gradient(inputs: list[str], outputs: list[str], **requested: object):
+    return ("Gradient", inputs, outputs, {"domain": DOMAIN, **requested})
 
 
 @pytest.mark.parametrize("name", ["test_gradient_of_add", "test_gradient_of_add_and_mul"])
@@ -86,7 +86,7 @@ def test_a_gradient_of_a_gradient():
 
 
 @pytest.mark.parametrize(
-    ("asked", "text"),
+    ("requested", "text"),
     [
         ({"xs": ["nobody"], "y": "y"}, 'the name "nobody" is read'),
         ({"xs": ["a"], "zs": ["b"], "y": "y"}, "1 inputs for 1 xs and 1 zs"),
@@ -96,8 +96,8 @@ def test_a_gradient_of_a_gradient():
         ({"xs": ["a"], "y": "counted"}, "counted: given .*expected a tensor of floats"),
     ],
 )
-def test_what_makes_no_sense_is_refused(asked: dict[str, object], text: str):
-    nodes = [("Mul", ["a", "b"], ["y"]), ("Shape", ["y"], ["counted"]), gradient(["a"], ["da"], **asked)]
+def test_what_makes_no_sense_is_refused(requested: dict[str, object], text: str):
+    nodes = [("Mul", ["a", "b"], ["y"]), ("Shape", ["y"], ["counted"]), gradient(["a"], ["da"], **requested)]
     with pytest.raises(GradcError, match=text):
         gradc.compile(model(nodes))
 

@@ -82,17 +82,17 @@ def test_zeros_by_rule_are_an_error_where_the_ways_to_z_cancel(rounded: str, sum
 
 def test_what_cancels_is_told_beside_another_way() -> None:
     gradient = gradc.vjp(model(more="z"), wrt="x", check=True)
-    told = next(remark.message for remark in gradient.remarks if "zero by rule" in remark.message)
-    assert "part of the gradient of y_z is zero by rule: onnx.Round q" in told
-    assert "straight_through=True passes it on" in told
+    reported = next(remark.message for remark in gradient.remarks if "zero by rule" in remark.message)
+    assert "part of the gradient of y_z is zero by rule: onnx.Round q" in reported
+    assert "straight_through=True passes it on" in reported
     found = gradient.run({"x": X, "cotangent_y_z": G})["grad_x"]
     np.testing.assert_allclose(found, G @ W.T, rtol=1e-5, atol=1e-5)
 
 
 def test_a_step_that_is_measured_carries_the_rest() -> None:
     gradient = gradc.vjp(model("by the largest"), wrt="x", check=True)
-    told = next(remark.message for remark in gradient.remarks if "zero by rule" in remark.message)
-    assert "straight_through=True passes it on" in told
+    reported = next(remark.message for remark in gradient.remarks if "zero by rule" in remark.message)
+    assert "straight_through=True passes it on" in reported
     z = X @ W
     at = np.unravel_index(np.abs(z).argmax(), z.shape)
     by_step = np.zeros_like(z)

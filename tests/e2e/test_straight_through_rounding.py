@@ -165,9 +165,11 @@ def test_a_range_that_is_measured_moves_the_scale(straight: bool):
     """But not where a cotangent passes as if nothing were rounded: the scale would not count then."""
     x = np.clip(X, -3, 4)
     found = gradc.vjp(dynamic(), wrt="x", straight_through=straight, check=True, allow_unused=True)
-    said = [str(remark) for remark in found.remarks]
-    assert any("part of the gradient" in text for text in said) != straight, said
-    assert any("straight_through=True passes it on as if nothing" in text for text in said) != straight, said
+    message = [str(remark) for remark in found.remarks]
+    assert any("part of the gradient" in text for text in message) != straight, message
+    assert any("straight_through=True passes it on as if nothing" in text for text in message) != straight, (
+        message
+    )
     got = found.run({"x": x, "cotangent_y": G})["grad_x"]
     scale = np.float32((x.max() - x.min()) / np.float32(255))
     zero = np.rint(-x.min() / scale)

@@ -51,9 +51,9 @@ class TestQuote:
 
     def test_remarks_on_one_place_share_it(self, remarkable, tmp_path):
         found = run_gradc("compile", remarkable, "-o", tmp_path / "o.onnx")
-        *said, written = found.err.splitlines()
+        *expected_message, written = found.err.splitlines()
         assert written.startswith(f"wrote {tmp_path / 'o.onnx'}: ")
-        kinds = ["quote" if line.startswith(" ") else "remark" for line in said]
+        kinds = ["quote" if line.startswith(" ") else "remark" for line in expected_message]
         assert kinds == ["remark", "remark", "quote", "quote"]
 
 
@@ -80,75 +80,77 @@ class TestQuiet:
 
 class TestTerminal:
     def test_an_error_in_colours(self, bad):
-        code, said = on_terminal(["inspect", bad])
+        code, expected_message = on_terminal(["inspect", bad])
         assert code == 4
-        assert f"{RED}error" in said
-        assert f"{BOLD}{bad}:" in said
-        assert "\x1b[1;32m^" in said
-        assert without_colours(said).splitlines() == run_gradc("inspect", bad).err.splitlines()
+        assert f"{RED}error" in expected_message
+        assert f"{BOLD}{bad}:" in expected_message
+        assert "\x1b[1;32m^" in expected_message
+        assert without_colours(expected_message).splitlines() == run_gradc("inspect", bad).err.splitlines()
 
     def test_what_was_compiled_in_one_line(self, tmp_path):
         path = tmp_path / "o.onnx"
-        code, said = on_terminal(["compile", RESIZE, "-o", path], columns=200)
-        found = re.fullmatch(r"wrote (.*): (\d+) nodes, (\S+ kB), opset 18, cpu\n", said)
+        code, expected_message = on_terminal(["compile", RESIZE, "-o", path], columns=200)
+        found = re.fullmatch(r"wrote (.*): (\d+) nodes, (\S+ kB), opset 18, cpu\n", expected_message)
         assert code == 0
         assert found is not None
         assert found[1] == str(path)
         assert int(found[2]) == len(onnx.load(path).graph.node)
         assert found[3] == f"{path.stat().st_size / 1000:.3g} kB"
-        assert run_gradc("compile", RESIZE, "-o", path).err == said, "a program reads the same"
+        assert run_gradc("compile", RESIZE, "-o", path).err == expected_message, "a program reads the same"
         assert json.loads(run_gradc("compile", RESIZE, "-o", path, "--diagnostics", "json").err) == {
             **dict.fromkeys(ERROR_KEYS),
             "severity": "note",
-            "message": said.rstrip("\n"),
+            "message": expected_message.rstrip("\n"),
         }
 
     def test_a_remark_in_colours(self, remarkable, tmp_path):
-        _, said = on_terminal(["compile", remarkable, "-o", tmp_path / "o.onnx"])
-        assert f"{CYAN}remark" in said
+        _, expected_message = on_terminal(["compile", remarkable, "-o", tmp_path / "o.onnx"])
+        assert f"{CYAN}remark" in expected_message
 
     def test_a_usage_error_in_colours(self):
-        code, said = on_terminal(["complie"])
+        code, expected_message = on_terminal(["complie"])
         assert code == 2
-        assert f"{RED}Error" in said
-        assert "Did you mean compile" in said
+        assert f"{RED}Error" in expected_message
+        assert "Did you mean compile" in expected_message
 
     def test_the_chosen_strategy_is_marked(self):
-        _, said = on_terminal(["explain", GRAPH], columns=120)
-        (row,) = (line for line in said.splitlines() if without_colours(line).lstrip().startswith("*"))
+        _, expected_message = on_terminal(["explain", GRAPH], columns=120)
+        (row,) = (
+            line for line in expected_message.splitlines() if without_colours(line).lstrip().startswith("*")
+        )
         assert "\x1b[32m" in row
-        assert "───" in said
+        assert "───" in expected_message
 
     @pytest.mark.parametrize("columns", [60, 80, 160])
     @pytest.mark.parametrize("command", ["explain", "verify"])
     def test_nothing_is_wider_than_the_terminal(self, command: str, columns: int):
-        _, said = on_terminal([command, GRAPH], columns=columns)
-        tables = [line for line in without_colours(said).splitlines() if "  " in line.strip()]
+        _, expected_message = on_terminal([command, GRAPH], columns=columns)
+        tables = [line for line in without_colours(expected_message).splitlines() if "  " in line.strip()]
         assert tables
         assert max(map(len, tables)) <= columns
 
     def test_a_narrow_terminal_loses_nothing(self):
-        _, said = on_terminal(["verify", GRAPH, "--report"], columns=40)
-        assert "…" not in said
-        words = without_colours(said).split()
+        _, expected_message = on_terminal(["verify", GRAPH, "--report"], columns=40)
+        assert "…" not in expected_message
+        words = without_colours(expected_message).split()
         assert {"diff_src", "1x28x28x32", "absolute", "ulps", "median"} <= set(words)
 
     @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
     def test_no_colours_where_none_are_wanted(self, bad, environment):
-        _, said = on_terminal(["inspect", bad], **environment)
-        assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", said)
-        assert "error" in said
+        _, expected_message = on_terminal(["inspect", bad], **environment)
+        assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", expected_message)
+        assert "error" in expected_message
 
     def test_streams_are_judged_separately(self, bad):
         command = [sys.executable, "-m", "gradc.cli.main", "explain", str(GRAPH), "--strict"]
-        with terminal(100) as (stream, said):
+        with terminal(100) as (stream, expected_message):
             done = subprocess.run(command, cwd=ROOT, stderr=stream, stdout=subprocess.PIPE, check=False)
         assert "\x1b[" not in done.stdout.decode()
-        with terminal(100) as (stream, said):
+        with terminal(100) as (stream, expected_message):
             command[3:] = ["inspect", str(bad)]
             done = subprocess.run(command, cwd=ROOT, stdout=stream, stderr=subprocess.PIPE, check=False)
         assert "\x1b[" not in done.stderr.decode()
-        assert said == [""]
+        assert expected_message == [""]
 
 
 class TestBars:
@@ -157,18 +159,20 @@ class TestBars:
     def test_a_benchmark_has_one_at_once(self):
         pytest.importorskip("onnxruntime")
         options = ("--peers", "none", "--threads", 1, "--budget", 0)
-        code, said = on_terminal(["bench", self.PROBLEM, *options], columns=200, bars=True)
+        code, expected_message = on_terminal(["bench", self.PROBLEM, *options], columns=200, bars=True)
         assert code == 0
-        assert re.search(r"0/1\S* conv_backward_data", said)
-        bar, _, rest = said.partition("\x1b[?25h\r\x1b[1A\x1b[2K")
+        assert re.search(r"0/1\S* conv_backward_data", expected_message)
+        bar, _, rest = expected_message.partition("\x1b[?25h\r\x1b[1A\x1b[2K")
         assert "━" in bar
         assert "━" not in rest, "it is gone before the table"
 
     def test_what_takes_long_has_one_after_a_while(self):
         slow = f"{sys.executable} -c 'import time; time.sleep(0.4)' {{}}"
-        code, said = on_terminal(["reduce", GRAPH, "--interesting", slow, "--tests", 6], bars=True)
+        code, expected_message = on_terminal(
+            ["reduce", GRAPH, "--interesting", slow, "--tests", 6], bars=True
+        )
         assert code == 0
-        assert re.search(r"[2-6]/6\S* 1 op on ", said)
+        assert re.search(r"[2-6]/6\S* 1 op on ", expected_message)
 
 
 class TestPipe:
@@ -193,13 +197,17 @@ class TestDiagnosticsForPrograms:
     def test_an_error(self, bad):
         found = run_gradc("inspect", bad, "--diagnostics", "json")
         (line,) = found.err.splitlines()
-        said = json.loads(line)
-        assert list(said) == ERROR_KEYS
-        assert (said["severity"], said["file"], said["exit_code"]) == ("error", str(bad), 4)
-        assert said["subject"].startswith("ConvolutionBackwardData")
-        assert said["message"].startswith("groups: given 0")
+        expected_message = json.loads(line)
+        assert list(expected_message) == ERROR_KEYS
+        assert (expected_message["severity"], expected_message["file"], expected_message["exit_code"]) == (
+            "error",
+            str(bad),
+            4,
+        )
+        assert expected_message["subject"].startswith("ConvolutionBackwardData")
+        assert expected_message["message"].startswith("groups: given 0")
         rows = bad.read_text(encoding="utf-8").splitlines()
-        assert rows[said["line"] - 1][said["column"] - 1] == "0"
+        assert rows[expected_message["line"] - 1][expected_message["column"] - 1] == "0"
 
     @pytest.mark.parametrize(
         ("arguments", "message", "code"),
@@ -212,16 +220,23 @@ class TestDiagnosticsForPrograms:
     )
     def test_errors_without_a_place(self, arguments, message: str, code: int):
         found = run_gradc(*arguments)
-        said = json.loads(found.err)
-        assert list(said) == ERROR_KEYS
-        assert said["message"].startswith(message)
-        assert (found.code, said["exit_code"], said["file"], said["line"]) == (code, code, None, None)
+        expected_message = json.loads(found.err)
+        assert list(expected_message) == ERROR_KEYS
+        assert expected_message["message"].startswith(message)
+        assert (
+            found.code,
+            expected_message["exit_code"],
+            expected_message["file"],
+            expected_message["line"],
+        ) == (code, code, None, None)
 
     def test_remarks_and_notes(self, remarkable, tmp_path):
         options = ("-o", tmp_path / "o.onnx", "--timing", "--check", "--diagnostics", "json")
-        said = [json.loads(line) for line in run_gradc("compile", remarkable, *options).err.splitlines()]
-        assert {entry["severity"] for entry in said} == {"remark", "note"}
-        assert all(list(entry) == ERROR_KEYS and entry["exit_code"] is None for entry in said)
+        expected_message = [
+            json.loads(line) for line in run_gradc("compile", remarkable, *options).err.splitlines()
+        ]
+        assert {entry["severity"] for entry in expected_message} == {"remark", "note"}
+        assert all(list(entry) == ERROR_KEYS and entry["exit_code"] is None for entry in expected_message)
 
     def test_gradc_opt(self, bad):
         found = run_opt(bad, "--diagnostics", "json")
@@ -280,8 +295,8 @@ class TestNamesInFiles:
         graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", [x.name], [y.name])], "g", [x], [y])
         path = tmp_path / "model.onnx"
         onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), path)
-        said = run_gradc(*command, path)
-        assert not {"\x1b", "\x07"} & {*said.out, *said.err}
+        expected_message = run_gradc(*command, path)
+        assert not {"\x1b", "\x07"} & {*expected_message.out, *expected_message.err}
 
 
 class TestHelp:
@@ -297,5 +312,5 @@ class TestHelp:
 
     @pytest.mark.parametrize("command", ["", "compile", "bench", "reduce"])
     def test_it_fits_80_columns(self, command: str):
-        _, said = on_terminal([*filter(None, [command]), "--help"], columns=80)
-        assert max(map(len, said.splitlines())) <= 80
+        _, expected_message = on_terminal([*filter(None, [command]), "--help"], columns=80)
+        assert max(map(len, expected_message.splitlines())) <= 80

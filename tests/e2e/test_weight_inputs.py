@@ -153,15 +153,15 @@ def failing(publish: Callable[[Draft, Path], None]) -> Callable[[Draft, Path], N
 def test_the_command_line(tmp_path: Path):
     source, output = tmp_path / "c.onnx", tmp_path / "m.onnx"
     onnx.save(classifier(), source)
-    asked = ("grad", source, "--wrt", "*weight", "--wrt", "head", "--weights", "required")
-    assert run_gradc(*map(str, asked), "-o", str(output)).code == 0
+    requested = ("grad", source, "--wrt", "*weight", "--wrt", "head", "--weights", "required")
+    assert run_gradc(*map(str, requested), "-o", str(output)).code == 0
     beside = f"{output}.weights.safetensors"
     np.savez(tmp_path / "x.npz", **DATA)
     inputs = ("--inputs", str(tmp_path / "x.npz"), "--inputs", beside)
     for command in ("run", "verify"):
         done = run_gradc(command, str(output), *inputs)
         assert done.code == 0, done.err
-    done = run_gradc(*map(str, asked), "-o", "-")
+    done = run_gradc(*map(str, requested), "-o", "-")
     assert (done.code, "two files" in done.err) == (2, True)
     again = (
         "grad",
@@ -287,8 +287,8 @@ def test_inputs_with_defaults_that_compile_makes_constants(tmp_path: Path):
     source = onnx.parser.parse_model(text + "<float[3, 2] w = {1, 2, 3, 4, 5, 6}> { y = MatMul (x, w) }")
     gradient = gradc.grad(source, wrt=["w"], reduce="sum", weights="default")
     assert [info.name for info in gradient.optional_inputs] == ["w"]
-    said = "w: inputs with defaults in the source, constants here"
-    assert any(said in remark.message for remark in gradc.compile(gradient.model).remarks)
+    expected_message = "w: inputs with defaults in the source, constants here"
+    assert any(expected_message in remark.message for remark in gradc.compile(gradient.model).remarks)
     assert not any(
         "defaults" in remark.message for remark in (*gradient.remarks, *gradc.compile(source).remarks)
     )

@@ -162,9 +162,9 @@ def test_an_op_that_gradc_does_not_read_leaves_it_open(tmp_path: Path):
 
 def test_values_out_and_in(source: Path, tmp_path: Path):
     out, tuned = tmp_path / "w.safetensors", tmp_path / "tuned.onnx"
-    told = weights(source, "-o", out).err
-    assert "cannot hold s4: codes" in told
-    assert "cannot hold string: words" in told
+    reported = weights(source, "-o", out).err
+    assert "cannot hold s4: codes" in reported
+    assert "cannot hold string: words" in reported
     values = read_safetensors(out)
     np.testing.assert_array_equal(values["w"], LARGE)
     assert values["half"].dtype == ml_dtypes.bfloat16

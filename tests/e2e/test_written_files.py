@@ -128,12 +128,12 @@ class TestResults:
         options = ["--rename", "x=positions", "--rename", "grad_positions=forces", "--scale", "forces=-0.3"]
         (line,) = written(run_gradc("grad", source, "-o", path, *options), path)
         assert "; proved: 2 of 2 ops" in line
-        asked = {"rename": {"x": "positions", "grad_positions": "forces"}, "scale": {"forces": -0.3}}
-        found = gradc.grad(source, **asked)
+        request = {"rename": {"x": "positions", "grad_positions": "forces"}, "scale": {"forces": -0.3}}
+        found = gradc.grad(source, **request)
         assert dict(found.gradients) == {"positions": "forces"}
         np.testing.assert_allclose(found.run({"positions": x})["forces"], -0.3 * np.exp(x), rtol=1e-6)
-        told = {p.key: p.value for p in found.model.metadata_props}
-        assert json.loads(told["gradc.scales"]) == {"forces": -0.3}
+        reported = {p.key: p.value for p in found.model.metadata_props}
+        assert json.loads(reported["gradc.scales"]) == {"forces": -0.3}
 
     def test_a_scale_of_zero_and_of_a_kept_result(self, source):
         x = np.ones((2, 3), np.float32)
@@ -153,7 +153,7 @@ class TestResults:
             gradc.grad(source, scale={"grad_x": 3.0})
 
     @pytest.mark.parametrize(
-        ("options", "said"),
+        ("options", "message"),
         [
             (["--rename", "grad_y=f"], "did you mean grad_x?"),
             (["--rename", "grad_x=x"], "an output of different names"),
@@ -162,9 +162,9 @@ class TestResults:
             (["--scale", "grad_x=inf"], "is not of the form NAME=NUMBER"),
         ],
     )
-    def test_wrong_names_and_numbers(self, options, said, source, tmp_path):
+    def test_wrong_names_and_numbers(self, options, message, source, tmp_path):
         found = run_gradc("grad", source, "-o", tmp_path / "g.onnx", *options)
-        assert (found.code, said in found.err) == (2, True), found.err
+        assert (found.code, message in found.err) == (2, True), found.err
 
 
 PATTERN = """func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
@@ -182,11 +182,11 @@ class TestPatterns:
     def test_a_weight_without_influence_is_left_out(self, weights_as_inputs, tmp_path):
         path = tmp_path / "two.mlir"
         path.write_text(PATTERN)
-        asked = {"of": "a", "reduce": "sum", "weights_as_inputs": weights_as_inputs}
-        found = gradc.grad(path, wrt="?", **asked)
+        request = {"of": "a", "reduce": "sum", "weights_as_inputs": weights_as_inputs}
+        found = gradc.grad(path, wrt="?", **request)
         assert set(found.gradients) <= {"x", "w", "a"}
         assert "v" not in found.gradients
         assert "a does not depend on" in str(found.remarks)
         with pytest.raises(gradc.UsageError, match="does not depend on v"):
-            gradc.grad(path, wrt=["w", "v"], **asked)
-        assert "v" in gradc.grad(path, wrt="?", allow_unused=True, **asked).gradients
+            gradc.grad(path, wrt=["w", "v"], **request)
+        assert "v" in gradc.grad(path, wrt="?", allow_unused=True, **request).gradients

@@ -91,19 +91,19 @@ def _fuzz(
     progress: Progress,
 ) -> None:
     cases = [path.read_bytes() for path in files(name, corpus)]
-    task = progress.add_task(name, total=seconds, said="")
+    task = progress.add_task(name, total=seconds, message="")
 
-    def told(tally: Tally) -> None:
-        progress.update(task, completed=progress.tasks[task].elapsed or 0, said=_said(tally))
+    def reported(tally: Tally) -> None:
+        progress.update(task, completed=progress.tasks[task].elapsed or 0, message=_summary(tally))
 
     work = guided.work if coverage else worker.work
-    campaign = Campaign(TARGETS[name], seed, cases, findings, limit, work, told)
+    campaign = Campaign(TARGETS[name], seed, cases, findings, limit, work, reported)
     tally = campaign.run(seconds)
     progress.update(task, completed=seconds)
-    _show(progress, task, f"{name}: {_said(tally)}, slowest {tally.slowest:.1f} s")
+    _show(progress, task, f"{name}: {_summary(tally)}, slowest {tally.slowest:.1f} s")
 
 
-def _said(tally: Tally) -> str:
+def _summary(tally: Tally) -> str:
     wrong = sum(n for kind, n in tally.kinds.items() if kind not in ("accepted", "refused"))
     counts = f"{tally.kinds['accepted']} accepted, {tally.kinds['refused']} refused, {wrong} wrong"
     return f"{tally.cases} cases: {counts}; {tally.labels} different ends"
@@ -114,7 +114,7 @@ def _progress() -> Progress:
         TextColumn("{task.description:12}"),
         BarColumn(30),
         TimeElapsedColumn(),
-        TextColumn("{task.fields[said]}"),
+        TextColumn("{task.fields[message]}"),
     )
     console = Console(stderr=True)
     return Progress(*columns, console=console, disable=not console.is_terminal)

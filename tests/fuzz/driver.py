@@ -54,7 +54,7 @@ class Campaign:
     findings: Findings
     limit: float = LIMIT
     work: Work = work
-    told: Callable[[Tally], None] = lambda tally: None
+    reported: Callable[[Tally], None] = lambda tally: None
     tally: Tally = field(default_factory=Tally)
 
     def run(self, seconds: float) -> Tally:
@@ -104,14 +104,14 @@ class Campaign:
         self.tally.add(message.verdict, message.is_new, seconds)
         if message.verdict.is_finding:
             self.findings.add(self.target.name, self.target.suffix, message.data, message.verdict)
-        self.told(self.tally)
+        self.reported(self.tally)
 
     def _failed(self, folder: Path, verdict: Verdict) -> None:
         self.tally.add(verdict, True, 0.0)
         case = folder / CASE
         data = case.read_bytes() if case.exists() else b""
         self.findings.add(self.target.name, self.target.suffix, data, verdict)
-        self.told(self.tally)
+        self.reported(self.tally)
 
 
 def _hang(folder: Path, pid: int, limit: float) -> Verdict:

@@ -83,12 +83,12 @@ def found(tmp_path: Path, *cases: bytes) -> tuple[Tally, dict[str, bytes]]:
     class Enough(Exception):
         pass
 
-    def told(tally: Tally) -> None:
+    def reported(tally: Tally) -> None:
         if tally.cases >= len(cases) + 2:
             raise Enough
 
     findings = Findings(tmp_path)
-    campaign = Campaign(Misbehaving, 0, cases, findings, limit=2.0, work=misbehave, told=told)
+    campaign = Campaign(Misbehaving, 0, cases, findings, limit=2.0, work=misbehave, reported=reported)
     with pytest.raises(Enough):
         campaign.run(120)
     paths = (tmp_path / "json").glob("*.txt")
@@ -262,7 +262,7 @@ class TestOriginals:
         "refused": "{ y = Exp (x, x) }",
     }
 
-    def said(self, name: str, folder: Path) -> str:
+    def message(self, name: str, folder: Path) -> str:
         path = folder / f"{name}.onnx"
         path.write_bytes(onnx.parser.parse_model(self.HEAD + self.MODELS[name]).SerializeToString())
         try:
@@ -272,19 +272,19 @@ class TestOriginals:
         return str(array.tolist())
 
     def test_ends(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-        assert self.said("runs", tmp_path) == "[1.0, 1.0]"
-        assert self.said("refused", tmp_path) == "onnxruntime does not run it"
-        assert self.said("runs", tmp_path) == "[1.0, 1.0]"
+        assert self.message("runs", tmp_path) == "[1.0, 1.0]"
+        assert self.message("refused", tmp_path) == "onnxruntime does not run it"
+        assert self.message("runs", tmp_path) == "[1.0, 1.0]"
         with monkeypatch.context() as patched:
             patched.setattr(originals, "LIMIT", 1.0)
-            assert self.said("for-ever", tmp_path) == "onnxruntime does not end"
-        assert self.said("runs", tmp_path) == "[1.0, 1.0]"
+            assert self.message("for-ever", tmp_path) == "onnxruntime does not end"
+        assert self.message("runs", tmp_path) == "[1.0, 1.0]"
 
     def test_death(self, tmp_path: Path):
         """What onnxruntime reads there is memory that is not its own, so that it may also refuse."""
-        assert self.said("dies", tmp_path) in (
+        assert self.message("dies", tmp_path) in (
             "onnxruntime dies of it",
             "onnxruntime does not run it",
             "[0.0, 0.0]",
         )
-        assert self.said("runs", tmp_path) == "[1.0, 1.0]"
+        assert self.message("runs", tmp_path) == "[1.0, 1.0]"

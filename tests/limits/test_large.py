@@ -15,7 +15,7 @@ MILLION = 10**6
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (" " * 100 * MILLION, "the file is empty"),
         ("\n" * 100 * MILLION + "{", "not JSON"),
@@ -26,12 +26,12 @@ MILLION = 10**6
     ],
     ids=["spaces", "lines", "string", "unterminated", "nested", "arrays"],
 )
-def test_a_file_of_100_megabytes(tmp_path: Path, text: str, said: str):
+def test_a_file_of_100_megabytes(tmp_path: Path, text: str, message: str):
     path = tmp_path / "graph.json"
     path.write_text(text)
     ended = gradc_within("compile", path, "-o", tmp_path / "out.onnx")
     assert ended.code in (3, 4)
-    assert said in ended.err
+    assert message in ended.err
     assert ended.err.count("\n") == 1
 
 

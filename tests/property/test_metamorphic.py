@@ -190,7 +190,7 @@ def spatial_of(written: Written, record: Doc, shape: Sequence[int]) -> Sequence[
 @given(fitting(kinds=("interpolate",), dynamics=("static", "batch"), most_ops=2))
 def test_sizes_written_as_scales(problem: Problem):
     written = Written.of(problem)
-    other, said = written.copy(), 0
+    other, message = written.copy(), 0
     for record, node in zip(other.ops, problem.nodes, strict=True):
         sizes = other.value(record, "sizes")
         xs, ys = (spatial_of(other, record, node.operands[port].sizes[0]) for port in (0, 1))
@@ -199,8 +199,8 @@ def test_sizes_written_as_scales(problem: Problem):
         if sizes and exact and len(record["inputs"]) == 2:
             del record["attrs"]["sizes"]
             other.write(record, "scales", scales)
-            said += 1
-    assume(said)
+            message += 1
+    assume(message)
     assert_same_bits(runs(problem, written, other))
 
 
@@ -208,7 +208,7 @@ def test_sizes_written_as_scales(problem: Problem):
 @given(fitting(kinds=CONVOLUTIONS, dynamics=("static", "batch"), most_ops=2))
 def test_auto_pad_written_as_pads(problem: Problem):
     written = Written.of(problem)
-    other, said = written.copy(), 0
+    other, message = written.copy(), 0
     ops = [op for op in problem.module().walk() if isinstance(op, OneDNNConvOp)]
     for record, resolved in zip(other.ops, ops, strict=True):
         pads = resolved.problem().pads
@@ -218,8 +218,8 @@ def test_auto_pad_written_as_pads(problem: Problem):
         other.write(record, "pads_begin", [begin for begin, _ in pads])
         other.write(record, "pads_end", [end for _, end in pads])
         record["attrs"].pop("output_padding", None)
-        said += 1
-    assume(said)
+        message += 1
+    assume(message)
     assert_same_bits(runs(problem, written, other))
 
 

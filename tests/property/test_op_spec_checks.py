@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.contradictions import refusal
-from support.row_problems import RowProblem, draw, slots
+from support.spec_problems import SpecProblem, draw, slots
 
 import gradc
 from dialects.onednn.spec_classes import KINDS
@@ -34,7 +34,7 @@ def unwatched(compiled: gradc.Compiled) -> Session:
     return Session(model, threads=1)
 
 
-def disturbed(problem: RowProblem, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+def disturbed(problem: SpecProblem, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
     """The arrays with one size of one operand changed, and perhaps a second one."""
     feeds = list(problem.feeds)
     for _ in range(int(rng.integers(1, 3))):
@@ -53,7 +53,7 @@ def disturbed(problem: RowProblem, rng: np.random.Generator) -> tuple[np.ndarray
     return tuple(feeds)
 
 
-def static(problem: RowProblem, feeds: tuple[np.ndarray, ...]) -> RowProblem:
+def static(problem: SpecProblem, feeds: tuple[np.ndarray, ...]) -> SpecProblem:
     rows = zip(problem.declared, feeds, strict=True)
     return replace(problem, declared=tuple((dtype, array.shape) for (dtype, _), array in rows), feeds=feeds)
 

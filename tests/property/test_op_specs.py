@@ -1,4 +1,4 @@
-"""The ops that are rows of tables: what each means, what it is in ONNX, and that backward is of forward.
+"""The ops declared by op specs: numpy semantics, ONNX form, and backward ops as gradients of forward ops.
 
 One set of tests for all rows. Problems are drawn from a row's declaration alone: ports, dtypes, attributes.
 """
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.pipeline import apply
-from support.row_problems import RowProblem, draw, slots
+from support.spec_problems import SpecProblem, draw, slots
 from support.tiers import some
 
 from dialects.evaluate import evaluate
@@ -46,7 +46,7 @@ def test_lowered_means_the_same(kind: str):
             _check(problem, options)
 
 
-def _check(problem: RowProblem, target: Target) -> None:
+def _check(problem: SpecProblem, target: Target) -> None:
     want = evaluate(problem.module(), problem.feeds)
     try:
         module = apply(problem.module(), pipelines.lower(target))
@@ -65,7 +65,7 @@ def _check(problem: RowProblem, target: Target) -> None:
 @pytest.mark.sweep
 @pytest.mark.parametrize("kind", KINDS)
 def test_text_round_trip(kind: str):
-    module = draw(kind, spec_class(kind).ROW.dtypes[0], True, seeded(kind, 100)).module()
+    module = draw(kind, spec_class(kind).SPEC.dtypes[0], True, seeded(kind, 100)).module()
     text = str(module)
     assert str(import_mlir(text, "row.mlir")) == text
 
@@ -79,7 +79,7 @@ def test_every_row_has_a_form(kind: str):
 @pytest.mark.parametrize("kind", BACKWARD)
 def test_backward_is_the_derivative_of_forward(kind: str):
     """<g, F(x + h) - F(x - h)> / 2h against the backward op, in float64, away from kinks."""
-    backward, forward = spec_class(kind).ROW, spec_class(kind.removesuffix("Backward")).ROW
+    backward, forward = spec_class(kind).SPEC, spec_class(kind.removesuffix("Backward")).SPEC
     assert isinstance(backward, BackwardOpSpec)
     rng = seeded(kind, 200)
     x = rng.uniform(0.1, 0.9, 400) * np.where(kind == "SqrtBackward", 1, rng.choice([-1, 1], 400)) * 4
@@ -97,7 +97,7 @@ def test_backward_is_the_derivative_of_forward(kind: str):
 
 def _attributes(kind: str) -> Mapping[str, Any]:
     given = {"alpha": 0.7, "beta": 0.4, "min": -1.5, "max": 2.0, "mode": "gelu_tanh"}
-    return {name: given[name] for name in spec_class(kind).ROW.attributes}
+    return {name: given[name] for name in spec_class(kind).SPEC.attributes}
 
 
 def _kinks(attributes: Mapping[str, Any]) -> np.ndarray:

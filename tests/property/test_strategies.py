@@ -102,18 +102,18 @@ def test_strategy_agrees_or_refuses(name: str, target: Target):
     agreed: Counter[str] = Counter()
     refused: Counter[str] = Counter()
     for seed in _seeds(ops, agreed, refused):
-        said = verdicts(seed, target)[name]
-        if not said or all(agreed[op] >= MOST for op, _ in said):
+        message = verdicts(seed, target)[name]
+        if not message or all(agreed[op] >= MOST for op, _ in message):
             continue
-        reasons = [reason for _, reason in said if reason]
+        reasons = [reason for _, reason in message if reason]
         if reasons:
             _check_refusals(reasons)
             if sum(refused.values()) < LEAST:
                 _check_forced_refusal(seed, target, name)
-            refused.update(op for op, reason in said if reason)
+            refused.update(op for op, reason in message if reason)
         else:
             _check_agrees(seed, target, name)
-            agreed.update(op for op, _ in said)
+            agreed.update(op for op, _ in message)
     for op in ops:
         # a target may lack the kernel that a strategy lives by; the default target lacks none
         never = agreed[op] == 0 and refused[op] >= LEAST and (target.name, target.opset) != LACKS_NONE
@@ -123,7 +123,7 @@ def test_strategy_agrees_or_refuses(name: str, target: Target):
 def _seeds(ops: Iterable[str], agreed: Counter[str], refused: Counter[str]) -> Iterator[int]:
     """Problems of all kinds, until there are enough or none seems to fit; then rare ones, until there are."""
 
-    def told(_: int) -> bool:
+    def reported(_: int) -> bool:
         return all(agreed[op] >= MOST or (agreed[op] == 0 and refused[op] >= 4 * MOST) for op in ops)
 
     own = [POOL + index * OWN for index, op in enumerate(GRADIENTS) if op in ops]
@@ -131,7 +131,7 @@ def _seeds(ops: Iterable[str], agreed: Counter[str], refused: Counter[str]) -> I
         seeds = itertools.chain.from_iterable(range(first, first + OWN) for first in own)
         yield from itertools.takewhile(lambda _: any(agreed[op] < least(op) for op in ops), seeds)
         return
-    yield from itertools.takewhile(lambda seed: not told(seed), range(COMMON))
+    yield from itertools.takewhile(lambda seed: not reported(seed), range(COMMON))
     yield from itertools.takewhile(lambda _: any(agreed[op] < MOST for op in ops), range(COMMON, POOL))
 
 

@@ -140,7 +140,7 @@ class TestChoice:
 
 def test_few_candidates_are_written(monkeypatch: pytest.MonkeyPatch):
     """Of some six that apply, two in the mean."""
-    written, applicable, asked = [], 0, 0
+    written, applicable, request = [], 0, 0
 
     def price(write, op: Operation, target: Target) -> tuple[float, ...]:
         written.append(write)
@@ -153,9 +153,9 @@ def test_few_candidates_are_written(monkeypatch: pytest.MonkeyPatch):
         ranking = Ranking.of(op, TARGETS[0])
         ranking.cheapest(op)
         applicable += len(ranking.applicable())
-        asked += 1
-    assert len(written) < 2.2 * asked
-    assert applicable > 5 * asked
+        request += 1
+    assert len(written) < 2.2 * request
+    assert applicable > 5 * request
 
 
 def test_few_candidates_are_written_for_an_unknown_batch(monkeypatch: pytest.MonkeyPatch):

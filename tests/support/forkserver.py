@@ -62,8 +62,8 @@ class ForkServer:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with tempfile.TemporaryDirectory() as folder:
-            asked = {"program": program, "args": list(map(str, args)), "into": folder, **vars(within)}
-            self._process.stdin.write(json.dumps(asked).encode() + b"\n")
+            request = {"program": program, "args": list(map(str, args)), "into": folder, **vars(within)}
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
             code = int(self._process.stdout.readline())
             out, err = (Path(folder, name).read_bytes().decode(errors="replace") for name in ("1", "2"))
@@ -86,44 +86,44 @@ def shared() -> ForkServer:
 def serve() -> dict[str, Any] | None:
     """Forks one process for each line; what a fork is to run, None at the end."""
     for line in sys.stdin.buffer:
-        asked = json.loads(line)
+        request = json.loads(line)
         child = os.fork()
         if child == 0:
-            return asked
+            return request
         _, status = os.waitpid(child, 0)
         sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
         sys.stdout.flush()
     return None
 
 
-def surround(asked: dict[str, Any]) -> None:
+def surround(request: dict[str, Any]) -> None:
     """Make the streams of this process, and Python's, what is asked for."""
-    os.environ.update({name: value for name, value in asked["variables"].items() if value is not None})
-    for name, value in asked["variables"].items():
+    os.environ.update({name: value for name, value in request["variables"].items() if value is not None})
+    for name, value in request["variables"].items():
         if value is None:
             os.environ.pop(name, None)
-    files = {0: os.devnull, 1: f"{asked['into']}/1", 2: f"{asked['into']}/2"}
+    files = {0: os.devnull, 1: f"{request['into']}/1", 2: f"{request['into']}/2"}
     for number in (1, 2):
         Path(files[number]).touch()
-    files |= {int(number): file for number, file in asked["streams"].items()}
+    files |= {int(number): file for number, file in request["streams"].items()}
     for number, file in files.items():
         opened = os.open(file, os.O_RDONLY if number == 0 else os.O_WRONLY)
         os.dup2(opened, number)
         os.close(opened)
-    if asked["file_bytes"] is not None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (asked["file_bytes"], asked["file_bytes"]))
-    if asked["folder"] is not None:
-        os.chdir(asked["folder"])
-    if asked["gone"]:
+    if request["file_bytes"] is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (request["file_bytes"], request["file_bytes"]))
+    if request["folder"] is not None:
+        os.chdir(request["folder"])
+    if request["gone"]:
         os.rmdir(os.getcwd())
-    for number in asked["unread"]:
+    for number in request["unread"]:
         reader, writer = os.pipe()
         os.close(reader)
         os.dup2(writer, number)
         os.close(writer)
-    for number in asked["closed"]:
+    for number in request["closed"]:
         os.close(number)
-    sys.stdin, sys.stdout, sys.stderr = (_stream(n, n in asked["closed"]) for n in range(3))
+    sys.stdin, sys.stdout, sys.stderr = (_stream(n, n in request["closed"]) for n in range(3))
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
 
 

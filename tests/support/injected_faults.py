@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from support.faults import placed_rules, pointwise_rules, row_rules, walks
+from support.faults import placed_rules, pointwise_rules, tensor_rules, walks
 from support.faults.fault import FAULTS, Fault, scaled
 from support.proof_models import RANDOM, proof_model
 
@@ -19,7 +19,7 @@ from passes.autodiff.table import RULES
 
 __all__ = ["FAULTS", "MODULES", "Fault", "Outcome", "change", "outcome", "pairs", "slips", "undecided"]
 
-MODULES = (placed_rules, pointwise_rules, row_rules, walks)
+MODULES = (placed_rules, pointwise_rules, tensor_rules, walks)
 
 VISIBLE = 1e-4
 """A fault that changes some gradient by more of its size has to be found."""

@@ -31,12 +31,12 @@ def terminal(columns: int = 80) -> Iterator[tuple[TextIOWrapper, list[str]]]:
     """A stream to a terminal of so many columns, and what was written there once the context is left."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    said: list[str] = []
+    message: list[str] = []
     try:
         with os.fdopen(theirs, "w", encoding="utf-8") as stream:
-            yield stream, said
+            yield stream, message
     finally:
-        said.append(_all_of(ours))
+        message.append(_all_of(ours))
 
 
 def _all_of(terminal: int) -> str:
@@ -59,11 +59,11 @@ def on_terminal(
     """
     own = {"TERM": "xterm-256color", "XDG_CACHE_HOME": str(UNTUNED)}
     variables = dict.fromkeys(PLAIN) | own | environment
-    with terminal(columns) as (stream, said):
+    with terminal(columns) as (stream, message):
         name = os.ttyname(stream.fileno())
         within = Surroundings(streams={1: name, 2: name}, variables=variables)
         code = shared().run("gradc", *arguments, within=within).code
-    return code, said[0] if bars else BAR.sub("", said[0])
+    return code, message[0] if bars else BAR.sub("", message[0])
 
 
 def without_colours(text: str) -> str:

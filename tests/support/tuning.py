@@ -14,11 +14,11 @@ class Bench:
     """Measures by a rule; `now` is its clock, on which every measurement takes ten seconds."""
 
     rule: Callable[[str], float] = len
-    asked: list[str] = field(default_factory=list)
+    measured_keys: list[str] = field(default_factory=list)
     now: float = 0.0
 
     def __call__(self, case: Case, target: Target, deadline: float) -> Mapping[str, float]:
-        self.asked.append(case.key)
+        self.measured_keys.append(case.key)
         self.now += 10
         return {name: self.rule(name) for name in case.applicable}
 

@@ -48,8 +48,8 @@ class Problem:
 
     def __str__(self) -> str:
         shown = ",".join("x".join(map(str, x)) if isinstance(x, tuple) else "c" for x in self.operands)
-        said = ",".join(f"{k}={v}" for k, v in self.attributes.items())
-        return f"{self.op}-{shown}-{said}-{self.sizes}{'-given' if self.given else ''}"
+        message = ",".join(f"{k}={v}" for k, v in self.attributes.items())
+        return f"{self.op}-{shown}-{message}-{self.sizes}{'-given' if self.given else ''}"
 
 
 def P(op: str, *operands: Any, results: int | None = None, low=-2.0, high=2.0, **attributes: Any) -> Problem:

@@ -137,12 +137,12 @@ def members(cls: type) -> Iterator[tuple[str, str]]:
             yield _member(name, created, documented.get(name, ""))
 
 
-def _member(name: str, member: Any, said: str) -> tuple[str, str]:
+def _member(name: str, member: Any, field_doc: str) -> tuple[str, str]:
     if isinstance(member, classmethod | staticmethod):
         member = member.__func__
     if not inspect.isfunction(member):
         documented = inspect.isdatadescriptor(member) or hasattr(member, "func")
-        return f"`{name}`", _first(inspect.getdoc(member) or "" if documented else said)
+        return f"`{name}`", _first(inspect.getdoc(member) or "" if documented else field_doc)
     parameters = [p for p in inspect.signature(member).parameters.values() if p.name not in ("self", "cls")]
     words = [p.name if p.default is p.empty else f"{p.name}=" for p in parameters]
     return f"`{name}({', '.join(words)})`", _first(inspect.getdoc(member) or "")

@@ -82,8 +82,8 @@ def passes() -> str:
 
 def _pass(name: str, kind: type) -> str:
     first, *others = paragraphs(inspect.getmodule(kind))
-    said = "\n\n".join((capitalize_first(first.removeprefix(f"{name}: ")), *others))
-    return f"### {name}\n\n{_with_options(said, kind)}"
+    text = "\n\n".join((capitalize_first(first.removeprefix(f"{name}: ")), *others))
+    return f"### {name}\n\n{_with_options(text, kind)}"
 
 
 def _with_options(text: str, kind: type) -> str:

@@ -35,13 +35,13 @@ def _rows() -> Iterator[str]:
         if name not in ZERO_BY_DEFINITION and name not in REFUSED:
             by = "a rule" if how.startswith("has") else "its ops"
             tried = ("no" if (found := probes[name][one]) not in ("yes", "-") else found for one in TRIED)
-            said = (
+            facts = (
                 STATIC_REQUIREMENTS.get(name, ""),
                 UNSUPPORTED_VARIANTS.get(name, ""),
                 KINKS.get(name, ""),
             )
             kept = _residuals_text(residuals[name]) if name in residuals else "what its body does"
-            yield f"| {' | '.join((name, by, kept, *tried, *said))} |"
+            yield f"| {' | '.join((name, by, kept, *tried, *facts))} |"
 
 
 def known_residuals() -> Mapping[str, Mapping[str, str]]:

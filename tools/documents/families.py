@@ -12,25 +12,25 @@ from dialects.onnx.base import OnnxConstant, OnnxOp
 from dialects.support.attributes import AttributeSpec, documented_attributes
 from gradc.compiler.driver import compile
 from tools.documents.prose import table
-from tools.support_rows import example_rank, probe
+from tools.support_specs import example_rank, probe
 
 HEADER = ("op", "result", "attributes", "dtypes", "in ONNX, f32, opset 18")
 
 
 def family(name: str) -> str:
     """Return the common description of a family, and a row for each op."""
-    base, rows = FAMILIES[name]
+    base, specs = FAMILIES[name]
     ports = ", ".join(f"`{port}`" for port in base.PORTS)
     head = f"{base.SUMMARY} Inputs {ports}; output `{'`, `'.join(base.RESULTS)}`. {base.CONSTRAINTS}"
-    return f"{head}\n\n{table(HEADER, map(_line, rows))}"
+    return f"{head}\n\n{table(HEADER, map(_line, specs))}"
 
 
-def _line(row: OpSpec) -> Sequence[str]:
-    attributes = documented_attributes(spec_class(row.kind)).values()
+def _line(spec: OpSpec) -> Sequence[str]:
+    attributes = documented_attributes(spec_class(spec.kind)).values()
     shown = ", ".join(f"`{d.name}` {_attribute_text(d.spec)}" for d in attributes) or "none"
-    dtypes = ", ".join(dtype for dtype in row.dtypes if dtype != "f64")
-    formula = result_formula(spec_class(row.kind), row)
-    return f"`{row.kind}`", formula, shown, dtypes, ", ".join(_nodes(row.kind))
+    dtypes = ", ".join(dtype for dtype in spec.dtypes if dtype != "f64")
+    formula = result_formula(spec_class(spec.kind), spec)
+    return f"`{spec.kind}`", formula, shown, dtypes, ", ".join(_nodes(spec.kind))
 
 
 def _attribute_text(spec: AttributeSpec) -> str:
@@ -42,7 +42,7 @@ def _attribute_text(spec: AttributeSpec) -> str:
 
 
 def _nodes(kind: str) -> Iterator[str]:
-    compiled = compile(probe(kind, spec_class(kind).ROW.dtypes[0], example_rank(kind), False))
+    compiled = compile(probe(kind, spec_class(kind).SPEC.dtypes[0], example_rank(kind), False))
     ops: Iterator[Operation] = compiled.module.walk()
     named = (op.onnx_name() for op in ops if isinstance(op, OnnxOp) and not isinstance(op, OnnxConstant))
     return iter(dict.fromkeys(named))

@@ -50,7 +50,7 @@ def _ports(op: type[DocumentedOp]) -> str:
 def _constraints(text: OpText) -> str:
     return table(
         ("constraint", "what must hold"),
-        [(name, escape_markdown(said)) for name, said in text.constraints.items()],
+        [(name, escape_markdown(rule)) for name, rule in text.constraints.items()],
     )
 
 

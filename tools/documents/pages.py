@@ -26,7 +26,7 @@ def pages() -> Mapping[str, Mapping[str, Content]]:
         speed,
         strategies,
     )
-    from tools.support_rows import page_of
+    from tools.support_specs import page_of
 
     parts_of_ops = {
         "op": op_page.formula,
@@ -67,6 +67,6 @@ def pages() -> Mapping[str, Mapping[str, Content]]:
             f"docs/ops/{page}": {
                 name: partial(families.family, name) for name in FAMILIES if page_of(name) == page
             }
-            for page in ("rows.md", "spatial.md")
+            for page in ("nonspatial.md", "spatial.md")
         },
     }

@@ -33,44 +33,44 @@ def is_model(argument: str) -> bool:
     return is_onnx(argument)
 
 
-def bench_models(paths: Sequence[str], asked: RaceSettings, networks: bool, json_path: str | None) -> bool:
+def bench_models(paths: Sequence[str], settings: RaceSettings, networks: bool, json_path: str | None) -> bool:
     """Run the races, print the table, write the file; return whether all of gradc's results were right.
 
     An interrupt prints and writes the results so far.
     """
-    check_names(asked.peers or (), MODEL_PEERS)
-    starts: list[Start] = [(path, _kind(asked), _of_file(path, asked)) for path in paths]
+    check_names(settings.peers or (), MODEL_PEERS)
+    starts: list[Start] = [(path, _kind(settings), _of_file(path, settings)) for path in paths]
     if networks:
-        starts += _of_networks(asked)
+        starts += _of_networks(settings)
     races: list[Race] = []
     try:
         _run_all(starts, races)
     except KeyboardInterrupt:
         messages.note(f"interrupted: {len(races)} of {len(starts)} models were measured")
-        _publish(races, asked, json_path)
+        _publish(races, settings, json_path)
         raise
-    _publish(races, asked, json_path)
+    _publish(races, settings, json_path)
     return not any(race.failure for race in races)
 
 
-def _kind(asked: RaceSettings) -> str:
-    return "gradient" if asked.wrt or asked.of else "model"
+def _kind(settings: RaceSettings) -> str:
+    return "gradient" if settings.wrt or settings.of else "model"
 
 
-def _of_file(path: str, asked: RaceSettings) -> Callable[[], Race]:
-    return lambda: race_model(path, asked)
+def _of_file(path: str, settings: RaceSettings) -> Callable[[], Race]:
+    return lambda: race_model(path, settings)
 
 
-def _of_networks(asked: RaceSettings) -> list[Start]:
+def _of_networks(settings: RaceSettings) -> list[Start]:
     try:
-        torch = import_torch(asked.threads)
+        torch = import_torch(settings.threads)
     except NotAvailable as error:
         raise UsageError(
             Diagnostic("error", f"--suite {NETWORKS_SUITE} makes its models with torch: {error}")
         ) from None
 
     def start(name: str, kind: str) -> Start:
-        return name, kind, lambda: race_network(name, kind, torch, asked)
+        return name, kind, lambda: race_network(name, kind, torch, settings)
 
     return [start(name, kind) for kind in KINDS for name in NETWORKS]
 
@@ -83,13 +83,13 @@ def _run_all(starts: Sequence[Start], races: list[Race]) -> None:
             races.append(or_failure(run, failed))
 
 
-def _publish(races: Sequence[Race], asked: RaceSettings, json_path: str | None) -> None:
-    peers = {name: found for name in PACKAGES if asked.wants(name) and (found := _version(name))}
+def _publish(races: Sequence[Race], settings: RaceSettings, json_path: str | None) -> None:
+    peers = {name: found for name in PACKAGES if settings.wants(name) and (found := _version(name))}
     if json_path != STDOUT:
-        print(reports.as_text(races, peers, asked.threads, look(sys.stdout)))
+        print(reports.as_text(races, peers, settings.threads, look(sys.stdout)))
     if json_path is None:
         return
-    text = f"{json_text(reports.as_data(races, peers, asked.threads))}\n".encode()
+    text = f"{json_text(reports.as_data(races, peers, settings.threads))}\n".encode()
     write_output(json_path, text, "JSON")
 
 

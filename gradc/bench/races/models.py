@@ -75,13 +75,13 @@ def on_onnxruntime(name: str, session: Session, feeds: Mapping[str, Any], nodes:
     return Entrant(name, lambda: session.run(feeds), lambda: session.run(feeds), nodes, **more)
 
 
-def race_model(path: str, asked: RaceSettings) -> Race:
+def race_model(path: str, settings: RaceSettings) -> Race:
     """Race a model. Raises GradcError if gradc does not compile or onnxruntime does not run it."""
-    if asked.wrt or asked.of:
-        return _race_gradient(path, asked)
-    original = Session(path, threads=asked.threads)
-    compiled = compile_module(load(path), Options(threads=asked.threads))
-    feeds = random_inputs(compiled.source, asked.seed, asked.shapes)
+    if settings.wrt or settings.of:
+        return _race_gradient(path, settings)
+    original = Session(path, threads=settings.threads)
+    compiled = compile_module(load(path), Options(threads=settings.threads))
+    feeds = random_inputs(compiled.source, settings.seed, settings.shapes)
     expected = original.run(feeds)
 
     def judge(found: Results) -> tuple[float, float]:
@@ -89,16 +89,16 @@ def race_model(path: str, asked: RaceSettings) -> Race:
         worst = max(rows, key=lambda row: row.worst - row.rtol, default=None)
         return (0.0, 0.0) if worst is None else (worst.worst, worst.rtol)
 
-    entry = Entry([_ours(compiled, feeds, asked)], {})
-    if asked.wants("original"):
+    entry = Entry([_ours(compiled, feeds, settings)], {})
+    if settings.wants("original"):
         entry.add("original", lambda: on_onnxruntime("original", original, feeds, _node_count(path)))
-    if asked.wants("onnxslim"):
-        entry.add("onnxslim", lambda: _onnxslim_entrant(path, feeds, asked))
-    return race(os.path.basename(path), "model", entry.entrants, entry.notes, judge, asked.budget)
+    if settings.wants("onnxslim"):
+        entry.add("onnxslim", lambda: _onnxslim_entrant(path, feeds, settings))
+    return race(os.path.basename(path), "model", entry.entrants, entry.notes, judge, settings.budget)
 
 
-def _ours(compiled: Compiled, feeds: Mapping[str, Any], asked: RaceSettings) -> Entrant:
-    return on_onnxruntime(GRADC, compiled.session(threads=asked.threads), feeds, nodes_of(compiled.model))
+def _ours(compiled: Compiled, feeds: Mapping[str, Any], settings: RaceSettings) -> Entrant:
+    return on_onnxruntime(GRADC, compiled.session(threads=settings.threads), feeds, nodes_of(compiled.model))
 
 
 def _node_count(path: str) -> int:
@@ -106,36 +106,38 @@ def _node_count(path: str) -> int:
         return nodes_of(model)
 
 
-def _onnxslim_entrant(path: str, feeds: Mapping[str, Any], asked: RaceSettings) -> Entrant:
+def _onnxslim_entrant(path: str, feeds: Mapping[str, Any], settings: RaceSettings) -> Entrant:
     try:
         onnxslim: Any = import_module("onnxslim")
     except ImportError as error:
         raise NotSupported(f"{error}; {install('peers')}") from None
     model = onnxslim.slim(path)
-    return on_onnxruntime("onnxslim", Session(model, threads=asked.threads), feeds, nodes_of(model))
+    return on_onnxruntime("onnxslim", Session(model, threads=settings.threads), feeds, nodes_of(model))
 
 
-def _race_gradient(path: str, asked: RaceSettings) -> Race:
+def _race_gradient(path: str, settings: RaceSettings) -> Race:
     """Race the gradient with a cotangent; gradc proves its gradient before timing."""
-    compiled = gradients.vjp(path, wrt=asked.wrt or None, of=asked.of or None, threads=asked.threads)
-    session = compiled.session(threads=asked.threads)
-    feeds = random_inputs(compiled.source, asked.seed, asked.shapes)
-    entry = Entry([_ours(compiled, feeds, asked)], {})
-    if asked.wants("forward"):
-        entry.add("forward", lambda: forward_entrant(path, feeds, asked))
-    if asked.wants("onnx-ad"):
-        entry.add("onnx-ad", lambda: onnx_ad_entrant(path, compiled, feeds, asked))
+    compiled = gradients.vjp(path, wrt=settings.wrt or None, of=settings.of or None, threads=settings.threads)
+    session = compiled.session(threads=settings.threads)
+    feeds = random_inputs(compiled.source, settings.seed, settings.shapes)
+    entry = Entry([_ours(compiled, feeds, settings)], {})
+    if settings.wants("forward"):
+        entry.add("forward", lambda: forward_entrant(path, feeds, settings))
+    if settings.wants("onnx-ad"):
+        entry.add("onnx-ad", lambda: onnx_ad_entrant(path, compiled, feeds, settings))
     judge = within(session.run(feeds), GRADIENT_BOUND)
-    return race(os.path.basename(path), "gradient", entry.entrants, entry.notes, judge, asked.budget)
+    return race(os.path.basename(path), "gradient", entry.entrants, entry.notes, judge, settings.budget)
 
 
-def forward_entrant(path: str, feeds: Mapping[str, Any], asked: RaceSettings) -> Entrant:
-    session = Session(path, threads=asked.threads)
+def forward_entrant(path: str, feeds: Mapping[str, Any], settings: RaceSettings) -> Entrant:
+    session = Session(path, threads=settings.threads)
     given = {info.name: feeds[info.name] for info in session.inputs if info.name in feeds}
     return on_onnxruntime("forward", session, given, _node_count(path), yardstick=True)
 
 
-def onnx_ad_entrant(path: str, compiled: Compiled, feeds: Mapping[str, Any], asked: RaceSettings) -> Entrant:
+def onnx_ad_entrant(
+    path: str, compiled: Compiled, feeds: Mapping[str, Any], settings: RaceSettings
+) -> Entrant:
     """Run onnx-ad's whole model, including primal results; its adjoints have a trailing axis of seeds."""
     try:
         onnx_ad: Any = import_module("onnx_ad")
@@ -143,7 +145,7 @@ def onnx_ad_entrant(path: str, compiled: Compiled, feeds: Mapping[str, Any], ask
         raise NotSupported(f"{error}; {install('peers')}") from None
     onnx: Any = import_module("onnx")
     model = onnx_ad.reverse(onnx.load(path), inputs=list(compiled.gradients), layout="onnx")
-    session = Session(model, threads=asked.threads)
+    session = Session(model, threads=settings.threads)
     seeds = {f"adj_{of}": feeds[name][..., None] for of, name in compiled.cotangents.items()}
     known = {**feeds, **seeds}
     given = {info.name: np.ascontiguousarray(known[info.name]) for info in session.inputs}

@@ -49,10 +49,10 @@ def import_torch(threads: int) -> Any:
     return torch
 
 
-def race_network(name: str, kind: str, torch: Any, asked: RaceSettings) -> Race:
+def race_network(name: str, kind: str, torch: Any, settings: RaceSettings) -> Race:
     """Race a network. Raises GradcError if gradc does not compile the gradient."""
     network = NETWORKS[name]
-    torch.manual_seed(asked.seed)
+    torch.manual_seed(settings.seed)
     module, x = _perturb(torch, network.make(torch).eval()), torch.randn(network.shape)
     cotangent = torch.randn(module(x).shape)
     with tempfile.TemporaryDirectory() as folder:
@@ -60,11 +60,13 @@ def race_network(name: str, kind: str, torch: Any, asked: RaceSettings) -> Race:
         _export(torch, module, x, path, keeps_weights=kind == BY_WEIGHTS)
         weights = [parameter for parameter, _ in module.named_parameters()]
         wrt = ["x"] if kind == CONSTANT else weights
-        compiled = gradients.value_and_grad(path, wrt=wrt, of=["y"], cotangents=True, threads=asked.threads)
+        compiled = gradients.value_and_grad(
+            path, wrt=wrt, of=["y"], cotangents=True, threads=settings.threads
+        )
         feeds = {"x": x.numpy(), "cotangent_y": cotangent.numpy()}
         if kind == BY_WEIGHTS:
             feeds |= {parameter: value.detach().numpy() for parameter, value in module.named_parameters()}
-        return _race(name, kind, torch, module, (x, cotangent), (path, compiled, feeds), asked)
+        return _race(name, kind, torch, module, (x, cotangent), (path, compiled, feeds), settings)
 
 
 def _perturb(torch: Any, module: Any) -> Any:
@@ -83,23 +85,23 @@ def _race(
     module: Any,
     given: tuple[Any, Any],
     made: tuple[str, Compiled, Mapping[str, Any]],
-    asked: RaceSettings,
+    settings: RaceSettings,
 ) -> Race:
     path, compiled, feeds = made
     exact = copy.deepcopy(module).double()
     truth = _step(torch, exact, exact, kind, *(tensor.double() for tensor in given))
     truth.run()
-    session = compiled.session(threads=asked.threads)
+    session = compiled.session(threads=settings.threads)
     entry = Entry([on_onnxruntime(GRADC, session, feeds, nodes_of(compiled.model))], {})
-    if asked.wants("torch"):
+    if settings.wants("torch"):
         entry.add("torch", lambda: _step(torch, module, module, kind, *given))
-    if asked.wants("torch.compile"):
+    if settings.wants("torch.compile"):
         entry.add("torch.compile", lambda: _step(torch, module, _compile(torch, module), kind, *given))
-    if asked.wants("onnx-ad") and kind == CONSTANT:
-        entry.add("onnx-ad", lambda: onnx_ad_entrant(path, compiled, feeds, asked))
-    if asked.wants("forward"):
-        entry.add("forward", lambda: forward_entrant(path, feeds, asked))
-    return race(name, kind, entry.entrants, entry.notes, within(truth.results(), BOUND), asked.budget)
+    if settings.wants("onnx-ad") and kind == CONSTANT:
+        entry.add("onnx-ad", lambda: onnx_ad_entrant(path, compiled, feeds, settings))
+    if settings.wants("forward"):
+        entry.add("forward", lambda: forward_entrant(path, feeds, settings))
+    return race(name, kind, entry.entrants, entry.notes, within(truth.results(), BOUND), settings.budget)
 
 
 def _compile(torch: Any, module: Any) -> Any:

@@ -25,24 +25,24 @@ def results_of_gradient(
     write: Gradients,
 ) -> Sequence[SSAValue]:
     """Return the derivatives that a Gradient node requests, which `write` creates."""
-    asked: Any = python_values(attributes)
+    found: Any = python_values(attributes)
     if scope.parent is not None:
         raise violation("a Gradient", given="within a nested graph", expected="in the main graph")
-    names = [asked.get(key, []) for key in ("xs", "zs")]
+    names = [found.get(key, []) for key in ("xs", "zs")]
     flat = [name for each in names for name in (each if isinstance(each, list) else [each])]
-    if not all(isinstance(name, str) for name in (*flat, asked.get("y", ""))):
+    if not all(isinstance(name, str) for name in (*flat, found.get("y", ""))):
         raise violation("xs, zs and y of a Gradient", expected="names")
     xs, zs = ([scope.required(name) for name in each] for each in names)
     given = [value for value in operands if value is not None]
-    if not xs or "y" not in asked or len(given) != len(xs) + len(zs):
+    if not xs or "y" not in found or len(given) != len(xs) + len(zs):
         expected = "xs, y, and an input for each of xs and zs"
         raise violation(
             "a Gradient",
             given=f"{len(given)} inputs for {len(xs)} xs and {len(zs)} zs",
             expected=expected,
         )
-    y = scope.required(asked["y"])
-    for name, value in (*zip(names[0], xs, strict=True), (asked["y"], y)):
+    y = scope.required(found["y"])
+    for name, value in (*zip(names[0], xs, strict=True), (found["y"], y)):
         if not _is_float(value):
             raise violation(name, given=type_text(value.type), expected="a tensor of floats of known rank")
     new, values = write(list(scope.block.ops), [*xs, *zs], given, len(xs), y)

@@ -31,17 +31,17 @@ class _Paths:
 
     def follow(self, ops: Sequence[Operation]) -> _Paths:
         self.reached = set(self.starts)
-        flows = set(self.starts)
+        active = set(self.starts)
         for op in ops:
             read = operands_and_captures(op)
             if is_size(op) or self.reached.isdisjoint(read):
                 continue
             self.reached.update(op.results)
             self.around += [op] if op.regions else []
-            if flows.isdisjoint(read):
+            if active.isdisjoint(read):
                 continue
             passes = [] if has_no_gradient(op) else list(filter(may_be_active, op.results))
-            flows.update(passes)
+            active.update(passes)
             stops = not passes or is_partly_zero(op)
             self.cuts += [op] if stops and not is_passed_over(op) else []
         return self

@@ -182,14 +182,15 @@ def _sequence_map(f: RegionPrimal, g: Mapping[int, Value], e: ValueBuilder) -> P
     """Map the body's gradient over elements and cotangents; captured values get the sum."""
     (region,), operands = f.op.regions, f.op.operands
     if SUM in f.op.attributes:
-        return [(operand, g[0]) for operand in operands if operand in f.flows]
+        return [(operand, g[0]) for operand in operands if operand in f.active_values]
     writer = Writer(f, ValueBuilder(strict_ieee=e.strict_ieee))
     inputs: dict[SSAValue, SSAValue] = {one: writer.input(one.type) for one in region.block.args}
     made = yield_operands(region)
     arrived = [(made[i], writer.e(writer.input(made[i].type))) for i in g]
     writer.copy(region.block, inputs)
     own = dict(zip(inputs.values(), operands, strict=True))
-    found = writer.pull(arrived, {*(at for at, x in own.items() if x in f.flows), *f.active_captures()})
+    active = {at for at, x in own.items() if x in f.active_values}
+    found = writer.pull(arrived, active | set(f.active_captures()))
     if not found:
         return []
     block_operands = [*operands, *(one.value for one in g.values())]

@@ -331,7 +331,7 @@ def _rebuild_if(
 def _declared_type(result: SSAValue) -> Attribute:
     """Return the declared type of an unranked result."""
     assert isinstance(result.owner, Operation)
-    said = result.owner.attributes.get(DECLARED)
-    if not isinstance(said, ArrayAttr):
+    declared = result.owner.attributes.get(DECLARED)
+    if not isinstance(declared, ArrayAttr):
         return NoneType()
-    return said.data[result.owner.results.index(result)]
+    return declared.data[result.owner.results.index(result)]

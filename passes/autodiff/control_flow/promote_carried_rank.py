@@ -58,10 +58,10 @@ def _raise(op: onnx.LoopOp, index: int) -> bool:
 
 def _rank_of_declaration(op: onnx.LoopOp, index: int) -> int | None:
     """Return the rank of a result as the model declares it."""
-    result, said = op.results[index], op.attributes.get(DECLARED)
+    result, declared = op.results[index], op.attributes.get(DECLARED)
     if has_rank(result):
         return len(shape_of(result))
-    type_ = said.data[index] if isinstance(said, ArrayAttr) else None
+    type_ = declared.data[index] if isinstance(declared, ArrayAttr) else None
     return len(type_.get_shape()) if isinstance(type_, TensorType) else None
 
 

@@ -47,11 +47,11 @@ RegionWalk: TypeAlias = Callable[[ValueBuilder, Sequence[Operation], Collection[
 class RegionPrimal:
     """A primal op with regions.
 
-    `flows`: the active operands and captured values. `walk`: the outer walk, for the ops of a region.
+    `active_values`: the active operands and captured values. `walk`: the outer walk, for the ops of a region.
     """
 
     op: OnnxOp
-    flows: Collection[SSAValue]
+    active_values: Collection[SSAValue]
     walk: RegionWalk
 
     def keep(self, value: SSAValue, shape: Shape, count: Dim) -> SSAValue:
@@ -71,7 +71,7 @@ class RegionPrimal:
     def active_captures(self) -> list[SSAValue]:
         """Return the active values that the regions capture, each once."""
         read = (use.operation.operands[use.index] for use in uses_by(self.op) if use.operation is not self.op)
-        return [value for value in dict.fromkeys(read) if value in self.flows]
+        return [value for value in dict.fromkeys(read) if value in self.active_values]
 
     def check_is_repeatable(self) -> None:
         """Raise UnsupportedError for regions whose recomputation may give other values."""

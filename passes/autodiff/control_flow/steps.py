@@ -93,9 +93,9 @@ class Steps:
 
     def varied(self) -> list[Carried]:
         """Return the active carried values."""
-        flows = self.f.flows
-        wrt: set[SSAValue] = {one.argument for one in self.carried if one.initial in flows}
-        wrt |= {argument for argument, of in self.scanned.items() if of.value in flows}
+        active_values = self.f.active_values
+        wrt: set[SSAValue] = {one.argument for one in self.carried if one.initial in active_values}
+        wrt |= {argument for argument, of in self.scanned.items() if of.value in active_values}
         wrt |= {*self.f.active_captures()}
         ops, reached = list(self.block.ops), wrt
         while reached:
@@ -142,7 +142,7 @@ class _Reverse:
         self.scanned = [
             (argument, of)
             for argument, of in steps.scanned.items()
-            if of.value in steps.f.flows and self.inputs[argument] in self.found
+            if of.value in steps.f.active_values and self.inputs[argument] in self.found
         ]
 
     def _pull(self, cotangents: Sequence[BlockArgument]) -> Gradients:
@@ -158,7 +158,7 @@ class _Reverse:
             for one, cotangent in zip(self.varied, cotangents, strict=True)
         ]
         seeds += [(value, writer.e(one)) for (value, _), one in zip(steps.made, self.arrived, strict=True)]
-        flowing = [argument for argument, of in steps.scanned.items() if of.value in steps.f.flows]
+        flowing = [argument for argument, of in steps.scanned.items() if of.value in steps.f.active_values]
         inner = [self.inputs[argument] for argument in (*(one.argument for one in self.varied), *flowing)]
         return writer.pull(seeds, {*inner, *steps.f.active_captures()})
 

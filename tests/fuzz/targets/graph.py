@@ -119,17 +119,17 @@ def _described(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
 def _describe(array: np.ndarray) -> dict[str, Any]:
     dtype = of_numpy(array.dtype)
     assert dtype is not None
-    said: dict[str, Any] = {"dtype": dtype.name, "shape": list(array.shape)}
-    return said | ({"values": array.ravel().tolist()} if array.dtype.kind == "i" else {})
+    expected_message: dict[str, Any] = {"dtype": dtype.name, "shape": list(array.shape)}
+    return expected_message | ({"values": array.ravel().tolist()} if array.dtype.kind == "i" else {})
 
 
-def _array(said: Mapping[str, Any]) -> np.ndarray:
-    dtype = by_name(said["dtype"])
+def _array(expected_message: Mapping[str, Any]) -> np.ndarray:
+    dtype = by_name(expected_message["dtype"])
     assert dtype is not None
-    if "values" in said:
-        return np.array(said["values"], dtype.numpy).reshape(said["shape"])
-    rng = np.random.default_rng([len(said["shape"]), *said["shape"]])
-    return rng.standard_normal(said["shape"]).astype(dtype.numpy)
+    if "values" in expected_message:
+        return np.array(expected_message["values"], dtype.numpy).reshape(expected_message["shape"])
+    rng = np.random.default_rng([len(expected_message["shape"]), *expected_message["shape"]])
+    return rng.standard_normal(expected_message["shape"]).astype(dtype.numpy)
 
 
 def _changed(random: Random, case: Mapping[str, Any]) -> list[str]:

@@ -143,9 +143,9 @@ DIFFERENTIATED = 4
 
 def _gradient(path: Path, results: Sequence[str]) -> str:
     """How the gradient of results by all float inputs ends: proven by its own check, or refused in a line."""
-    asked = GradientRequest(of=results or None, reduce="sum", allow_unused=True, check=True)
+    request = GradientRequest(of=results or None, reduce="sum", allow_unused=True, check=True)
     try:
-        gradient_of(load(path, for_gradients=()), asked, Options(threads=1))
+        gradient_of(load(path, for_gradients=()), request, Options(threads=1))
     except CheckError as error:
         raise Finding(f"gradient: {error}") from None
     except GradcError as error:

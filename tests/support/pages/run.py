@@ -119,23 +119,23 @@ class Page:
 
     def _python(self, block: Block, example: Example) -> None:
         assert not self.grows, "here python blocks are files: these tests run another gradc than the page's"
-        said = io.StringIO()
+        message = io.StringIO()
         example.parsed = Lexeme(block.source, 0, 0)
         with (
             contextlib.chdir(self.folder.path),
             mock.patch.dict(os.environ, self.folder.environment),
-            contextlib.redirect_stdout(said),
+            contextlib.redirect_stdout(message),
         ):
             PythonEvaluator()(example)
-        self.printed = said.getvalue()
+        self.printed = message.getvalue()
 
     def _console(self, block: Block) -> None:
         todo = steps(block.lines)
         done = self.folder.session([step.command for step in todo])
         followers = [step.command for step in todo[1:]] + [""]
         for step, (code, printed), follower in zip(todo, done, followers, strict=True):
-            told = follower.strip() == "echo $?"
-            assert code == 0 or told, f"$ {step.command}\nexit code {code}, not told:\n{printed}"
+            reported = follower.strip() == "echo $?"
+            assert code == 0 or reported, f"$ {step.command}\nexit code {code}, not told:\n{printed}"
         wrong = [
             f"$ {step.command}\nprints\n{printed}"
             for step, (_, printed) in zip(todo, done, strict=True)

@@ -61,7 +61,7 @@ class TestTheLimits:
         assert limits.parse(["ops=3k", "file_bytes=2G"]) == Limits(ops=3000, file_bytes=2 * 10**9)
 
     @pytest.mark.parametrize(
-        ("setting", "said"),
+        ("setting", "message"),
         [
             ("opz=3", "did you mean ops?"),
             ("ops", "given nothing, expected a number"),
@@ -71,10 +71,10 @@ class TestTheLimits:
             ("ops=_", "given _, expected a number"),
         ],
     )
-    def test_a_wrong_setting_is_a_usage_error(self, setting: str, said: str):
+    def test_a_wrong_setting_is_a_usage_error(self, setting: str, message: str):
         ended = run_gradc("inspect", ROOT / "examples/decoder_backward.json", "--limit", setting)
         assert ended.code == 2
-        assert said in ended.line
+        assert message in ended.line
 
     def test_hold_for_as_long_as_a_context(self):
         with limits.using(Limits(ops=5)):
@@ -87,7 +87,7 @@ class TestTheLimits:
             Limits(ops=value)
 
     @pytest.mark.parametrize(
-        ("name", "said"),
+        ("name", "message"),
         [
             (5, "given 5, expected one of file-bytes, "),
             ("opps", "did you mean ops"),
@@ -95,8 +95,8 @@ class TestTheLimits:
             ([], "given"),
         ],
     )
-    def test_no_limit(self, name, said: str):
-        with pytest.raises(UsageError, match=f"limit: .*{said}"):
+    def test_no_limit(self, name, message: str):
+        with pytest.raises(UsageError, match=f"limit: .*{message}"):
             Limits().of(name)
 
     def test_names_in_both_spellings(self):
@@ -417,40 +417,40 @@ class TestPositions:
     SIZES = ((3, 2), (2, 3), (1, 40), (40, 1), (41, 40), (40, 41), (20, 40), (40, 20), (3, 40), (40, 3))
 
     @pytest.fixture
-    def asked(self, monkeypatch: pytest.MonkeyPatch) -> list[tuple[AxisSampling, int]]:
+    def lengths_built(self, monkeypatch: pytest.MonkeyPatch) -> list[tuple[AxisSampling, int]]:
         """The samplings of which positions are looked at, and of how many at once."""
-        asked = []
+        lengths_built = []
 
         def watch(name: str, length) -> None:
             original = getattr(AxisSampling, name)
 
             def watched(sampling, *given):
-                asked.append((sampling, length(sampling, *given)))
+                lengths_built.append((sampling, length(sampling, *given)))
                 return original(sampling, *given)
 
             monkeypatch.setattr(AxisSampling, name, watched)
 
         watch("taps", lambda sampling, rows=None: sampling.y if rows is None else len(rows))
         watch("readers", lambda sampling, columns: len(columns))
-        return asked
+        return lengths_built
 
     @pytest.mark.parametrize("mode", ["linear", "nearest"])
-    def test_none_beyond_the_limit(self, mode: str, asked):
+    def test_none_beyond_the_limit(self, mode: str, lengths_built):
         for x, y in self.SIZES:
             for most in (max(x, y), max(x, y) - 1):
-                asked.clear()
+                lengths_built.clear()
                 with limits.using(Limits(axis_positions=most)):
                     _explored(interpolation((1, 2, x, 3), (1, 2, y, 3), mode))
                 # what repeats is told by a few periods, which are other axes
-                whole = [sampling for sampling, _ in asked if (sampling.x, sampling.y) == (x, y)]
+                whole = [sampling for sampling, _ in lengths_built if (sampling.x, sampling.y) == (x, y)]
                 assert bool(whole) == (most == max(x, y))
 
     @pytest.mark.parametrize("mode", ["linear", "nearest"])
-    def test_a_part_at_a_time(self, mode: str, asked, monkeypatch: pytest.MonkeyPatch):
+    def test_a_part_at_a_time(self, mode: str, lengths_built, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(sampling_of_axes, "PART", 7)
         for x, y in self.SIZES:
             _explored(interpolation((1, 2, x, 3), (1, 2, y, 3), mode))
-        assert max(count for _, count in asked) == 7
+        assert max(count for _, count in lengths_built) == 7
 
     def test_the_limit_is_named(self, write):
         path = write(interpolation((1, 1, 40), (1, 1, 41)))

@@ -105,7 +105,7 @@ def parameters(function: Callable[..., Any]) -> list[str]:
     return [name for name in inspect.signature(function).parameters if name not in ("self", "attributes")]
 
 
-METHODS = {spec_class(kind).ROW.method: spec_class(kind) for kind in KINDS}
+METHODS = {spec_class(kind).SPEC.method: spec_class(kind) for kind in KINDS}
 ROW_METHODS = [getattr(SpecMethods, name) for name in METHODS]
 GOOD = {"s64": 0, "s64[]": [1, 1], "f32": 1.0, "f32[]": [1.0], "bool": True}
 NAMED = {"shape": [3, 3], "order": [1, 0], "pads_begin": [0, 0], "pads_end": [0, 0], "groups": 1}
@@ -254,12 +254,12 @@ class TestWrongValues:
                 g = Graph()
                 known = operands(g, method.__name__)
                 known = {n: v for n, v in known.items() if n in names} | attributes
-                said = None if name in ("result_shape", "result_dtype") else name
-                refused(lambda g=g, method=method, wrong=known | {name: value}: method(g, **wrong), said)
+                message = None if name in ("result_shape", "result_dtype") else name
+                refused(lambda g=g, method=method, wrong=known | {name: value}: method(g, **wrong), message)
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "message"),
     [
         ("threads", True, "threads: given True, expected a whole number, 1 or more"),
         ("threads", 1.5, "threads: given 1.5, expected a whole number"),
@@ -273,10 +273,10 @@ class TestWrongValues:
         ("shapes", {"dy": [1.5]}, "shapes of dy: given 1.5, expected a whole number, 1 or more"),
     ],
 )
-def test_what_is_said(name: str, value: Any, said: str):
+def test_what_is_said(name: str, value: Any, message: str):
     with pytest.raises(gradc.UsageError) as raised:
         gradc.compile(graph(), **{name: value})
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
 def test_numbers_of_numpy_are_numbers():

@@ -76,8 +76,8 @@ def test_what_is_no_model_any_more_is_forgotten(measured):
 @pytest.mark.parametrize(("second", "kept"), [(0.5, 0.5), (2.0, 1.0)])
 def test_the_lower_of_two_times_is_kept(measured, monkeypatch, second, kept):
     monkeypatch.setattr(calibrate, "measure", lambda model, threads: second)
-    told = Measurements({measured[0].label: 1.0})
-    calibrate.measure_all(1, 60.0, measured[:1], told)
+    reported = Measurements({measured[0].label: 1.0})
+    calibrate.measure_all(1, 60.0, measured[:1], reported)
     assert Measurements.read(calibrate.path_of(calibrate.machine_name(), 1)).seconds == {
         measured[0].label: kept
     }

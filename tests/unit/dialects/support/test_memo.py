@@ -80,15 +80,15 @@ class TestMemo:
 class TestState:
     def test_the_method_is_asked_again_when_an_op_changes(self):
         compute, op = Counted(), conv()
-        asked = once_per_state(compute.__call__)
-        assert asked(op) == asked(op) == asked(op.clone()) == 0
+        request = once_per_state(compute.__call__)
+        assert request(op) == request(op) == request(op.clone()) == 0
         assert compute.calls == 1
         op.properties["pads_begin"] = INTS.encode([0])
-        asked(op)
+        request(op)
         set_type(op.diff_dst, tensor_type(f32, (1, 2, 9)))
-        asked(op)
+        request(op)
         set_type(op.results[0], tensor_type(f32, (None, 3, None)))
-        asked(op)
+        request(op)
         assert compute.calls == 4
 
     def test_a_change_for_the_worse_is_found(self):

@@ -142,12 +142,12 @@ def test_a_function_is_advised_to_take_its_own_arguments(function: Callable[...,
     known = {name for name, _ in named_options()}
     for graph, given in asked_for(function):
         try:
-            said = [remark.message for remark in function(model_of(graph), **given).remarks]
+            expected_message = [remark.message for remark in function(model_of(graph), **given).remarks]
         except gradc.GradcError as error:
-            said = [diagnostic.message for diagnostic in error.diagnostics]
-        words = {word for text in said for word in re.findall(r"\w+(?=[= ])", text)}
+            expected_message = [diagnostic.message for diagnostic in error.diagnostics]
+        words = {word for text in expected_message for word in re.findall(r"\w+(?=[= ])", text)}
         foreign = (words & known) - arguments_of(function)
-        assert not {word for word in foreign if "_" in word or word == "cotangents"}, said
+        assert not {word for word in foreign if "_" in word or word == "cotangents"}, expected_message
 
 
 @pytest.mark.parametrize("name", ["explain", "grad", "report", "verify"])
@@ -159,8 +159,10 @@ def test_a_command_is_advised_to_take_its_own_options(name: str, graph: str, tmp
     onnx.save(model_of(graph), path)
     output = {"grad": ["-o", tmp_path / "g.onnx"], "report": ["-o", tmp_path / "r.html"]}.get(name, [])
     for wrt in ("x", "z"):
-        said = re.sub(r"gradc \w+ --\S+", "", run_gradc(name, path, "--wrt", wrt, *output).err)
-        assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", said)) <= options_of(cli.commands[name]), said
+        expected_message = re.sub(r"gradc \w+ --\S+", "", run_gradc(name, path, "--wrt", wrt, *output).err)
+        assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", expected_message)) <= options_of(
+            cli.commands[name]
+        ), expected_message
 
 
 def test_an_argument_that_hvp_does_not_take_is_no_remedy_for_it():
@@ -220,7 +222,7 @@ def test_reasons_are_remembered_for_each_place(conv):
 
     from gradc.compiler.driver import load
 
-    said = explained(load(conv))
+    expected_message = explained(load(conv))
     shown = run_gradc("explain", conv).out
-    assert "for strict_ieee=True only" in said
+    assert "for strict_ieee=True only" in expected_message
     assert "for --strict-ieee only" in shown

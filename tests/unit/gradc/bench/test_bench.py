@@ -344,8 +344,8 @@ def test_the_text_has_it_all():
 
 
 def test_the_json_has_it_all():
-    asked = Report(Settings(2), {"fake": "1.0"}, RESULTS)
-    found = json.loads(as_json(asked))
+    request = Report(Settings(2), {"fake": "1.0"}, RESULTS)
+    found = json.loads(as_json(request))
     assert set(found) == {"date", "machine", "versions", "settings", "groups", "cases"}
     assert found["settings"]["threads"] == 2
     assert [case["ratio"] for case in found["cases"]] == [r.ratio for r in RESULTS]
@@ -402,14 +402,14 @@ def test_what_was_measured_before_an_interruption_is_kept(tmp_path, lengths, mon
         return measure(case, *others)
 
     monkeypatch.setattr(command, "_result", interrupted)
-    asked = ("--peers", "none", "--threads", 1, "--json", path)
-    found = run_gradc("bench", SMALL, RESIZE, *asked)
+    request = ("--peers", "none", "--threads", 1, "--json", path)
+    found = run_gradc("bench", SMALL, RESIZE, *request)
     assert found.code == 130
     assert "interrupted: 1 of 2 cases were measured" in found.err
     assert SMALL in found.out
     assert [case["problem"] for case in json.loads(path.read_text())["cases"]] == [SMALL]
     path.unlink()
-    assert run_gradc("bench", RESIZE, *asked).code == 130
+    assert run_gradc("bench", RESIZE, *request).code == 130
     assert not path.exists()
 
 

@@ -104,9 +104,9 @@ def test_it_imports_little():
         "try: main()\n"
         "finally: print({'numpy', 'onnx', 'xdsl', 'rich'} & set(sys.modules), file=sys.stderr)\n"
     )
-    asked = {"COMP_WORDS": "gradc compile --st", "COMP_CWORD": "2", "_GRADC_COMPLETE": "bash_complete"}
+    request = {"COMP_WORDS": "gradc compile --st", "COMP_CWORD": "2", "_GRADC_COMPLETE": "bash_complete"}
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, env=os.environ | asked, capture_output=True, text=True
+        [sys.executable, "-c", script], cwd=ROOT, env=os.environ | request, capture_output=True, text=True
     )
     assert "plain,--stop-after" in done.stdout
     assert done.stderr.strip() == "set()"

@@ -516,8 +516,8 @@ class TestAutoPadRule:
 
     @pytest.mark.parametrize("rounding", [None, "exact", "onnx_prefer_floor"])
     def test_so_does_the_rounding_of_nearest(self, rounding):
-        said = {} if rounding is None else {"nearest_rounding": rounding}
-        open_ = attrs(mode="nearest", coordinate_transformation_mode="align_corners", **said)
+        expected_message = {} if rounding is None else {"nearest_rounding": rounding}
+        open_ = attrs(mode="nearest", coordinate_transformation_mode="align_corners", **expected_message)
         remarks = " ".join(map(str, gradc.compile(changed(INTERPOLATE, open_)).remarks))
         assert ("leaves the rounding open" in remarks) == (rounding is None)
 

@@ -67,7 +67,7 @@ class TestStrategies:
 
     @pytest.mark.parametrize("verb", ["compile", "explain"])
     @pytest.mark.parametrize(
-        ("wrote", "said"),
+        ("wrote", "expected_message"),
         [
             (
                 lambda self, op, target, emit: emit(ops.TransposeOp(op.diff_dst, perm=[0, 0])),
@@ -80,7 +80,7 @@ class TestStrategies:
         ],
         ids=["no op", "another shape"],
     )
-    def test_what_is_wrong(self, verb, wrote, said, monkeypatch):
+    def test_what_is_wrong(self, verb, wrote, expected_message, monkeypatch):
         monkeypatch.setattr(ConvToConvTranspose, "emit", wrote)
         fresh = {(choice, "_known"): {}, (choice, "_seen"): Memo(), (base, "_written"): templates()}
         for (module, name), empty in fresh.items():
@@ -90,7 +90,7 @@ class TestStrategies:
         )
         assert result.code == 70
         assert "StrategyFault: conv-to-conv-transpose lowered" in result.line
-        assert said in result.line
+        assert expected_message in result.line
 
 
 class TestPasses:

@@ -353,7 +353,7 @@ def test_a_source_that_is_empty_or_a_link_to_nothing(tmp_path, form: str):
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "said"),
+    ("name", "data", "message"),
     [
         (
             "m.pt",
@@ -373,10 +373,10 @@ def test_a_source_that_is_empty_or_a_link_to_nothing(tmp_path, form: str):
     ],
 )
 def test_models_of_others_are_told_with_what_makes_sources_of_them(
-    name: str, data: bytes, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, data: bytes, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(tmp_path)
     Path(name).write_bytes(data)
     with pytest.raises(GradcError) as caught:
         gradc.compile(name)
-    assert said in str(caught.value)
+    assert message in str(caught.value)

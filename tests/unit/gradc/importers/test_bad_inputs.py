@@ -741,8 +741,8 @@ def test_a_broken_document_is_never_a_traceback():
     assert len(lines) > len(taken) / 5
     assert [
         line
-        for told in lines
-        for line in told.splitlines()
+        for reported in lines
+        for line in reported.splitlines()
         if not re.fullmatch(r"g\.json:1:\d+: error: .*|error: \d+ more errors are not shown", line)
     ] == []
 

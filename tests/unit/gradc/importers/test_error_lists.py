@@ -171,9 +171,9 @@ class TestDocument:
         path.write_text(text_of(document), encoding="utf-8")
         result = run_gradc("compile", path, "-o", tmp_path / "o.onnx")
         assert result.code == 4
-        told = [line for line in result.lines if ": error: " in line]
-        assert len(told) == 2
-        assert all("dilations" in line for line in told)
+        reported = [line for line in result.lines if ": error: " in line]
+        assert len(reported) == 2
+        assert all("dilations" in line for line in reported)
 
     def test_every_wrong_op_is_drawn(self):
         pytest.importorskip("pygraphviz")

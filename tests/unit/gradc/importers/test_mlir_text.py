@@ -173,9 +173,9 @@ def test_op_outside_of_the_function():
     ],
 )
 def test_what_the_function_may_not_hold(inner: str, line: str):
-    said = line_of(TEXT.replace("func.return", f"{inner}\n  func.return"))
-    assert line in said
-    assert re.match(r"\S+:\d+:\d+: error: ", said)
+    message = line_of(TEXT.replace("func.return", f"{inner}\n  func.return"))
+    assert line in message
+    assert re.match(r"\S+:\d+:\d+: error: ", message)
 
 
 @pytest.mark.parametrize(
@@ -183,8 +183,8 @@ def test_what_the_function_may_not_hold(inner: str, line: str):
     ["builtin.module {\n" + TEXT + "^bb1(%a: tensor<1xf32>):\n}", '"builtin.module"() ({}) : () -> ()'],
 )
 def test_what_a_module_is_not(text: str):
-    said = line_of(text)
-    assert re.match(r"\S+:\d+:\d+: error: \[builtin.module\] body of the module: expected one block", said)
+    message = line_of(text)
+    assert re.match(r"\S+:\d+:\d+: error: \[builtin.module\] body of the module: expected one block", message)
 
 
 def test_use_before_definition():

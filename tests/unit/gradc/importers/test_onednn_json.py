@@ -426,9 +426,9 @@ def test_what_is_wrong_besides_kinds_is_told_with_them():
     one["graph"][2]["attrs"] = {"alpha": {"type": "f32", "value": "x"}}
     with pytest.raises(GradcError) as caught:
         import_documents([one, two])
-    told = [diagnostic.message for diagnostic in caught.value.diagnostics]
+    reported = [diagnostic.message for diagnostic in caught.value.diagnostics]
     assert caught.value.exit_code == 4
-    assert [re.split("[,;]", text)[0] for text in told] == [
+    assert [re.split("[,;]", text)[0] for text in reported] == [
         "kind: given Reluu",
         "gradc does not compile 1 of 3 ops: 1 Wildcard (id 1)",
         "kind: given reLU",

@@ -85,7 +85,11 @@ def verdicts(of: list[Case]) -> dict[str, str]:
 
 
 def wrong(found: dict[str, str]) -> dict[str, str]:
-    return {name: said for name, said in found.items() if said not in ("same", "close", "skipped", "refused")}
+    return {
+        name: message
+        for name, message in found.items()
+        if message not in ("same", "close", "skipped", "refused")
+    }
 
 
 @pytest.mark.sweep
@@ -102,7 +106,7 @@ def test_a_sample():
 @pytest.mark.heavy
 def test_all():
     found = verdicts(cases())
-    count = Counter(said.partition(":")[0] for said in found.values())
-    print("\n" + ", ".join(f"{number} {said}" for said, number in count.most_common()))
+    count = Counter(message.partition(":")[0] for message in found.values())
+    print("\n" + ", ".join(f"{number} {message}" for message, number in count.most_common()))
     assert not wrong(found)
-    assert {name for name, said in found.items() if said == "refused"} == set(REFUSED)
+    assert {name for name, message in found.items() if message == "refused"} == set(REFUSED)

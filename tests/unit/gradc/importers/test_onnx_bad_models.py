@@ -179,13 +179,13 @@ WRONG: list[tuple[Callable[[onnx.ModelProto], None], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "said"), WRONG, ids=lambda x: getattr(x, "__name__", None))
-def test_what_is_wrong_is_said_in_a_line(change: Callable[[onnx.ModelProto], None], said: str):
+@pytest.mark.parametrize(("change", "message"), WRONG, ids=lambda x: getattr(x, "__name__", None))
+def test_what_is_wrong_is_said_in_a_line(change: Callable[[onnx.ModelProto], None], message: str):
     model = model_of(GRAPH)
     change(model)
     with pytest.raises(GradcError) as caught:
         gradc.compile(model)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_all_wrong_nodes_are_told_at_once():
@@ -217,14 +217,14 @@ INVALID = {
 }
 
 
-@pytest.mark.parametrize(("text", "said"), INVALID.values(), ids=INVALID)
-def test_what_no_runtime_takes(text: str, said: str):
+@pytest.mark.parametrize(("text", "message"), INVALID.values(), ids=INVALID)
+def test_what_no_runtime_takes(text: str, message: str):
     model = onnx.parser.parse_model(text)
     with pytest.raises(REFUSED):
         session_of(model)
     with pytest.raises(GradcError) as caught:
         gradc.compile(model)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("op", ["SequenceAt (s, i)", "SequenceErase (s, i)", "SequenceInsert (s, x, i)"])
@@ -252,7 +252,7 @@ def test_a_constant_is_of_the_kind_of_its_attribute():
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ("y, last, c = LSTM <hidden_size = 4> (x, x, s)", "recurrent weights of LSTM: given []"),
         (
@@ -262,11 +262,11 @@ def test_a_constant_is_of_the_kind_of_its_attribute():
         ),
     ],
 )
-def test_what_numbers_and_ranks_cannot_be(body: str, said: str):
+def test_what_numbers_and_ranks_cannot_be(body: str, message: str):
     model = model_of(f"g (float[T,2,3] x, float s) => (float[T,2,3] y) {{ {body} }}")
     with pytest.raises(GradcError) as caught:
         gradc.compile(model)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_sizes_of_what_has_no_rank():
@@ -323,7 +323,7 @@ def test_the_ratio_of_a_dropout_that_drops_nothing():
 
 
 @pytest.mark.parametrize(
-    ("word", "said"),
+    ("word", "message"),
     [
         (b"graphs_name", r"[graph] name: given b'graphs_nam\xff', expected UTF-8 text"),
         (b"weight", r"[initializer 0] name: given b'weigh\xff'"),
@@ -331,13 +331,13 @@ def test_the_ratio_of_a_dropout_that_drops_nothing():
         (b"output", "[output \"b'outpu\\xff'\"]"),
     ],
 )
-def test_names_that_are_no_text(word: bytes, said: str):
+def test_names_that_are_no_text(word: bytes, message: str):
     model = model_of("graphs_name (float[2] input) => (float[2] output) { t = Mul (input, weight) }")
     model.graph.initializer.append(TensorProto(name="weight", data_type=1, dims=[1], float_data=[1.0]))
     data = model.SerializeToString().replace(word, word[:-1] + b"\xff")
     with pytest.raises(GradcError) as caught:
         gradc.compile(onnx.ModelProto.FromString(data))
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_result_of_no_type_of_onnx():
@@ -354,12 +354,15 @@ def test_a_result_of_no_type_of_onnx():
 def test_no_model(command: str, tmp_path: Path):
     path = tmp_path / "m.onnx"
     whole = model_of(GRAPH).SerializeToString()
-    for content, said in ((b"hello", "not an ONNX model"), (whole[: len(whole) // 2], "not an ONNX model")):
+    for content, message in (
+        (b"hello", "not an ONNX model"),
+        (whole[: len(whole) // 2], "not an ONNX model"),
+    ):
         path.write_bytes(content)
         more = ["-o", str(tmp_path / "out.onnx")] if command == "compile" else []
         result = run_gradc(command, str(path), *more)
         assert (result.code, result.out) == (4, "")
-        assert said in result.line
+        assert message in result.line
 
 
 def test_every_cut_is_said_or_is_a_model(tmp_path: Path):
@@ -398,7 +401,7 @@ def test_external_data(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("where", "said"),
+    ("where", "message"),
     [
         ({"location": "../w.data"}, "expected a file in the model's folder"),
         ({"location": "/etc/passwd"}, "expected a file in the model's folder"),
@@ -407,7 +410,7 @@ def test_external_data(tmp_path: Path):
         ({"location": "w.data", "length": "44"}, "length of external data: given 44, expected 48"),
     ],
 )
-def test_external_data_that_is_not_read(where: dict[str, str], said: str, tmp_path: Path):
+def test_external_data_that_is_not_read(where: dict[str, str], message: str, tmp_path: Path):
     (tmp_path / "models").mkdir()
     for folder in (tmp_path, tmp_path / "models"):
         (folder / "w.data").write_bytes(WEIGHTS.tobytes())
@@ -415,7 +418,7 @@ def test_external_data_that_is_not_read(where: dict[str, str], said: str, tmp_pa
     with pytest.raises(GradcError) as caught:
         gradc.compile(path)
     assert '[initializer "w"]' in str(caught.value)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_external_data_of_a_proto():

@@ -276,8 +276,8 @@ def test_what_nodes_say_of_themselves_stays():
         assert (first.name, first.doc_string) == ("/first/Exp", "Exp made of x")
         assert condition.doc_string == "If made of c"
         assert other.doc_string == "Bar made of a"
-        said = {n.op_type: n.doc_string for a in condition.attribute for n in a.g.node}
-        assert said == {"Exp": "Exp made of b", "Neg": ""}
+        message = {n.op_type: n.doc_string for a in condition.attribute for n in a.g.node}
+        assert message == {"Exp": "Exp made of b", "Neg": ""}
     assert (
         not compiled(model_of("g (float[N,3] x) => (float[N,3] y) { y = Exp(x) }")).graph.node[0].doc_string
     )
@@ -397,8 +397,8 @@ def test_metadata_denotations_and_quantization_stay():
     annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="w")
     found = gradc.compile(model, rename={"x": "image"}).model.graph
     (first, *_), value, weight = found.node, found.input[0], found.initializer[0]
-    told = {p.key: p.value for p in first.metadata_props}
-    assert (told["namespace"], told["gradc.op"]) == ("of the node", "/Exp")
+    reported = {p.key: p.value for p in first.metadata_props}
+    assert (reported["namespace"], reported["gradc.op"]) == ("of the node", "/Exp")
     kept = {"graph": found, "input": value, "output": found.output[0], "initializer": weight}
     for what, owner in kept.items():
         assert {p.key: p.value for p in owner.metadata_props} == {"namespace": f"of the {what}"}

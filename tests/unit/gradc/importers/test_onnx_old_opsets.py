@@ -196,6 +196,6 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_form_without_a_newer_one_is_refused(name: str):
-    opset, text, said = REFUSED[name]
-    with pytest.raises(UnsupportedError, match=said):
+    opset, text, message = REFUSED[name]
+    with pytest.raises(UnsupportedError, match=message):
         gradc.compile(model_of(text, opset=opset))

@@ -70,11 +70,11 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("graph", "imports", "said"), WRONG.values(), ids=WRONG)
-def test_a_wrong_model_is_an_error_that_names_what_is_wrong(graph: str, imports: str, said: str):
+@pytest.mark.parametrize(("graph", "imports", "message"), WRONG.values(), ids=WRONG)
+def test_a_wrong_model_is_an_error_that_names_what_is_wrong(graph: str, imports: str, message: str):
     with pytest.raises(GradcError) as caught:
         gradc.compile(parsed(graph, imports))
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert caught.value.exit_code == 4
 
 
@@ -96,23 +96,25 @@ def test_pads_of_zeros_beside_auto_pad_are_dropped(op: str):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "shape", "said"),
+    ("dtype", "shape", "message"),
     [
         (TensorProto.DOUBLE, [2], "dtype of the initializer: given f32, expected f64"),
         (TensorProto.FLOAT, [3], "shape of the initializer: given [2], expected [3]"),
         (TensorProto.FLOAT, ["n"], None),
     ],
 )
-def test_an_input_with_an_initializer_of_another_type(dtype: int, shape: list[int | str], said: str | None):
+def test_an_input_with_an_initializer_of_another_type(
+    dtype: int, shape: list[int | str], message: str | None
+):
     model = parsed("g (float[2] x) => (float[2] y) { y = Add (x, w) }")
     model.graph.initializer.append(numpy_helper.from_array(np.ones(2, np.float32), "w"))
     model.graph.input.append(helper.make_tensor_value_info("w", dtype, shape))
-    if said is None:
+    if message is None:
         gradc.compile(model)
         return
     with pytest.raises(GradcError) as caught:
         gradc.compile(model)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 BRANCH = """g (bool c, float[2] x, float[2] v) => (float[2] y) <float[2] w = {7, 7}> {

@@ -19,14 +19,14 @@ def without(monkeypatch, *missing: str, also: dict[str, str] | None = None) -> N
     """Installed packages are others than they are."""
     added = also or {}
 
-    def asked(name: str) -> str:
+    def request(name: str) -> str:
         if name in added:
             return added[name]
         if name in missing:
             raise PackageNotFoundError(name)
         return version(name)
 
-    monkeypatch.setattr(metadata, "version", asked)
+    monkeypatch.setattr(metadata, "version", request)
 
 
 def report() -> dict[str, tuple[str, str]]:

@@ -47,9 +47,9 @@ def bench(monkeypatch, tmp_path) -> Bench:
 
 def explained(source, tune: bool = False, shapes=None, wants_peak: bool = False, **options) -> Explanation:
     given = Options(**options)
-    asked = TuningRequest(tune=tune, shapes=shapes or {})
-    tuner = asked.tuner(given.resolve_target())
-    return explain(load(source), given, asked.shapes, tuner, wants_peak)
+    requested = TuningRequest(tune=tune, shapes=shapes or {})
+    tuner = requested.tuner(given.resolve_target())
+    return explain(load(source), given, requested.shapes, tuner, wants_peak)
 
 
 def conv(dy=(1, 4, 5, 5), dx=(1, 2, 7, 7), stride=1, **keys) -> gradc.Graph:
@@ -145,7 +145,7 @@ class TestChoice:
     def test_measured(self, bench):
         gradient = only(explained(conv(), tune=True))
         assert (gradient.choice, gradient.why) == ("conv-to-col2im", "measured")
-        assert bench.asked == [gradient.problem]
+        assert bench.measured_keys == [gradient.problem]
         measured = {row.name: row.measured for row in gradient.strategies if row.refusal is None}
         assert measured["conv-to-col2im"] == 0.001
         assert set(measured.values()) == {0.001, 0.002}
@@ -179,12 +179,12 @@ class TestChoice:
         gradient = only(explained(conv()))
         assert (gradient.choice, gradient.why) == ("conv-to-matmul", "layout")
 
-    @pytest.mark.parametrize(("why", "said"), explaining.WHY.items())
-    def test_the_words_are_sentences_of_their_own(self, why, said):
+    @pytest.mark.parametrize(("why", "message"), explaining.WHY.items())
+    def test_the_words_are_sentences_of_their_own(self, why, message):
         found = explained(conv())
         gradient = replace(only(found), why=why)
-        assert f"({said}): " in as_text(replace(found, gradients=[gradient]))
-        assert len(said.split()) > 2
+        assert f"({message}): " in as_text(replace(found, gradients=[gradient]))
+        assert len(message.split()) > 2
 
     def test_what_the_source_names_in_vain(self, tmp_path):
         path = tmp_path / "g.mlir"
@@ -296,7 +296,7 @@ class TestCommand:
 
     def test_tune(self, bench):
         assert run_gradc("explain", DECODER, "--tune").code == 0
-        assert len(bench.asked) == 5
+        assert len(bench.measured_keys) == 5
 
     def test_constants_change_the_problem(self, tmp_path):
         path = tmp_path / "g.mlir"

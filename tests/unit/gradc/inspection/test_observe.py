@@ -121,18 +121,18 @@ class TestPrintIR:
         from gradc.compiler.driver import load
         from gradc.compiler.pass_runner import Stage
 
-        said = []
+        message = []
         module = load(CONV)
-        printer = PrintIR(said.append, only_changes=True)
+        printer = PrintIR(message.append, only_changes=True)
         watch = Observers()
         watch.add(printer)
         watch(Stage(module))
         watch(Stage(module, InferTypesPass()))
-        assert said == []
+        assert message == []
         (function,) = module.ops
         return_op(function).detach()
         watch(Stage(module, InferTypesPass()))
-        assert len(said) == 1
+        assert len(message) == 1
 
 
 class TestTiming:

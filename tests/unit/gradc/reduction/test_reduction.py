@@ -367,7 +367,7 @@ class TestMinimal:
         assert not any((*found[:i], *found[i + 1 :]) in holding for i in range(len(found)))
 
     def test_few_tests_for_one_of_many(self):
-        asked = []
-        assert minimal(range(1000), lambda kept: asked.append(kept) or 617 in kept) == [617]
-        assert len(asked) < 60
-        assert all(asked)
+        request = []
+        assert minimal(range(1000), lambda kept: request.append(kept) or 617 in kept) == [617]
+        assert len(request) < 60
+        assert all(request)

@@ -137,14 +137,14 @@ class TestTimes:
         (gradient,) = found.explanation.gradients
         assert (gradient.choice, gradient.why) == ("conv-to-col2im", "measured")
         assert gradient.peak_fraction is not None
-        assert len(bench.asked) == 1
+        assert len(bench.measured_keys) == 1
         assert model(found).nodes["Col2Im"] == 2
 
     def test_what_the_budget_does_not_allow_is_not_measured_by_explaining_either(self, monkeypatch):
         bench = Bench()
         monkeypatch.setattr(request, "_measure", bench)
         gradc.report(chain(1), tune=True, tune_budget=0)
-        assert bench.asked == []
+        assert bench.measured_keys == []
 
 
 class TestRun:
@@ -370,12 +370,12 @@ class TestOfGradients:
         for found in (by_name, by_model):
             assert found.ok
             assert [info.name for info in model(found).inputs] == names
-        asked = "m.onnx --wrt x --wrt k --of z"
+        request_options = "m.onnx --wrt x --wrt k --of z"
         assert by_name.repeat == (
-            f"gradc report {asked} -o report.html --strict-ieee --seed 3",
-            f"gradc grad {asked} --cotangents -o m_gradient.onnx --strict-ieee",
-            f"gradc verify {asked} --report --strict-ieee --seed 3",
-            f"gradc explain {asked} --strict-ieee",
+            f"gradc report {request_options} -o report.html --strict-ieee --seed 3",
+            f"gradc grad {request_options} --cotangents -o m_gradient.onnx --strict-ieee",
+            f"gradc verify {request_options} --report --strict-ieee --seed 3",
+            f"gradc explain {request_options} --strict-ieee",
         )
         assert by_model.repeat == (
             "gradc.report(graph, wrt=['x', 'k'], of=['z'], strict_ieee=True, seed=3).save('report.html')",

@@ -82,7 +82,7 @@ def read(html: str) -> Reader:
     return reader
 
 
-def said(html: str) -> str:
+def message(html: str) -> str:
     return " ".join("".join(read(html).text).split())
 
 
@@ -144,7 +144,7 @@ class TestOneFile:
 
 class TestContent:
     def test_numbers_of_the_summary(self):
-        text = said(html_of(EXAMPLES / "decoder_backward.json"))
+        text = message(html_of(EXAMPLES / "decoder_backward.json"))
         for part in (
             "source ops5of 3 kinds",
             "target cpu · opset 18",
@@ -155,13 +155,13 @@ class TestContent:
 
     def test_remarks_with_their_lines(self):
         report = gradc.report(str(EXAMPLES / "conv_backward.mlir"), run=False, auto_pad_rule="documented")
-        text = said(report.html())
+        text = message(report.html())
         assert "the documented rule gives pads (1, 0), the library rule would give (0, 1)" in text
         assert "%diff_src = onednn.convolution_backward_data" in text
 
     def test_every_strategy_or_why_not(self):
         report = gradc.report(EXAMPLES / "conv_backward.mlir", run=False)
-        text = said(report.html())
+        text = message(report.html())
         assert "that do not apply" in text
         for row in report.explanation.gradients[0].strategies:
             assert row.name in text
@@ -184,13 +184,13 @@ class TestContent:
         sources = {found["data-source"] for found in read(html).found("g") if "data-source" in found}
         assert sources == {button}
         assert "reports.py:" in (button or "")
-        assert "unnamed" not in said(html)
-        assert re.search(r"(?<![/\\])reports\.py:\d+", said(html)), "and headed by it, without its folders"
+        assert "unnamed" not in message(html)
+        assert re.search(r"(?<![/\\])reports\.py:\d+", message(html)), "and headed by it, without its folders"
 
     def test_nothing_finite_is_no_error_of_zero(self):
         graph = chain(1)
         inputs = {i.name: np.full(i.shape, np.inf, np.float32) for i in gradc.compile(graph).inputs}
-        text = said(gradc.report(graph, inputs=inputs).html())
+        text = message(gradc.report(graph, inputs=inputs).html())
         assert "verifiednothing" in text
         assert "ok, but nothing is finite" in text
 
@@ -204,7 +204,7 @@ class TestContent:
     def test_measured_and_predicted_times(self, monkeypatch):
         monkeypatch.setattr(request, "_measure", Bench(lambda name: 0.001))
         monkeypatch.setattr("gradc.inspection.explain.measure_peak", lambda target: 1e11)
-        text = said(gradc.report(chain(1), tune=True).html())
+        text = message(gradc.report(chain(1), tune=True).html())
         assert "measured on this machine" in text
         assert "1 ms measured" in text
         assert "of the peak" in text
@@ -229,7 +229,7 @@ class TestContent:
             found.get("title") for found in read(html).found("div") if "cut" in (found.get("class") or "")
         ]
         assert titles == ["longer than there is room for"]
-        assert "a bar that fades is longer than there is room for" in said(html)
+        assert "a bar that fades is longer than there is room for" in message(html)
 
     def test_measured_bars_can_be_compared_whatever_was_predicted(self, monkeypatch):
         """Predictions are of microseconds here."""
@@ -242,11 +242,11 @@ class TestContent:
         assert not any(bar["cut"] for bar in bars.values())
 
     def test_the_time_of_a_run_says_what_it_is_of(self, monkeypatch):
-        assert "the gradients alone, predicted" in said(gradc.report(chain(3), run=False).html())
+        assert "the gradients alone, predicted" in message(gradc.report(chain(3), run=False).html())
         monkeypatch.setattr(request, "_measure", Bench(lambda name: 0.001))
-        text = said(gradc.report(chain(3), tune=True, run=False).html())
+        text = message(gradc.report(chain(3), tune=True, run=False).html())
         assert "a run3msthe gradients alone, measured" in text
-        cached = said(gradc.report(chain(3), run=False).html())
+        cached = message(gradc.report(chain(3), run=False).html())
         assert "a run3msthe gradients alone, measured" in cached
 
     def test_the_verdict_stands_beside_its_output_and_ulps_are_folded(self):
@@ -267,14 +267,14 @@ class TestMissing:
     def test_the_page_says_why(self, monkeypatch):
         if "CUDAExecutionProvider" in runtime.available_providers():
             pytest.skip("there is a GPU")
-        text = said(gradc.report(EXAMPLES / "conv_backward.mlir", target="cuda").html())
+        text = message(gradc.report(EXAMPLES / "conv_backward.mlir", target="cuda").html())
         assert "Not here: " in text
         assert "CUDA" in text
         assert "How each gradient can be written" in text
 
     def test_a_graph_that_is_too_large_to_draw(self, monkeypatch):
         monkeypatch.setattr(layout, "MOST_NODES", 3)
-        text = said(gradc.report(chain(2), run=False).html())
+        text = message(gradc.report(chain(2), run=False).html())
         assert "too large to draw: given 6 nodes, expected at most 3" in text
         assert "How each gradient can be written" in text
 
@@ -282,15 +282,15 @@ class TestMissing:
         g = gradc.Graph()
         src, dy = g.input("src", "f32", [1, 1, 2, 2]), g.input("dy", "f32", [1, 1, 2, 2])
         g.output(g.interpolate_backward(src, dy, mode="bilinear", sizes=[2, 2], data_format="NCX"), "dx")
-        text = said(gradc.report(g).html())
+        text = message(gradc.report(g).html())
         assert "dx: too small for an image" in text
 
     def test_a_graph_that_does_not_compile(self, tmp_path):
         path = tmp_path / "wrong.json"
         path.write_text(text_of(changed(CONV, attrs(strides=[0, 2]))))
         html = gradc.report(path).html()
-        assert "This graph does not compile." in said(html)
-        assert "strides" in said(html)
+        assert "This graph does not compile." in message(html)
+        assert "strides" in message(html)
         sections = [found["id"] for found in read(html).found("section")]
         assert sections == ["summary", "graph", "repeat"]
         pytest.importorskip("pygraphviz")
@@ -316,7 +316,7 @@ class TestHostileNames:
         html = gradc.report(hostile()).html()
         assert "<script>alert" not in html
         assert sum(1 for _ in read(html).found("script")) == 1
-        assert '<script>alert("1")</script>' in said(html)
+        assert '<script>alert("1")</script>' in message(html)
 
     def test_nothing_turns_the_text_around(self):
         html = gradc.report(hostile()).html()
@@ -336,7 +336,7 @@ class TestHostileNames:
         path.write_text(text.replace("%weights {\n", "%weights { //</pre><script>1\n"))
         html = gradc.report(path, run=False, auto_pad_rule="documented").html()
         assert "<script>1" not in html
-        assert "//</pre><script>1" in said(html)
+        assert "//</pre><script>1" in message(html)
 
 
 class TestCommand:
@@ -354,7 +354,7 @@ class TestCommand:
     def test_a_page_on_stdout(self):
         result = run_gradc("report", "-", "-o", "-", "--no-run", stdin=text_of(CONV).encode())
         assert result.code == 0
-        assert "stdin" in said(result.out)
+        assert "stdin" in message(result.out)
 
     def test_a_graph_that_does_not_compile(self, tmp_path):
         out = tmp_path / "r.html"
@@ -362,7 +362,7 @@ class TestCommand:
         result = run_gradc("report", path, "-o", out, "--strategy", "conv-to-conv")
         wanted = run_gradc("compile", path, "-o", tmp_path / "m.onnx", "--strategy", "conv-to-conv")
         assert (result.code, result.line) == (wanted.code, wanted.line)
-        assert "stride 2 on axis H" in said(out.read_text(encoding="utf-8"))
+        assert "stride 2 on axis H" in message(out.read_text(encoding="utf-8"))
 
     def test_wrong_numbers(self, tmp_path, monkeypatch):
         run = runtime.Session.run
@@ -371,7 +371,7 @@ class TestCommand:
         )
         out = tmp_path / "r.html"
         assert run_gradc("report", EXAMPLES / "conv_backward.mlir", "-o", out).code == 1
-        assert "failed" in said(out.read_text(encoding="utf-8"))
+        assert "failed" in message(out.read_text(encoding="utf-8"))
 
     @pytest.mark.parametrize(
         "words",
@@ -417,7 +417,7 @@ KINKED = """<ir_version: 10, opset_import: ["": 18]> g (float[3] x) => (float[3]
 
 class TestCheckOfAGradient:
     def test_the_outcome_and_each_undecided_op(self):
-        text = said(gradc.report(onnx.parser.parse_model(KINKED), wrt="k", of="y").html())
+        text = message(gradc.report(onnx.parser.parse_model(KINKED), wrt="k", of="y").html())
         assert "partly proved" in text
         assert "Check of the gradient" in text
         assert re.search(r"Relu y ?3 elements at its kink", text)
@@ -425,10 +425,10 @@ class TestCheckOfAGradient:
     def test_a_wrong_gradient(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(vjp, "RULES", {**vjp.RULES, "Relu": lambda f, g, e: [g[0] * 2]})
         source = onnx.parser.parse_model(KINKED.replace("0, 0, 0", "1, 2, 3"))
-        text = said(gradc.report(source, wrt="x").html())
+        text = message(gradc.report(source, wrt="x").html())
         assert "this op is to blame" in text
         assert "proved" not in text
 
     def test_a_graph_that_is_no_gradient(self):
-        text = said(gradc.report(onnx.parser.parse_model(KINKED)).html())
+        text = message(gradc.report(onnx.parser.parse_model(KINKED)).html())
         assert "Check of the gradient" not in text

@@ -249,9 +249,9 @@ def test_a_mean_of_which_the_last_window_may_end_behind_its_source(source: int |
         (4, 0, 1, 0, "src axis W with its pads: given 1, expected 3 or more, for a window of 4"),
     ],
 )
-@pytest.mark.parametrize("asked", ["run", "reference"])
+@pytest.mark.parametrize("requested", ["run", "reference"])
 def test_a_mean_of_a_source_that_cannot_be(
-    asked: str, kernel: int, pads: int, size: int, windows: int, words: str
+    requested: str, kernel: int, pads: int, size: int, windows: int, words: str
 ):
     g = gradc.Graph()
     dy, shape = g.input("dy", "f32", ["N", 1, None]), g.input("shape", "s32", [3])
@@ -260,7 +260,7 @@ def test_a_mean_of_a_source_that_cannot_be(
     g.output(g.avg_pool_backward(dy, shape, **window, **edges, data_format="NCX"), "dx")
     given = {"dy": np.ones((1, 1, windows), np.float32), "shape": np.array([1, 1, size], np.int32)}
     with pytest.raises(gradc.GradcError, match=re.escape(words)):
-        getattr(gradc.compile(g, threads=1), asked)(given)
+        getattr(gradc.compile(g, threads=1), requested)(given)
 
 
 def test_a_probability_that_run_time_brings(tmp_path: Path):

@@ -123,14 +123,14 @@ class TestTune:
         tunings, _ = tuner(bench).tune(module, TARGET)
         (op,) = gradients(module)
         applicable = {c.strategy.name for c in candidates(op, TARGET) if c.refusal is None}
-        assert set(tunings[bench.asked[0]].seconds) == applicable
+        assert set(tunings[bench.measured_keys[0]].seconds) == applicable
         assert "conv-to-conv" not in applicable
 
     def test_the_same_problem_is_measured_once(self):
         bench = Bench()
         module = module_of(CONV, RESIZE, CONV, CONV)
         tuner(bench).tune(module, TARGET)
-        assert sorted(bench.asked) == [CONV, RESIZE]
+        assert sorted(bench.measured_keys) == [CONV, RESIZE]
         assert None not in choices(module)
         assert len(set(choices(module))) == 2
 
@@ -139,9 +139,9 @@ class TestTune:
         first, second = module_of(CONV, RESIZE), module_of(CONV, RESIZE)
         tuner(bench, store).tune(first, TARGET)
         assert store.tunings[CONV].measured_on == "here"
-        before = list(bench.asked)
+        before = list(bench.measured_keys)
         _, remarks = tuner(bench, store).tune(second, TARGET)
-        assert bench.asked == before
+        assert bench.measured_keys == before
         assert choices(first) == choices(second)
         assert remarks == []
 
@@ -149,7 +149,7 @@ class TestTune:
         bench = Bench()
         tuner(bench).tune(module_of(CONV, LARGER), TARGET)
         predicted = {case.key: case.predicted_seconds for case in cases(module_of(CONV, LARGER), TARGET, {})}
-        assert bench.asked == sorted(predicted, key=lambda key: -predicted[key])
+        assert bench.measured_keys == sorted(predicted, key=lambda key: -predicted[key])
 
     def test_a_choice_that_is_there_stays(self):
         module, bench = module_of(CONV), Bench()
@@ -157,12 +157,12 @@ class TestTune:
         op.attributes[CHOICE] = StringAttr("conv-to-matmul")
         tuner(bench).tune(module, TARGET)
         assert choices(module) == ["conv-to-matmul"]
-        assert bench.asked == []
+        assert bench.measured_keys == []
 
     def test_a_forced_strategy_needs_no_measurement(self):
         module, bench = module_of(CONV, RESIZE), Bench()
         tuner(bench).tune(module, TARGET, find_strategy("conv-to-col2im"))
-        assert bench.asked == [RESIZE]
+        assert bench.measured_keys == [RESIZE]
         assert choices(module)[0] is None
 
     def test_an_op_without_a_choice(self):
@@ -171,7 +171,7 @@ class TestTune:
         if len(case.applicable) > 1:
             pytest.skip("it has one by now")
         assert tuner(bench).tune(module, TARGET) == ({}, [])
-        assert (bench.asked, choices(module)) == ([], [None])
+        assert (bench.measured_keys, choices(module)) == ([], [None])
 
     def test_no_gradients(self):
         assert tuner(Bench()).tune(ModuleOp([]), TARGET) == ({}, [])
@@ -181,8 +181,8 @@ class TestBudget:
     def test_what_is_left_gets_the_predicted_choice(self):
         bench, module = Bench(), module_of(CONV, LARGER, RESIZE, CONV)
         _, remarks = tuner(bench, budget=15).tune(module, TARGET)
-        assert len(bench.asked) == 2
-        left = [key for key in (CONV, LARGER, RESIZE) if key not in bench.asked]
+        assert len(bench.measured_keys) == 2
+        left = [key for key in (CONV, LARGER, RESIZE) if key not in bench.measured_keys]
         (text,) = texts(remarks)
         count = 2 if left == [CONV] else 1
         gradients_left = "2 gradients" if count == 2 else "1 gradient"
@@ -195,7 +195,7 @@ class TestBudget:
     def test_none(self):
         bench, module = Bench(), module_of(CONV)
         _, remarks = tuner(bench, budget=0).tune(module, TARGET)
-        assert bench.asked == []
+        assert bench.measured_keys == []
         assert choices(module) == [None]
         assert len(texts(remarks)) == 1
 
@@ -212,10 +212,16 @@ class TestBudget:
 
 class TestProgress:
     def test_it_is_told_of_each(self):
-        said: list[tuple[int, int, str]] = []
+        expected_message: list[tuple[int, int, str]] = []
         bench = Bench()
-        tuner(bench, progress=lambda *args: said.append(args)).tune(module_of(CONV, RESIZE), TARGET)
-        assert said == [(0, 2, bench.asked[0]), (1, 2, bench.asked[1]), (2, 2, "")]
+        tuner(bench, progress=lambda *args: expected_message.append(args)).tune(
+            module_of(CONV, RESIZE), TARGET
+        )
+        assert expected_message == [
+            (0, 2, bench.measured_keys[0]),
+            (1, 2, bench.measured_keys[1]),
+            (2, 2, ""),
+        ]
 
 
 class TestStored:
@@ -249,7 +255,7 @@ class TestStored:
         store = Memory({CONV: Tuning("gone", {"gone": 1.0}, "")})
         bench, module = Bench(), module_of(CONV)
         tuner(bench, store).tune(module, TARGET)
-        assert bench.asked == [CONV]
+        assert bench.measured_keys == [CONV]
         assert store.tunings[CONV].choice == choices(module)[0] != "gone"
 
     def test_the_store_has_a_word(self):
@@ -285,12 +291,12 @@ class TestSizes:
         _, remarks = tuner(bench).tune(module, TARGET)
         (text,) = texts(remarks)
         assert text.startswith("1 gradient cannot be measured without sizes, which shapes states: ")
-        assert (bench.asked, choices(module)) == ([], [None])
+        assert (bench.measured_keys, choices(module)) == ([], [None])
 
     def test_but_at_stated_ones(self):
         bench, module = Bench(), module_of(UNKNOWN)
         _, remarks = tuner(bench, shapes={"x0": (2, 4, 5, 5)}).tune(module, TARGET)
-        assert bench.asked == [f"{UNKNOWN} at {UNKNOWN.replace('?x4x?x?', '2x4x5x5')}"]
+        assert bench.measured_keys == [f"{UNKNOWN} at {UNKNOWN.replace('?x4x?x?', '2x4x5x5')}"]
         assert remarks == []
         assert choices(module) != [None]
         (op,) = gradients(module)

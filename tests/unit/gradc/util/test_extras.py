@@ -39,5 +39,5 @@ def test_without_metadata(monkeypatch):
 def test_nothing_tells_to_install_gradc_from_an_index():
     files = [path for top in ("gradc", "passes", "dialects", "docs") for path in (ROOT / top).rglob("*.*")]
     texts = [path for path in [*files, ROOT / "README.md"] if path.suffix in {".py", ".md", ".html"}]
-    told = re.compile(r"""pip install [^\n]*(?:\bgradc\[|install ["']?gradc\b(?!-))""")
-    assert [str(path) for path in texts if told.search(path.read_text(encoding="utf-8"))] == []
+    reported = re.compile(r"""pip install [^\n]*(?:\bgradc\[|install ["']?gradc\b(?!-))""")
+    assert [str(path) for path in texts if reported.search(path.read_text(encoding="utf-8"))] == []

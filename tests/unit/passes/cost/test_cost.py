@@ -334,13 +334,13 @@ class TestWhatRuns:
             parts = [emit(onnx.GatherOp(args[0], emit.constant(np.array(p)), axis=1)) for p in range(30)]
             return emit(onnx.SumOp(parts))
 
-        asked: list[int] = []
+        request: list[int] = []
         original = optimizer_model._take_all
         monkeypatch.setattr(
-            optimizer_model, "_take_all", lambda each: asked.append(len(each)) or original(each)
+            optimizer_model, "_take_all", lambda each: request.append(len(each)) or original(each)
         )
         assert kinds(build, (4, 40, 5)).count("Gather") == 30
-        assert asked == [30]
+        assert request == [30]
 
     def test_a_pad_in_front_of_a_convolution_is_part_of_it(self):
         def build(emit, args):

@@ -1,4 +1,4 @@
-"""Random problems of the ops that are rows, drawn from what their classes declare."""
+"""Random problems of the ops declared by op specs, within what their classes declare."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dialects.onednn.norm import (
     LayerNormalizationOp,
     RMSNormalizationOp,
 )
-from dialects.onednn.prelu import PReLUBackwardBaseOp, PReLUBaseOp
+from dialects.onednn.prelu import ParametricReluBackwardOp, ParametricReluOp
 from dialects.onednn.quant import (
     DynamicDequantizationOp,
     DynamicQuantizationOp,
@@ -33,7 +33,7 @@ from dialects.onednn.quant import (
 )
 from dialects.onednn.softmax import SoftmaxFamilyBackwardOp, SoftmaxFamilyOp
 from dialects.onednn.spec_classes import spec_class
-from dialects.onednn.structure import ConcatBaseOp, DropoutBaseOp, ReshapeBaseOp, TransposeBaseOp
+from dialects.onednn.structure import ConcatenationOp, IdentityDropoutOp, ReshapeOp, TransposeOp
 from dialects.support import dtypes
 from dialects.support.attributes import AttributeSpec, documented_attributes
 from dialects.support.diagnostics import Position, location
@@ -49,7 +49,7 @@ SCALES = (0.25, 0.5, 1.0, 2.0, 0.1, 0.3, 0.05)
 
 
 @dataclass(frozen=True)
-class RowProblem:
+class SpecProblem:
     """One op on random data. `declared` are the shapes that the module says, `feeds` the arrays."""
 
     kind: str
@@ -103,12 +103,12 @@ def slots(kind: str) -> Iterator[tuple[str, bool]]:
     """The dtypes of a kind, each with sizes known at compile time and without; several of each where the
     geometry has many cases."""
     cls = spec_class(kind)
-    for dtype in cls.ROW.dtypes * (3 if issubclass(cls, tuple(DRAWN)) else 1):
+    for dtype in cls.SPEC.dtypes * (3 if issubclass(cls, tuple(DRAWN)) else 1):
         yield dtype, False
         yield dtype, True
 
 
-def draw(kind: str, dtype: str, dynamic: bool, rng: np.random.Generator) -> RowProblem:
+def draw(kind: str, dtype: str, dynamic: bool, rng: np.random.Generator) -> SpecProblem:
     cls = spec_class(kind)
     drawn = next((draw for base, draw in DRAWN.items() if issubclass(cls, base)), _plain)
     attributes, shapes = drawn(cls, rng)
@@ -117,12 +117,12 @@ def draw(kind: str, dtype: str, dynamic: bool, rng: np.random.Generator) -> RowP
     rows = zip(ports, types, shapes, strict=True)
     feeds = tuple(_data(kind, port, type_, size, rng) for port, type_, size in rows)
     known = [not dynamic or cls.knows_sizes(port) for port in ports]
-    sizes = [size if told else (None,) * len(size) for told, size in zip(known, shapes, strict=True)]
+    sizes = [size if reported else (None,) * len(size) for reported, size in zip(known, shapes, strict=True)]
     declared = tuple(zip(types, sizes, strict=True))
     chosen = str(rng.choice(cls.result_dtypes(dtype))) if cls.CHOOSES_DTYPE else None
     if "f8" in f"{types[0]} {chosen}" and attributes.get("zps"):
         attributes = {**attributes, "zps": []}
-    return RowProblem(kind, dtype, declared, feeds, attributes, chosen)
+    return SpecProblem(kind, dtype, declared, feeds, attributes, chosen)
 
 
 def _plain(cls: type[TableOp], rng: np.random.Generator) -> tuple[dict[str, Any], list[tuple[int, ...]]]:
@@ -256,10 +256,10 @@ _LEAST_RANKS: dict[type[TableOp], int] = {ChannelOp: 2, BatchNormalizationOp: 2,
 _SHAPES = {
     BiasOp: _bias_shapes,
     SoftmaxFamilyBackwardOp: lambda shape, *_: [shape] * 2,
-    DropoutBaseOp: lambda shape, *_: [shape, (), (1,), ()],
-    PReLUBaseOp: lambda *given: _slope_shapes(*given)[:2],
-    PReLUBackwardBaseOp: _slope_shapes,
-    ConcatBaseOp: _joined_shapes,
+    IdentityDropoutOp: lambda shape, *_: [shape, (), (1,), ()],
+    ParametricReluOp: lambda *given: _slope_shapes(*given)[:2],
+    ParametricReluBackwardOp: _slope_shapes,
+    ConcatenationOp: _joined_shapes,
     DynamicScalingOp: _scales_shapes,
     GroupNormalizationOp: _group_shapes,
     LayerNormalizationOp: _normalized_shapes,
@@ -339,8 +339,8 @@ _ATTRIBUTES: dict[type[TableOp], Callable[[tuple[int, ...], np.random.Generator]
     DynamicDequantizationOp: _group_scales,
     GroupNormalizationOp: _groups,
     LastAxesOp: _first_axis,
-    TransposeBaseOp: _order,
-    ReshapeBaseOp: _reshaped,
+    TransposeOp: _order,
+    ReshapeOp: _reshaped,
 }
 """Of families whose attributes depend on the sizes of the data."""
 

@@ -17,7 +17,7 @@ SOME_VALUE = {"f32": 0.5, "s64": 1, "bool": True, "s64[]": [0], "f32[]": [0.5]}
 def page_of(family: str) -> str:
     """Return the page of a family; ops with spatial axes have their own."""
     base, _ = FAMILIES[family]
-    return "rows.md" if min(base.RANKS) < 3 else "spatial.md"
+    return "nonspatial.md" if min(base.RANKS) < 3 else "spatial.md"
 
 
 def example_rank(kind: str) -> int:
@@ -38,7 +38,7 @@ def probe(kind: str, dtype: str, rank: int, dynamic: bool) -> Graph:
     operands: list[Any] = [_input(g, cls, port, dtype, shape) for port in ports]
     if cls.is_variadic():
         operands[-1] = [operands[-1], _input(g, cls, "src_1", dtype, shape)]
-    results = getattr(g, cls.ROW.method)(*operands, **required)
+    results = getattr(g, cls.SPEC.method)(*operands, **required)
     for role, result in zip(cls.RESULTS, results if isinstance(results, tuple) else (results,), strict=True):
         g.output(result, role)
     return g
