@@ -40,13 +40,14 @@ from dialects.support.diagnostics import UnsupportedError
 from dialects.support.documented_op import CHOICE
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import element_type_of
-from passes.builder.rewriting import functions, simplify
+from passes.builder.rewriting import functions
 from passes.cost.graph import tensor as tensor_of
 from passes.cost.work import Work
 from passes.layout import orders
 from passes.layout.elimination import Scope, least
 from passes.layout.order_graph import Choice, Component, OrderGraph, Tensor
 from passes.layout.orders import Order, compose, identity, inverse, orders_of, subsets
+from passes.simplify import simplify
 from passes.strategies import strategies_of
 from passes.strategies.base import Strategy
 from passes.strategies.choice import AUTO, Candidate, choose, find_strategy, ranking

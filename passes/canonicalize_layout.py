@@ -22,7 +22,8 @@ from dialects.support import layouts
 from dialects.support.documented_op import Declared, build, documented_attributes
 from dialects.support.shapes import shape_of
 from passes.builder.builder import Builder
-from passes.builder.rewriting import replace, rewrite, simplify
+from passes.builder.rewriting import replace, rewrite
+from passes.simplify import simplify
 
 if TYPE_CHECKING:
     from dialects.onednn.conv_backward_data import ConvolutionBackwardDataOp

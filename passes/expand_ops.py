@@ -24,11 +24,12 @@ from dialects.onnx.ops import op_class
 from dialects.support.dtypes import name_of, of_mlir
 from dialects.support.shapes import element_type_of
 from passes.builder.builder import Builder
-from passes.builder.rewriting import replace, rewrite, simplify
+from passes.builder.rewriting import replace, rewrite
 from passes.decompositions.missing_kernels.empty_expand import EmptyExpand
 from passes.decompositions.missing_kernels.matrix_vector import VectorAsColumn
 from passes.decompositions.older_opsets.excluded_windows import POOLS, SKIPPED_FROM_OPSET, WithoutCeilMode
 from passes.decompositions.registry import Body, Reason, decompose, decomposition_of, table_of
+from passes.simplify import simplify
 from passes.targets.target import Target, TargetPass
 
 

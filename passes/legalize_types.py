@@ -41,7 +41,8 @@ from dialects.support.interfaces import set_type
 from dialects.support.shapes import shape_of
 from passes.builder.captured_values import ancestor_in_block
 from passes.builder.operands import replace_uses, set_operand
-from passes.builder.rewriting import rewrite, simplify
+from passes.builder.rewriting import rewrite
+from passes.simplify import simplify
 from passes.targets.target import Target, TargetPass
 
 if TYPE_CHECKING:

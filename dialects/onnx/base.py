@@ -1,8 +1,8 @@
 """Base class of ONNX ops: construction, assembly format, verifier, folding, opset range.
 
 The op classes are created in `ops` from the schemas. Tables keyed by op name hold the rest: categories in
-`traits`, shapes in `infer`, numpy semantics in `kernels`, patterns in `canonicalize`. An op without a shape
-rule keeps its declared result types, one without a kernel does not fold.
+`traits`, shapes in `infer`, numpy semantics in `numpy`. An op without a shape rule keeps its declared result
+types, one without a kernel does not fold.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
-from xdsl.interfaces import HasCanonicalizationPatternsInterface, HasFolderInterface
+from xdsl.interfaces import HasFolderInterface
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation, VariadicDef, traits_def
 from xdsl.parser import Parser
-from xdsl.pattern_rewriter import RewritePattern
 from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, Pure
 
@@ -82,9 +81,7 @@ DISCARDABLE = ("gradc.", "source.")
 """Prefixes of additional attributes that an op may have."""
 
 
-class OnnxOp(
-    VerifiedOnce, IRDLOperation, InfersTypes, HasFolderInterface, HasCanonicalizationPatternsInterface, ABC
-):
+class OnnxOp(VerifiedOnce, IRDLOperation, InfersTypes, HasFolderInterface, ABC):
     """An op of ONNX's standard domain; attributes that are not given have the schema's default."""
 
     SIGNATURE: ClassVar[Signature]
@@ -264,12 +261,6 @@ class OnnxOp(
             return True
         replaced = sum(_bytes(value) for value in self.operands if value.has_one_use())
         return made <= min(replaced, MAX_FOLDED_BYTES)
-
-    @classmethod
-    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from dialects.onnx.canonicalize import patterns_of  # imports the op classes
-
-        return patterns_of(cls.name)
 
     def print(self, printer: Printer) -> None:
         assembly.print_operands(printer, self.onnx_inputs())

@@ -16,7 +16,6 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from dialects.onnx.base import OnnxConstant, OnnxOp
-from dialects.onnx.canonicalize import InlineConstantIf
 from dialects.onnx.node import NodeOp
 from dialects.onnx.ops import ConstantOp, GRUOp, IfOp, LSTMOp
 from dialects.support import entry, shapes
@@ -30,6 +29,7 @@ from gradc.graph.checks import verify
 from gradc.graph.constants import bind_constants
 from gradc.graph.tensors import TensorInfo, check_names, tensor_info, validate_inputs
 from passes.builder.rewriting import rewrite
+from passes.simplify.patterns import InlineConstantIf
 
 if TYPE_CHECKING:
     from dialects.onednn.structure import IdentityDropoutOp

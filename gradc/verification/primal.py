@@ -18,8 +18,9 @@ from gradc.verification.kernels import Kernels
 from gradc.verification.widening import wide, widen
 from passes.autodiff.named_values import add_elements, values_by_name
 from passes.builder.operands import replace_uses
-from passes.builder.rewriting import drop_unread_nodes, fold
+from passes.builder.rewriting import drop_unread_nodes
 from passes.qdq_to_float import compute_with_floats
+from passes.simplify.folding import fold
 
 
 def values_of(

@@ -19,8 +19,9 @@ from passes.autodiff.masked_branches import guard_masked_branches
 from passes.autodiff.named_values import base_of, values_by_name
 from passes.autodiff.session import SessionPass
 from passes.autodiff.stable_forms import use_stable_forms
-from passes.builder.rewriting import differentiated_by, inner_wrt, simplify
+from passes.builder.rewriting import differentiated_by, inner_wrt
 from passes.infer_types import infer_types
+from passes.simplify import simplify
 
 
 @dataclass(frozen=True)

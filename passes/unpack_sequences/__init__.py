@@ -14,7 +14,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from passes.builder.rewriting import simplify
+from passes.simplify import simplify
 from passes.unpack_sequences.sequences import unpack_sequences
 
 

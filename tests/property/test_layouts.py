@@ -39,10 +39,11 @@ from passes.assign_layout import (
     Price,
     Prices,
 )
-from passes.builder.rewriting import refresh_function_types, simplify
+from passes.builder.rewriting import refresh_function_types
 from passes.layout import elimination
 from passes.layout.order_graph import OrderGraph
 from passes.layout.orders import identity, orders_of
+from passes.simplify import simplify
 from passes.strategies import by_name
 from passes.strategies.choice import Candidate
 from passes.targets.target import Target

@@ -11,9 +11,10 @@ from xdsl.dialects.builtin import ModuleOp, f64
 
 from dialects.evaluate import evaluate
 from dialects.onnx import ops as onnx
-from passes.builder.rewriting import functions, simplify
+from passes.builder.rewriting import functions
 from passes.builder.values import Value
 from passes.differentiate import Request, differentiate
+from passes.simplify import simplify
 
 X = {"x": ("N", 12)}
 POINTS = np.array([[-40, -3, -2.9, -1, -1e-3, 0, 1e-3, 0.5, 2.9, 3, 3.1, 40], [*[0.25] * 6, *[-3.0] * 6]])

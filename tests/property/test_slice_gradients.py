@@ -11,8 +11,8 @@ from support.networks import module_of, values_of
 from xdsl.dialects.builtin import f64
 
 from dialects.onnx import ops as onnx
-from passes.builder.rewriting import simplify
 from passes.builder.values import Value
+from passes.simplify import simplify
 
 
 def cut(x: Value, axis: int, start: int, end: int) -> Value:

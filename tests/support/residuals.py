@@ -16,9 +16,9 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.ops import op_class
 from dialects.support.entry import entry_function, input_names
 from passes.autodiff.table import RULES
-from passes.builder.rewriting import simplify
 from passes.decompositions.registry import Reason, table_of
 from passes.differentiate import Request, differentiate
+from passes.simplify import simplify
 
 SIZES = (onnx.ShapeOp, onnx.SizeOp)
 

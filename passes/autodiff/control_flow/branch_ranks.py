@@ -23,7 +23,9 @@ from dialects.support.diagnostics import GradcError
 from dialects.support.interfaces import InfersTypes, refine_results, set_type
 from dialects.support.shapes import element_type_of, has_rank, shape_of, tensor_type
 from passes.builder.captured_values import ancestor_in_block, uses_by
-from passes.builder.rewriting import fold, functions, simplify
+from passes.builder.rewriting import functions
+from passes.simplify import simplify
+from passes.simplify.folding import fold
 
 MOST = 20_000
 """Limit on the ops of all branches together: each If duplicates the ops after it."""

@@ -20,6 +20,7 @@ PACKAGES = (
     # passes
     "passes.__init__",
     "passes.builder",
+    "passes.simplify",
     "passes.autodiff.common.primal",
     "passes.decompositions.registry",
     "passes.infer_types",

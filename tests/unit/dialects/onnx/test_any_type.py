@@ -18,7 +18,7 @@ from dialects.support.dtypes import ONNX_DTYPES
 from gradc.model import exporter
 from gradc.model.attribute_protos import raw_data
 from gradc.runtime.session import Session
-from passes.builder.rewriting import simplify
+from passes.simplify import simplify
 
 
 def parse(text: str) -> ModuleOp:

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from onnx import helper, numpy_helper, shape_inference
 from onnx.reference import ReferenceEvaluator
+from support.canonicalize import canonicalize
 from support.onnx_cases import MORE
 from support.onnx_draws import Case, Draws, divisor, elementwise, unary, variadic
 from xdsl.context import Context
@@ -26,7 +27,6 @@ from xdsl.interpreters.func import FuncFunctions
 from xdsl.ir import Block, Region
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.transforms.canonicalize import CanonicalizePass
 
 from dialects.onnx import ONNX, ops
 from dialects.onnx.base import NEVER_FOLDED, OnnxOp, constant_of
@@ -620,7 +620,7 @@ def test_fold(case: Case) -> None:
     """An op of constants becomes constants with the reference's numbers, but for those of `NEVER_FOLDED`."""
     module, op = module_of(case, {}, folded=True)
     expected = interpret(module, [])
-    CanonicalizePass().apply(context(), module)
+    canonicalize(module)
     module.verify()
     (function,) = module.ops
     assert isinstance(function, func.FuncOp)

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import ml_dtypes
 import numpy as np
 import pytest
+from support.canonicalize import canonicalize
 from xdsl.context import Context
 from xdsl.dialects import builtin, func
 from xdsl.interpreter import Interpreter
 from xdsl.interpreters.func import FuncFunctions
 from xdsl.parser import Parser
-from xdsl.transforms.canonicalize import CanonicalizePass
 
 from dialects.onnx import ONNX
 from dialects.onnx.interpreter import OnnxFunctions
@@ -57,7 +57,7 @@ def assert_read_within(module: builtin.ModuleOp) -> None:
 
 def canonicalized(text: str) -> list[str]:
     """The names of the ops that are left; types and numbers are as before."""
-    ctx, module = parse(text)
+    _, module = parse(text)
     (function,) = module.ops
     assert isinstance(function, func.FuncOp)
     random = np.random.default_rng(0)
@@ -68,7 +68,7 @@ def canonicalized(text: str) -> list[str]:
         shape = [dim if isinstance(dim, int) else SIZES[dim] for dim in shape_of(arg)]
         inputs.append(np.asarray(random.integers(0, 9, shape) + 1 / 3).astype(dtype.numpy))
     before, types = interpret(module, inputs), list(function.function_type.outputs)
-    CanonicalizePass().apply(ctx, module)
+    canonicalize(module)
     module.verify()
     assert_read_within(module)
     last = function.body.block.last_op
@@ -532,8 +532,8 @@ def test_a_fold_never_divides_by_zero() -> None:
       %y = onnx.Add %x, %2 : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
       func.return %y : tensor<2xi64>
     }"""
-    ctx, module = parse(text)
-    CanonicalizePass().apply(ctx, module)
+    _, module = parse(text)
+    canonicalize(module)
     assert "onnx.Div" in str(module)
 
 
@@ -548,8 +548,8 @@ def test_a_fold_makes_no_power_that_does_not_fit(base: str, folds: bool) -> None
       %y = onnx.Add %x, %2 : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
       func.return %y : tensor<1xi64>
     }}"""
-    ctx, module = parse(text)
-    CanonicalizePass().apply(ctx, module)
+    _, module = parse(text)
+    canonicalize(module)
     assert ("onnx.Pow" not in str(module)) == folds
 
 

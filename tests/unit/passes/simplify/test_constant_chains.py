@@ -14,9 +14,10 @@ from dialects.support.diagnostics import Position, location
 from dialects.support.shapes import tensor_type
 from gradc.compiler.driver import compile as compiled
 from gradc.graph.printing import module_text
-from passes.builder import rewriting
+from passes import simplify as package
 from passes.builder.builder import Builder
-from passes.builder.rewriting import fold_chains, simplify
+from passes.simplify import folding, simplify
+from passes.simplify.folding import fold_chains
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def made(monkeypatch: pytest.MonkeyPatch):
         shapes.append(array.shape)
         return onnx.ConstantOp(array)
 
-    monkeypatch.setattr(rewriting, "ConstantOp", constant)
+    monkeypatch.setattr(folding, "ConstantOp", constant)
     return shapes
 
 
@@ -87,7 +88,7 @@ def test_what_would_be_too_large_stays(made):
 def test_the_model_is_that_of_folding_one_after_the_other(seed: int, monkeypatch: pytest.MonkeyPatch):
     module = seeded([31, seed], most_ops=4).module()
     at_once = compiled(module, threads=1).model.SerializeToString(deterministic=True)
-    monkeypatch.setattr(rewriting, "fold_chains", lambda block: None)
+    monkeypatch.setattr(package, "fold_chains", lambda block: None)
     assert compiled(module, threads=1).model.SerializeToString(deterministic=True) == at_once
 
 
@@ -102,5 +103,5 @@ def test_the_text_is_that_of_folding_one_after_the_other(monkeypatch: pytest.Mon
         assert isinstance(module, ModuleOp)
         simplify(module)
         texts.append(module_text(module))
-        monkeypatch.setattr(rewriting, "fold_chains", lambda block: None)
+        monkeypatch.setattr(package, "fold_chains", lambda block: None)
     assert texts[0] == texts[1]

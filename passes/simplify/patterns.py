@@ -17,18 +17,18 @@ from xdsl.rewriter import InsertPoint
 from dialects.onnx import ops
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import axes_of
-from dialects.onnx.canonicalize.boxes import GatherOfBox, ScatterOfBox
-from dialects.onnx.canonicalize.casts import CancelMoveAcrossCasts
-from dialects.onnx.canonicalize.neutral import NEUTRAL, NeutralOperand
-from dialects.onnx.canonicalize.recurrent import TimeMajor
-from dialects.onnx.canonicalize.reshapes import CanonicalizeReshape, replace_typed
-from dialects.onnx.canonicalize.signs import EvenPowerOfAbs, ProductOfAbs
 from dialects.onnx.dims import ints
 from dialects.onnx.identities import IDENTITIES, perm_of
 from dialects.onnx.values import constant_of
 from dialects.support import shapes
 from dialects.support.dtypes import name_of
 from dialects.support.interfaces import set_type
+from passes.simplify.boxes import GatherOfBox, ScatterOfBox
+from passes.simplify.casts import CancelMoveAcrossCasts
+from passes.simplify.neutral import NEUTRAL, NeutralOperand
+from passes.simplify.recurrent import TimeMajor
+from passes.simplify.reshapes import CanonicalizeReshape, replace_typed
+from passes.simplify.signs import EvenPowerOfAbs, ProductOfAbs
 
 # Ops that do nothing
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from dialects.onnx import ops
-from dialects.onnx.canonicalize.reshapes import replace_typed
 from dialects.onnx.values import constant_of
+from passes.simplify.reshapes import replace_typed
 
 
 class EvenPowerOfAbs(RewritePattern):
