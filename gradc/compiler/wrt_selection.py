@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import SSAValue
 
 from dialects.onnx.ops import ConstantOp
@@ -19,6 +19,7 @@ from dialects.support.option_names import advice, option
 from gradc.compiler.trainable_weights import Weight, find_weights
 from gradc.compiler.untied_weights import parts_of_weights
 from passes.autodiff.activity.active_values import is_float
+from passes.autodiff.file_names import IN_FILE
 from passes.autodiff.named_values import values_by_name
 from passes.autodiff.request import floats
 
@@ -67,7 +68,11 @@ def name_weights(module: ModuleOp, given: Iterable[str]) -> None:
             continue
         found = known.of_module(word)
         if len(found) == 1 and found[0] not in words:
-            known.values[found[0]].name_hint = hint_of(word)
+            value, stored = known.values[found[0]], known.weights[found[0]].source.stored
+            value.name_hint = hint_of(word)
+            if isinstance(value.owner, ConstantOp):
+                text = f"{found[0]}, {stored}," if stored else found[0]
+                value.owner.attributes[IN_FILE] = StringAttr(text)
             words.append(found[0])
 
 

@@ -37,6 +37,7 @@ from dialects.support.entry import (
     set_new_names,
     update_function_type,
 )
+from passes.autodiff.file_names import pop_file_names
 from passes.autodiff.named_values import add_elements, values_by_name
 from passes.autodiff.request import collect_errors, default_output, floats, resolve_floats, resolve_names
 from passes.autodiff.rules.norm import unmark_centred
@@ -67,6 +68,7 @@ class PinValuesPass(SessionPass):
         function = entry_function(op)
         unmark_centred(op)  # fold-affine marks anew
         self.session.copies = pop_copies(function)
+        self.session.in_file = pop_file_names(function)
         values = values_by_name(function)
         read, moved = values_after_stops(values), values_before_stops(values)
         of, wrt, keep = collect_errors(

@@ -16,14 +16,15 @@ from passes.autodiff.record import Differentiated
 class Session:
     """rules: the user's, by qualified op type. records: whether to keep a copy for the check.
 
-    copies: weight -> its copies in the source. stopped: names of `stop_gradient`. gradients, cotangents: name
-    of the primal value -> name of its gradient or cotangent. differentiated: a copy of the primal and all
-    emitted ops.
+    copies: weight -> its copies in the source. in_file: weight -> name and form in the file. stopped: names
+    of `stop_gradient`. gradients, cotangents: name of the primal value -> name of its gradient or cotangent.
+    differentiated: a copy of the primal and all emitted ops.
     """
 
     rules: Mapping[str, Rule] = field(default_factory=dict[str, Rule])
     records: bool = False
     copies: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    in_file: Mapping[str, str] = field(default_factory=dict[str, str])
     stopped: Sequence[str] = ()
     of: Sequence[str] = ()
     gradients: Mapping[str, str] = field(default_factory=dict[str, str])

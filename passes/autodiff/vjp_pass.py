@@ -41,6 +41,7 @@ from passes.autodiff.activity.unreached import (
     unused_remarks,
 )
 from passes.autodiff.exporter_traps import lost_sums
+from passes.autodiff.file_names import file_name_remarks
 from passes.autodiff.named_values import base_of
 from passes.autodiff.pin_values import PinnedValues, pinned_constants, set_results, unpin
 from passes.autodiff.record import Differentiated
@@ -124,6 +125,7 @@ class _ReversePass:
             *lost_sums(ops, find_active_values(ops, wrt.values())),
             *several_readers(wrt, weights, of.values(), ops),
             *copy_remarks(wrt, session.copies),
+            *file_name_remarks(wrt, session.in_file),
         ]
         results = [self._result(value, found) for value in wrt.values()]
         set_results(function, self.e, [*keep.values(), *results])

@@ -126,6 +126,8 @@ def test_a_traced_name_is_that_of_input_and_result():
     found = gradc.vjp(network(), wrt="b.weight")
     assert found.gradients == {"b.weight": "grad_b.weight"}
     assert list(found.weights) == ["b.weight"]
+    (remark,) = found.remarks
+    assert remark.message.startswith("b.weight is onnx::MatMul_9, transposed, in the file; so are its value")
     fed = {"x": np.ones((1, 4), np.float32), "z": np.ones((1, 2), np.float32)}
     other = gradc.vjp(network(), wrt="onnx::MatMul_9")
     fed["cotangent_y"] = np.ones((1, 2), np.float32)
