@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from gradc.builder.graph import Graph
     from gradc.compiler.compiled import Compiled
     from gradc.compiler.driver import compile
-    from gradc.compiler.gradient import grad, hvp, value_and_grad, vjp
     from gradc.crash_reports.crash import InternalError
+    from gradc.derivatives.gradient import grad, value_and_grad, vjp
+    from gradc.derivatives.second_order import hvp
     from gradc.reporting.collect import report
     from gradc.reporting.report import Report
     from gradc.util.version import __version__
@@ -69,11 +70,11 @@ _HOMES = {
     "UnsupportedError": "dialects.support.diagnostics",
     "UsageError": "dialects.support.diagnostics",
     "compile": "gradc.compiler.driver",
-    "grad": "gradc.compiler.gradient",
-    "hvp": "gradc.compiler.gradient",
+    "grad": "gradc.derivatives.gradient",
+    "hvp": "gradc.derivatives.second_order",
     "report": "gradc.reporting.collect",
-    "value_and_grad": "gradc.compiler.gradient",
-    "vjp": "gradc.compiler.gradient",
+    "value_and_grad": "gradc.derivatives.gradient",
+    "vjp": "gradc.derivatives.gradient",
 }
 
 

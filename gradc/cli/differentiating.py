@@ -5,11 +5,11 @@ from __future__ import annotations
 from gradc.cli.compiling import Files, write_model
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import load
-from gradc.compiler.gradient import gradient_of
-from gradc.compiler.gradient_request import GradientRequest
 from gradc.compiler.options import Options
 from gradc.compiler.pass_runner import Observer
 from gradc.compiler.source import Source
+from gradc.derivatives.gradient import gradient_of
+from gradc.derivatives.request import GradientRequest
 from gradc.files.json_text import json_text
 from gradc.inspection import summaries
 from gradc.terminal import messages, progress

@@ -157,8 +157,8 @@ def grad(
     It has the inputs of IN, and a result grad_<WRT> for each --wrt, with its shape and dtype.
     """
     from gradc.cli import compiling, differentiating
-    from gradc.compiler.gradient_module import pass_names
-    from gradc.compiler.gradient_request import GradientRequest
+    from gradc.derivatives.module import pass_names
+    from gradc.derivatives.request import GradientRequest
     from gradc.terminal.outputs import STDOUT
 
     if observing.stop_after is None and output is None:
@@ -195,7 +195,7 @@ def grad(
 def _weights(given: str | None, as_inputs: bool | None, output: str | None) -> str:
     """Return the value of --weights, or that of the deprecated flags."""
     from dialects.support.diagnostics import Diagnostic
-    from gradc.compiler.gradient_request import REQUIRED, weights_of
+    from gradc.derivatives.request import REQUIRED, weights_of
 
     found = weights_of(given, as_inputs)
     if as_inputs is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -111,16 +110,17 @@ def gradient_arguments(command: Any) -> Any:
     def with_gradient(
         source: Any, wrt: tuple[str, ...], of: tuple[str, ...], straight_through: bool, **given: Any
     ) -> Any:
-        from gradc.compiler.gradient_request import GradientRequest
-
         if not (wrt or of):
             if straight_through:
                 raise click.UsageError("--straight-through needs --wrt or --of.")
             return command(source=source, **given)
+        from gradc.derivatives.request import GradientRequest
+        from gradc.derivatives.source import GradientSource
+
         gradient = GradientRequest(
             wrt or None, of or None, cotangents=True, straight_through=straight_through, rename=source.names
         )
-        return command(source=replace(source, gradient=gradient, names={}), **given)
+        return command(source=GradientSource(source.files, gradient=gradient), **given)
 
     return source_arguments(WRT(OF(STRAIGHT_THROUGH(with_gradient))))
 

@@ -39,6 +39,23 @@ if TYPE_CHECKING:
     from gradc.runtime.session import Ep, Session
 
 
+@dataclass(frozen=True)
+class Derivative:
+    """A result that is a derivative.
+
+    result: its name. kind: grad, jvp, hvp, jacobian ... of, wrt: what is differentiated, by what; twice by
+    `wrt` for a second derivative.
+    """
+
+    result: str
+    kind: str
+    of: tuple[str, ...]
+    wrt: tuple[str, ...]
+
+    def as_data(self) -> dict[str, Any]:
+        return {"result": self.result, "kind": self.kind, "of": list(self.of), "wrt": list(self.wrt)}
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Compiled:
     """A compiled graph: `model` is the ONNX model, `remarks` are the compiler's remarks."""
@@ -60,6 +77,9 @@ class Compiled:
 
     cotangents: Mapping[str, str] = field(default_factory=dict)
     """For a gradient: name of each differentiated output -> name of its cotangent input."""
+
+    derivatives: tuple[Derivative, ...] = ()
+    """The results that are derivatives, each with what is differentiated by what."""
 
     proof: Proof | None = None
     """For a gradient: the outcome of its check."""

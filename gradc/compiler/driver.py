@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
@@ -46,7 +46,6 @@ from passes.infer_types import resolve_readings
 from passes.select_strategy import AUTO
 
 if TYPE_CHECKING:
-    from gradc.compiler.gradient_request import GradientRequest
     from gradc.tuning.tuner import Tuner
 
 
@@ -159,11 +158,9 @@ def _import_source(
 
         path, rewrites = arguments.path("source", source), rewrites_of(for_gradients, target)
         return import_file(path, auto_pad_rule, for_gradients=for_gradients, rewrites=rewrites)
-    if isinstance(source, Source) and source.gradient is not None:
-        return load_gradient(replace(source, gradient=None), source.gradient, auto_pad_rule)
     if isinstance(source, Source):
-        module = load(source.given, auto_pad_rule, for_gradients=for_gradients, target=target)
-        return resize_inputs(rename_edges(module, source.names), source.rebatch, source.static_shapes)
+        own = for_gradients if source.for_gradients is None else source.for_gradients
+        return source.transform(load(source.given, auto_pad_rule, for_gradients=own, target=target))
     if isinstance(source, list | tuple):
         from gradc.importers import import_files
 
@@ -188,17 +185,6 @@ def _import_source(
     module = source.clone() if isinstance(source, ModuleOp) else source.unverified_module()
     check_graph(module, auto_pad_rule)
     return module
-
-
-def load_gradient(
-    source: Any, user_request: GradientRequest | None, auto_pad_rule: str | None = None, target: str = "cpu"
-) -> ModuleOp:
-    """Return the module of the gradient of a source, or that of the source if `user_request` is None."""
-    if user_request is None:
-        return load(source, auto_pad_rule, target=target)
-    from gradc.compiler.gradient_module import differentiate_source
-
-    return differentiate_source(load(source, auto_pad_rule, for_gradients=()), user_request)
 
 
 def _paths(source: Sequence[Any]) -> Sequence[Any]:

@@ -13,8 +13,8 @@ from dialects.onnx.types import word_of
 from dialects.support import entry, shapes
 from dialects.support.constants import constant_attribute
 from gradc.compiler.driver import load
-from gradc.compiler.gradient_module import convert_to_onnx
 from gradc.compiler.options import Options
+from gradc.derivatives.module import convert_to_onnx
 from gradc.files.json_text import json_text
 from gradc.terminal.tables import PLAIN, Look, table
 from passes.autodiff.activity.active_values import is_float

@@ -18,9 +18,10 @@ from dialects.support.documented_op import DocumentedOp
 from dialects.support.limits import Limits, using
 from dialects.support.option_names import offer_parameters
 from gradc.compiler.compiled import Compiled
-from gradc.compiler.driver import AUTO, compile_module, constants_of, load_gradient
-from gradc.compiler.gradient_request import Names, gradient_if_requested
+from gradc.compiler.driver import AUTO, compile_module, constants_of
 from gradc.compiler.options import Options
+from gradc.derivatives.request import Names, gradient_if_requested
+from gradc.derivatives.source import load_gradient
 from gradc.graph.constants import bind_constants
 from gradc.inspection.explain import Explanation, explain
 from gradc.model import saving

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from dialects.support.diagnostics import GradcError
 from gradc.compiler.driver import load
-from gradc.compiler.gradient import gradient_of
-from gradc.compiler.source import Source
+from gradc.derivatives.gradient import gradient_of
+from gradc.derivatives.source import GradientSource
 from gradc.reporting.data import GradientCheck, Missing
 from gradc.reporting.request import Request
 from gradc.verification.gradient_spec import CheckError
@@ -16,8 +14,8 @@ from gradc.verification.gradient_spec import CheckError
 def gradient_check(request: Request) -> GradientCheck | Missing | None:
     """Return the outcome of `gradc grad` for the same request; None for a graph that is not a gradient."""
     source, gradient = request.source, request.gradient
-    if isinstance(source, Source) and source.gradient is not None:
-        source, gradient = replace(source, gradient=None), source.gradient
+    if isinstance(source, GradientSource):
+        source, gradient = source.primal, source.gradient
     if gradient is None:
         return None
     if not request.run:

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from gradc.compiler.gradient_request import GradientRequest
 from gradc.compiler.options import Options
 from gradc.compiler.source import Source
+from gradc.derivatives.request import GradientRequest
+from gradc.derivatives.source import GradientSource
 from gradc.files.arrays import read_files
 from gradc.runtime.session import ep_argument
 from gradc.tuning.request import BUDGET, TuningRequest
@@ -128,7 +129,7 @@ class Request:
 
     @property
     def _gradient_arguments(self) -> dict[str, Any]:
-        gradient = self.source.gradient if isinstance(self.source, Source) else self.gradient
+        gradient = self.source.gradient if isinstance(self.source, GradientSource) else self.gradient
         if gradient is None:
             return {}
         given = {"wrt": gradient.wrt, "of": gradient.of, "straight_through": gradient.straight_through}

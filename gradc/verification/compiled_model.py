@@ -88,25 +88,28 @@ class Model:
         """Raise CheckError if the compiled gradient differs from the checked one."""
         given = self.given(inputs, outcome.cotangents)
         wide_ = self.values(given)
-        for name, result in self.written.gradients.items():
-            factor = self.written.factors.get(result, 1.0)
+        found = self.written.read(wide_, outcome.cotangents)
+
+        def read(inputs: Arrays) -> dict[str, np.ndarray]:
+            return self.written.read(self.values(inputs), outcome.cotangents)
+
+        for name, got in found.items():
             expected = outcome.gradients.get(name)
-            if factor == 0.0 or not isinstance(expected, np.ndarray):
+            if not isinstance(expected, np.ndarray):
                 continue
-            got, known = wide_[result], {result: expected * factor}
-            off = distance(got, known[result])
+            off = distance(got, expected)
             if (
                 off > READ_BACK
-                and not self._is_below(name, got, known[result], 2.0**-24, outcome)
-                and not is_rounding_effect(off, result, known, given, self.values, wide_)
+                and not self._is_below(name, got, expected, 2.0**-24, outcome)
+                and not is_rounding_effect(off, name, {name: expected}, given, read, found)
             ):
-                raise _wrong(result, off, "the gradient that was proved")
+                what = self.written.gradients.get(name, name)
+                raise _wrong(what, off, "the gradient that was proved")
         self._judge_run(given, wide_, outcome)
 
     def given(self, inputs: Arrays, cotangents: Arrays) -> dict[str, Any]:
         """Return the compiled model's inputs in its types; `cotangents` are by the names of `of`."""
-        named = self.written.cotangents
-        found = {**inputs, **{named[name]: array for name, array in cotangents.items() if name in named}}
+        found = {**inputs, **self.written.feeds(cotangents)}
         return {name: _as(array, self.infos[name]) for name, array in found.items() if name in self.infos}
 
     def _is_below(

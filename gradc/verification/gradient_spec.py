@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
+import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.diagnostics import Diagnostic, GradcError
 from passes.autodiff.record import Differentiated
+
+Arrays = Mapping[str, Any]
 
 
 class CheckError(GradcError):
@@ -35,7 +39,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Written:
-    """Names of a compiled gradient.
+    """The form in which a compiled model has a gradient: here, a result for each `wrt`.
 
     gradients: name of a `wrt` -> result. cotangents: name of an `of` -> input.
     factors: result -> the factor of the gradient in it; results of factor 0 are not compared.
@@ -44,6 +48,29 @@ class Written:
     gradients: Mapping[str, str]
     cotangents: Mapping[str, str]
     factors: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    def renamed(self, names: Mapping[str, str]) -> Self:
+        """Return the form with new names of results and inputs."""
+        gradients, cotangents = (
+            {key: names.get(name, name) for key, name in part.items()}
+            for part in (self.gradients, self.cotangents)
+        )
+        return replace(self, gradients=gradients, cotangents=cotangents)
+
+    def feeds(self, cotangents: Arrays) -> dict[str, Any]:
+        """Return the model's inputs for the cotangents of `of`, by name."""
+        return {self.cotangents[name]: array for name, array in cotangents.items() if name in self.cotangents}
+
+    def read(self, results: Arrays, cotangents: Arrays) -> dict[str, np.ndarray]:
+        """Return the gradients by name of a `wrt`, from the model's results for these cotangents."""
+        return {
+            name: self.unscaled(result, results)
+            for name, result in self.gradients.items()
+            if self.factors.get(result, 1.0)
+        }
+
+    def unscaled(self, result: str, results: Arrays) -> np.ndarray:
+        return results[result] / self.factors.get(result, 1.0)
 
 
 def remark(text: str) -> Diagnostic:

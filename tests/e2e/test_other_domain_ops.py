@@ -16,6 +16,8 @@ from dialects.support.diagnostics import UnsupportedError, UsageError
 from dialects.support.entry import entry_function
 from gradc.compiler.driver import load
 
+OLDER = tuple(map(int, onnxruntime.__version__.split(".")[:2])) < (1, 32)
+
 RNG = np.random.default_rng(0)
 START = RNG.bit_generator.state
 X = (4, 3)
@@ -444,7 +446,11 @@ def test_an_op_that_others_stand_for_reads_nothing_any_more():
             "kv_cache_bit_width: given 4",
         ),
         ("FusedConv (t, k)", "an operand has an unknown type; a value_info in the model"),
-        ("MoEGroupRouter (x)", "its groups are known at run time only"),
+        pytest.param(
+            "MoEGroupRouter (x)",
+            "its groups are known at run time only",
+            marks=pytest.mark.skipif(OLDER, reason="it has no such op"),
+        ),
         ("MoE <use_sparse_mixer = 1> (x, c, e, , e)", "use_sparse_mixer: given 1, expected 0"),
     ],
 )

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gradc.compiler.gradient_module import convert_to_onnx
 
 from gradc.compiler.driver import load
-from gradc.compiler.gradient_module import convert_to_onnx
 from gradc.compiler.options import Options
 from gradc.compiler.trainable_weights import find_weights
 

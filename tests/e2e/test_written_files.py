@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -14,7 +13,7 @@ from support.cli import run_gradc, run_opt
 
 import gradc
 from gradc.cli.main import cli
-from gradc.compiler import gradient_request
+from gradc.derivatives import request
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 CONV, RESIZE = EXAMPLES / "conv_backward.mlir", EXAMPLES / "resize_dynamic.mlir"
@@ -143,12 +142,8 @@ class TestResults:
         np.testing.assert_allclose(got["loss"], 2 * np.exp(x).sum(), rtol=1e-6)
 
     def test_a_wrong_scale_is_found(self, source, monkeypatch):
-        right = gradient_request.with_scales
-        monkeypatch.setattr(
-            gradient_request,
-            "with_scales",
-            lambda *given: replace(right(*given), factors={"grad_x": 2.0}),
-        )
+        right = request.scale_results
+        monkeypatch.setattr(request, "scale_results", lambda *given: dict.fromkeys(right(*given), 2.0))
         with pytest.raises(gradc.CheckError):
             gradc.grad(source, scale={"grad_x": 3.0})
 

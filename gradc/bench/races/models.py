@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-import gradc.compiler.gradient as gradients
+import gradc.derivatives.gradient as gradients
 from gradc.bench.peers.base import NotSupported
 from gradc.bench.races import ON_REQUEST
 from gradc.bench.races.race import Entrant, Race, Results, race, within

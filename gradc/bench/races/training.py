@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-import gradc.compiler.gradient as gradients
+import gradc.derivatives.gradient as gradients
 from gradc.bench.peers.base import NotAvailable
 from gradc.bench.races.models import (
     Entry,

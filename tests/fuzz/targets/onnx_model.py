@@ -22,9 +22,9 @@ from fuzz.originals import NotRun, runner
 from fuzz.targets.base import Target, is_small
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import compile_module, load
-from gradc.compiler.gradient import gradient_of
-from gradc.compiler.gradient_request import GradientRequest
 from gradc.compiler.options import Options
+from gradc.derivatives.gradient import gradient_of
+from gradc.derivatives.request import GradientRequest
 from gradc.inspection.verify_models import against
 from gradc.verification.gradient_spec import CheckError
 from gradc.verification.samples import random_inputs

@@ -27,7 +27,7 @@ ONNX = (
     PEERS,
 )
 SAFETENSORS = ("gradc/files/safetensors.py",)
-THREADPOOLS = ("gradc/compiler/gradient_check.py",)
+THREADPOOLS = ("gradc/derivatives/check.py",)
 RUNTIME = ("gradc/runtime/session.py",)
 FILES = [path for layer in MAY_IMPORT for path in sorted((ROOT / layer).rglob("*.py"))]
 

@@ -66,6 +66,7 @@ PACKAGES = (
     "gradc.problems",
     "gradc.tuning",
     "gradc.compiler",
+    "gradc.derivatives",
     "gradc.inspection",
     "gradc.reporting",
     "gradc.reduction",

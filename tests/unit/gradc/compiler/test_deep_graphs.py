@@ -59,7 +59,6 @@ BOUNDED = {
     ("gradc/cli/running.py", "_kind"): "a sequence in a sequence",
     ("gradc/files/json_text.py", "_finite"): "our own documents",
     ("gradc/compiler/driver.py", "load"): "a source under other names, or differentiated",
-    ("gradc/compiler/driver.py", "load_gradient"): "a source under other names, or differentiated",
     ("gradc/compiler/pipeline_text.py", "parse_passes"): "a pipeline of passes",
     ("gradc/graph/printing.py", "ElidingPrinter.print_attribute"): "an attribute in an attribute",
     ("gradc/reporting/request.py", "_file"): "a list of paths",

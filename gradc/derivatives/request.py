@@ -17,22 +17,15 @@ from dialects.support.diagnostics import Diagnostic, UsageError, sentence, sugge
 from dialects.support.error_list import Errors
 from dialects.support.names import is_text
 from dialects.support.option_names import option
-from gradc.compiler.results import (
-    Results,
-    validate_names,
-    validate_scales,
-    with_result_names,
-    with_scales,
-)
 from gradc.compiler.sizes import resize_inputs, validate_rebatch, validate_static_shapes
 from gradc.compiler.untied_weights import drop_marks, untie_weights
-from gradc.compiler.wrt_selection import name_weights, select
+from gradc.derivatives.results import rename_results, scale_results, validate_names, validate_scales
+from gradc.derivatives.wrt_selection import name_weights, select
 from gradc.util import arguments
 from passes.autodiff.activity.active_values import is_float, may_be_active
 from passes.autodiff.activity.non_differentiable import title_of
 from passes.autodiff.common.primal import Rule
 from passes.autodiff.named_values import base_of, values_by_name
-from passes.autodiff.session import Session
 from passes.autodiff.table import REGION_RULES
 from passes.autodiff.vjp_pass import NAME_TEMPLATE, REDUCTIONS
 from passes.decompositions.registry import Reason, table_of
@@ -157,12 +150,14 @@ class GradientRequest:
         """Apply `rebatch` and `static_shapes` to a module."""
         return resize_inputs(module, self.rebatch, self.static_shapes or {})
 
-    def finish(self, module: ModuleOp, found: Session, of_source: Collection[str]) -> Results:
-        """Rename and scale the results of the gradient, in place. `of_source` are the names of the source's
-        inputs and outputs."""
-        results = Results(found.gradients, found.cotangents)
-        results = with_result_names(module, results, self.rename or {}, of_source)
-        return with_scales(module, results, self.scale or {})
+    def finish(
+        self, module: ModuleOp, results: Sequence[str], of_source: Collection[str]
+    ) -> tuple[Mapping[str, str], Mapping[str, float]]:
+        """Rename and scale the results of the gradient, in place; return their new names and their factors.
+        `of_source` are the names of the source's inputs and outputs."""
+        names = rename_results(module, self.rename or {}, of_source)
+        new = [names.get(name, name) for name in results]
+        return names, scale_results(module, new, self.scale or {})
 
 
 def _check_seconds(given: Any, check: bool | None) -> None:

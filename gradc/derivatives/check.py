@@ -26,7 +26,7 @@ from gradc.verification.widening import has_halves
 
 if TYPE_CHECKING:
     from gradc.compiler.compiled import Compiled
-    from gradc.compiler.gradient_request import GradientRequest
+    from gradc.derivatives.request import GradientRequest
 
 UNLIMITED = 2**62
 """Elements of a tensor; the check limits memory separately."""

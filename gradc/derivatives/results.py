@@ -1,10 +1,9 @@
-"""Renaming and scaling of the results of a gradient."""
+"""Renaming and scaling of the results of a derivative."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,18 +24,6 @@ NAMES = "a mapping from names to names"
 NUMBERS = "a mapping from names of results to numbers"
 
 
-@dataclass(frozen=True)
-class Results:
-    """Names of the results and cotangents of a gradient, by the names of the source's values.
-
-    factors: result name -> its factor, rounded to the result's dtype.
-    """
-
-    gradients: Mapping[str, str]
-    cotangents: Mapping[str, str]
-    factors: Mapping[str, float] = field(default_factory=dict)
-
-
 def edge_names(module: ModuleOp) -> list[str]:
     """Return the names of a module's inputs and outputs."""
     function = entry.entry_function(module)
@@ -49,11 +36,13 @@ def with_source_names(module: ModuleOp, names: Mapping[str, str]) -> ModuleOp:
     return rename_edges(module, {old: new for old, new in names.items() if old in known})
 
 
-def with_result_names(
-    module: ModuleOp, results: Results, names: Mapping[str, str], of_source: Collection[str]
-) -> Results:
-    """Rename inputs and outputs of a gradient in place, except names in `of_source`. Raises UsageError for a
-    name that neither the source nor the gradient has."""
+def rename_results(
+    module: ModuleOp, names: Mapping[str, str], of_source: Collection[str]
+) -> Mapping[str, str]:
+    """Rename inputs and outputs of a gradient in place, except names in `of_source`; return the new names.
+
+    Raises UsageError for a name that neither the source nor the gradient has.
+    """
     left, known = {old: new for old, new in names.items() if old not in of_source}, edge_names(module)
     for old, new in left.items():
         if old not in known:
@@ -61,19 +50,19 @@ def with_result_names(
             hint = suggest(old, {*of_source, *known})
             raise UsageError(Diagnostic("error", sentence(option("rename"), f"{old}={new}", expected, hint)))
     rename_edges(module, left)
-    new = [{key: left.get(name, name) for key, name in part.items()} for part in _parts(results)]
-    return replace(results, gradients=new[0], cotangents=new[1])
+    return left
 
 
-def _parts(results: Results) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    return results.gradients, results.cotangents
+def scale_results(
+    module: ModuleOp, results: Sequence[str], scales: Mapping[str, float]
+) -> Mapping[str, float]:
+    """Multiply results of a module by factors, in their dtypes and in place; return the factors of `results`
+    as they are rounded.
 
-
-def with_scales(module: ModuleOp, results: Results, scales: Mapping[str, float]) -> Results:
-    """Multiply results of a module by factors, in their dtypes and in place. Raises UsageError for a name
-    that is no result, and for a result that is no float tensor."""
+    Raises UsageError for a name that is no result, and for a result that is no float tensor.
+    """
     if not scales:
-        return results
+        return {}
     function = entry.entry_function(module)
     names, last, e = entry.output_names(function), entry.return_op(function), ValueBuilder()
     values = dict(zip(names, last.arguments, strict=True))
@@ -87,10 +76,9 @@ def with_scales(module: ModuleOp, results: Results, scales: Mapping[str, float])
     Rewriter.insert_op([*e.emit.ops, ReturnOp(*values.values())], InsertPoint.before(last))
     Rewriter.erase_op(last)
     entry.update_function_type(function)
-    gradients = {name for name in results.gradients.values() if name in scales}
+    gradients = {name for name in results if name in scales}
     exact = {name for name in gradients if element_type_of(values[name]) == f64}
-    factors = {name: scales[name] if name in exact else float(np.float32(scales[name])) for name in gradients}
-    return replace(results, factors=factors)
+    return {name: scales[name] if name in exact else float(np.float32(scales[name])) for name in gradients}
 
 
 def validate_names(given: Any) -> dict[str, str]:

@@ -8,10 +8,10 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.entry import entry_function
-from gradc.compiler.gradient_request import GradientRequest
 from gradc.compiler.options import Options
 from gradc.compiler.pass_runner import Observer, parse, run_passes
-from gradc.compiler.results import edge_names, with_source_names
+from gradc.derivatives.request import GradientRequest
+from gradc.derivatives.results import edge_names, with_source_names
 from gradc.graph.constants import bind_constants
 from passes import pipelines
 from passes.autodiff.common.primal import Rule
@@ -30,7 +30,7 @@ def differentiate_source(module: ModuleOp, user_request: GradientRequest) -> Mod
     options, of_source = Options(), edge_names(module)
     module = prepare(module, user_request, options)
     found = differentiate(module, user_request.request(module), options, user_request.rules)
-    user_request.finish(module, found, of_source)
+    user_request.finish(module, list(found.gradients.values()), of_source)
     return module
 
 

@@ -1,0 +1,1 @@
+"""Derivatives of models as models: `gradc.grad`, `gradc.vjp`, `gradc.hvp` and their check."""

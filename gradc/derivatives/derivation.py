@@ -1,0 +1,132 @@
+"""A derivative in the making: steps that replace the function by its derivative, and what the check tests."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from dialects.support import entry
+from dialects.support.diagnostics import Diagnostic
+from dialects.support.option_names import option
+from gradc.compiler.compiled import Compiled, Derivative
+from gradc.compiler.driver import compile_module, constants_of
+from gradc.compiler.options import Options
+from gradc.compiler.pass_runner import Observer
+from gradc.derivatives.module import differentiate, prepare
+from gradc.derivatives.request import REQUIRED, GradientRequest
+from gradc.derivatives.results import edge_names
+from gradc.files.json_text import json_text
+from gradc.model.split_model import without_initializers
+from gradc.model.weight_metadata import REQUIRED_KEY
+from gradc.verification.gradient_spec import Claim, Written
+from gradc.verification.proof import Proof
+from passes.autodiff.session import Session
+from passes.differentiate import Request
+
+
+@dataclass
+class Derivation:
+    """A module that becomes its derivative in place, step by step.
+
+    primal: the function to differentiate, in ONNX ops, with the requested names, constants and shapes.
+    names: the inputs and outputs of the source. claims: each differentiation so far, for the check.
+    """
+
+    module: ModuleOp
+    primal: ModuleOp
+    names: Collection[str]
+    user_request: GradientRequest
+    options: Options
+    observer: Observer | None = None
+    claims: list[Claim] = field(default_factory=list[Claim])
+    remarks: list[Diagnostic] = field(default_factory=list[Diagnostic])
+
+    @classmethod
+    def begin(
+        cls,
+        module: ModuleOp,
+        user_request: GradientRequest,
+        options: Options,
+        constants: Any = None,
+        observer: Observer | None = None,
+    ) -> Derivation:
+        """Prepare a source module, which is modified."""
+        names, bound = edge_names(module), None if constants is None else constants_of(constants)
+        module = prepare(module, user_request, options, bound, observer)
+        return cls(module, module.clone(), names, user_request, options, observer)
+
+    def differentiate(self, request: Request) -> Session:
+        """Replace the function by its gradient, whose cotangents are inputs or seeds."""
+        function = self.module.clone() if self.claims else self.primal
+        checked, rules = self.user_request.check is not False, self.user_request.rules
+        found = differentiate(self.module, request, self.options, rules, self.observer, records=checked)
+        self.remarks += found.remarks
+        if found.differentiated is not None:
+            claim = Claim(function, found.differentiated, request.straight_through, request.reduce)
+            self.claims.append(claim)
+        return found
+
+    def finish(
+        self,
+        written: Written,
+        derivatives: Sequence[Derivative],
+        cotangents: Mapping[str, str] | None = None,
+    ) -> Compiled:
+        """Rename, scale, compile and check the module; the last claim is that of the compiled model.
+
+        `cotangents`: source value -> its cotangent or tangent input, if not those of `written`.
+        """
+        cotangents = written.cotangents if cotangents is None else cotangents
+        results = [one.result for one in derivatives]
+        names, factors = self.user_request.finish(self.module, results, self.names)
+        written = replace(written.renamed(names), factors=factors)
+        derivatives = [replace(one, result=names.get(one.result, one.result)) for one in derivatives]
+        cotangents = {key: names.get(name, name) for key, name in cotangents.items()}
+        compiled = compile_module(self.module, self.options, observer=self.observer, origin=self.primal)
+        compiled = _store_weights(compiled, self.user_request)
+        proof, remarks = self._check(compiled, written)
+        remarks = (*compiled.remarks, *self.remarks, *remarks)
+        entries: dict[str, Any] = {
+            "gradc.cotangents": cotangents,
+            "gradc.gradients": dict(written.gradients),
+            "gradc.derivatives": [one.as_data() for one in derivatives],
+        }
+        entries |= {"gradc.scales": dict(self.user_request.scale)} if self.user_request.scale else {}
+        for key, value in entries.items():
+            compiled.parts.proto.metadata_props.add(key=key, value=json_text(value))
+        return replace(
+            compiled,
+            remarks=remarks,
+            proof=proof,
+            gradients=dict(written.gradients),
+            cotangents=cotangents,
+            derivatives=tuple(derivatives),
+        )
+
+    def _check(self, compiled: Compiled, written: Written) -> tuple[Proof, Sequence[Diagnostic]]:
+        if self.user_request.check is False:
+            return Proof(reason=option("check", False)), ()
+        from gradc.derivatives.check import check
+
+        return check(self.claims, compiled, written, self.user_request)
+
+    def rename(self, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> None:
+        """Rename inputs and outputs of the module."""
+        function = entry.entry_function(self.module)
+        entry.set_names(
+            function,
+            [inputs.get(name, name) for name in entry.input_names(function)],
+            [outputs.get(name, name) for name in entry.output_names(function)],
+        )
+
+
+def _store_weights(compiled: Compiled, user_request: GradientRequest) -> Compiled:
+    """Return the compiled gradient, without the initializers of its weights if they are `required`."""
+    if user_request.weights != REQUIRED or not compiled.weights:
+        return compiled
+    parts = without_initializers(compiled.parts, compiled.weights)
+    parts.proto.metadata_props.add(key=REQUIRED_KEY, value=json_text(list(compiled.weights)))
+    return replace(compiled, parts=parts)

@@ -1,0 +1,96 @@
+"""`gradc.grad`, `gradc.vjp`, `gradc.value_and_grad`: gradients of any source that `compile` accepts."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+from warnings import warn
+
+from xdsl.dialects.builtin import ModuleOp
+
+from dialects.support.limits import using
+from gradc.compiler.compiled import Compiled, Derivative
+from gradc.compiler.driver import load
+from gradc.compiler.options import Options
+from gradc.compiler.pass_runner import Observer
+from gradc.derivatives.derivation import Derivation
+from gradc.derivatives.options import GradOptions, split, takes
+from gradc.derivatives.request import GradientRequest
+from gradc.util import arguments
+from gradc.verification.gradient_spec import Written
+
+
+@takes(GradOptions)
+def grad(model: Any, **given: Unpack[GradOptions]) -> Compiled:
+    """Return the gradient of a model as a plain ONNX model, with a result `grad_<wrt>` for each `wrt`.
+
+    model: a path (ONNX, JSON or MLIR text), an `onnx.ModelProto`, a JSON document, a `gradc.Graph` or a
+    module.
+    wrt: names of inputs, weights or intermediate values, patterns such as `*.weight`, `:weights` (all
+    trainable weights, docs/weights.md) or `:inputs`; default: every float input.
+    of: names of values to differentiate, or elements such as `logits[0,281]`; default: the one float output.
+    cotangents: add an input `cotangent_<of>` in its shape for each `of`; otherwise `of` has one element.
+    reduce: `sum` or `mean`, the reduction of an `of` that is not a scalar.
+    keep_outputs: `none`, `of`, `all`, or names of values that are also results, before the gradients.
+    weights: how a weight among `wrt` is stored. `default`: an input whose value is its default; `required`:
+    an input without a default, whose initial value is in `Compiled.weights` and next to the saved model;
+    `constant`: no input. docs/weights.md lists the runtimes that accept defaults.
+    weights_as_inputs: deprecated; True is `weights="default"`, False is `weights="constant"`.
+    allow_unused: return zeros for a `wrt` that `of` does not depend on, instead of an error.
+    straight_through: use the straight-through estimator for DequantizeLinear(QuantizeLinear(x)), with 0 where
+    x is out of the type's range, and for z + (q - z) where q is z rounded or looked up.
+    constants: input name -> array, or the path of an .npz or .safetensors, or several: these inputs become
+    constants first.
+    static_shapes: input name -> sizes, for inputs with dynamic shapes.
+    rebatch: new batch for a source with a fixed one: a size, or a name for a dynamic size.
+    name_template: template of the names of new results and inputs: `{what}` is grad or cotangent, `{name}`
+    the name of the value.
+    rules: op type, such as `com.example.Ramp` -> VJP rule `rule(f, g, e)`, written with `gradc.ops`;
+    docs/gradient_recipes.md has an example.
+    kernels: op type -> numpy implementation `f(*arrays, **attributes)`, for the check of user rules.
+    check: True checks the gradient without a time limit, False not at all; default: within check_seconds
+    (docs/gradients.md).
+    check_seconds: time limit of the check, default 30; `Compiled.proof` names the parts not checked.
+    rename: name of an input or output of the source, else of the gradient -> new name.
+    scale: final name of a result -> factor, in the dtype of the result.
+    target, opset, threads, strict_ieee, limits: as for `compile`.
+
+    Raises GradcError: an UnsupportedError that names all ops without a derivative; a CheckError for a wrong
+    gradient, located at the op at fault.
+    """
+    if given.get("weights_as_inputs") is not None:
+        warn("weights_as_inputs is deprecated; use weights", DeprecationWarning, stacklevel=4)
+    user_request, options, constants = split(given, GradientRequest)
+    with using(options.limits):
+        module = load(model, for_gradients=tuple(user_request.rules or ()))
+        return gradient_of(module, user_request, options, constants)
+
+
+@takes(GradOptions, keep_outputs="of")
+def value_and_grad(model: Any, **given: Unpack[GradOptions]) -> Compiled:
+    """Return the differentiated values and their gradient as results; arguments as for `grad`."""
+    given.setdefault("keep_outputs", "of")
+    return grad(model, **given)
+
+
+@takes(GradOptions, cotangents=True)
+def vjp(model: Any, **given: Unpack[GradOptions]) -> Compiled:
+    """Return the gradient with an input `cotangent_<of>` for each `of`; arguments as for `grad`."""
+    if not arguments.flag("cotangents", given.setdefault("cotangents", True)):
+        raise arguments.invalid("cotangents", False, "True, which makes it a vjp", "gradc.grad takes either")
+    return grad(model, **given)
+
+
+def gradient_of(
+    module: ModuleOp,
+    user_request: GradientRequest,
+    options: Options,
+    constants: Any = None,
+    observer: Observer | None = None,
+) -> Compiled:
+    """Return the gradient of a module, which is modified."""
+    derivation = Derivation.begin(module, user_request, options, constants, observer)
+    found = derivation.differentiate(user_request.request(derivation.module))
+    derivatives = [
+        Derivative(result, "grad", tuple(found.of), (name,)) for name, result in found.gradients.items()
+    ]
+    return derivation.finish(Written(found.gradients, found.cotangents), derivatives)

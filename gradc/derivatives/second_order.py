@@ -1,0 +1,85 @@
+"""`gradc.hvp`: products of the second derivative with vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import replace
+from typing import Any, Unpack
+
+from xdsl.dialects.builtin import ModuleOp
+
+from dialects.support import entry
+from dialects.support.limits import using
+from gradc.compiler.compiled import Compiled, Derivative
+from gradc.compiler.driver import load
+from gradc.compiler.options import Options
+from gradc.derivatives.derivation import Derivation
+from gradc.derivatives.options import HvpOptions, split, takes
+from gradc.derivatives.request import GradientRequest
+from gradc.verification.gradient_spec import Written
+from passes.autodiff.vjp_pass import NAME_TEMPLATE, check_names
+from passes.differentiate import Request
+
+
+@takes(HvpOptions)
+def hvp(model: Any, **given: Unpack[HvpOptions]) -> Compiled:
+    """Return the Hessian-vector product, with inputs `tangent_<wrt>` and results `hvp_<wrt>`.
+
+    Several `wrt` have a joint Hessian. Arguments as for `grad`. User rules are differentiated, too; the check
+    covers the first and the second derivative.
+    """
+    user_request, options, constants = split(given, GradientRequest)
+    with using(options.limits):
+        module = load(model, for_gradients=tuple(user_request.rules or ()))
+        return hvp_of(module, user_request, options, constants)
+
+
+def hvp_of(
+    module: ModuleOp, user_request: GradientRequest, options: Options, constants: Any = None
+) -> Compiled:
+    """Return the Hessian-vector product of a module, which is modified."""
+    derivation = Derivation.begin(module, user_request, options, constants)
+    module = derivation.module
+    request = user_request.request(module)
+    inputs = entry.input_names(entry.entry_function(module))
+    template = user_request.name_template
+    request = replace(request, name_template=free_template({*inputs, *request.wrt}))
+    once = derivation.differentiate(request)
+    again = Request(
+        of=list(once.gradients.values()),
+        wrt=list(once.gradients),
+        keep=request.keep,
+        cotangents=True,
+        allow_unused=True,
+        straight_through=user_request.straight_through,
+        name_template=request.name_template,
+    )
+    remarks = list(derivation.remarks)
+    twice = derivation.differentiate(again)
+    derivation.remarks = remarks
+    names = {name: template.format(what="hvp", name=name) for name in once.gradients}
+    tangents = {name: template.format(what="tangent", name=name) for name in once.gradients}
+    check_names([*tangents.values(), *names.values()], [*inputs, *once.gradients, *request.keep])
+    of_gradients = {once.gradients[name]: tangent for name, tangent in tangents.items()}
+    derivation.rename(
+        {twice.cotangents[gradient]: tangent for gradient, tangent in of_gradients.items()},
+        {twice.gradients[name]: new for name, new in names.items()},
+    )
+    derivatives = [
+        Derivative(new, "hvp", tuple(once.of), (name, *once.gradients)) for name, new in names.items()
+    ]
+    return derivation.finish(Written(names, of_gradients), derivatives, tangents)
+
+
+def free_template(names: Set[str]) -> str:
+    """Return a name template for the first derivative within a second one that avoids `names`."""
+    template = NAME_TEMPLATE
+    while not _is_free(template, names):
+        template = f"_{template}"
+    return template
+
+
+def _is_free(template: str, names: Set[str]) -> bool:
+    gradients = {template.format(what="grad", name=name) for name in names}
+    cotangents = {template.format(what="cotangent", name=name) for name in gradients}
+    return names.isdisjoint(gradients | cotangents)
