@@ -11,6 +11,7 @@ from gradc.compiler.gradient_module import convert_to_onnx
 from gradc.compiler.driver import load
 from gradc.compiler.options import Options
 from gradc.compiler.trainable_weights import find_weights
+from gradc.derivatives.module import convert_to_onnx
 
 torch: Any = pytest.importorskip("torch")
 pytest.importorskip("onnxscript")
