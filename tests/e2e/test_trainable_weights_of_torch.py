@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gradc.compiler.gradient_module import convert_to_onnx
 
 from gradc.compiler.driver import load
 from gradc.compiler.options import Options

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from gradc.compiler.wrt_selection import Selection, name_weights, select
 from onnx import TensorProto, helper, numpy_helper
 
 import gradc
 from dialects.support.entry import entry_function
 from gradc.compiler.driver import load
 from gradc.compiler.untied_weights import untie_weights
+from gradc.derivatives.wrt_selection import Selection, name_weights, select
 from passes.autodiff.named_values import values_by_name
 
 
