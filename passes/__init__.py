@@ -19,6 +19,14 @@ AUTODIFF_PASSES = {
 }
 """Passes of a differentiation, with their files in passes/autodiff/."""
 
+TRAINING_PASSES = {
+    "batchnorm-train": "batch_norm",
+    "batchnorm-eval": "batch_norm",
+    "hash-dropout": "dropout",
+    "drop-dropout": "dropout",
+}
+"""Passes that prepare a model for training, with their files in passes/training/."""
+
 PASS_NAMES = (
     "materialize-constants",
     "infer-types",
@@ -40,9 +48,10 @@ PASS_NAMES = (
     "keep-nchwc",
     "share-weights",
     "legalize-onnx",
+    *TRAINING_PASSES,
     *AUTODIFF_PASSES,
 )
-"""Passes; others than those of a differentiation are in the file or package of their name."""
+"""Passes; others than those of training and differentiation are in the file or package of their name."""
 
 STRATEGIES_BY_PACKAGE: dict[str, tuple[str, ...]] = {
     "conv": (

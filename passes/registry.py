@@ -1,4 +1,4 @@
-"""Registry of all passes by name: the files of this package, those of a differentiation, one per strategy."""
+"""Registry of all passes by name: the files of this package, those of folders, one per strategy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from collections.abc import Callable
 
 from xdsl.passes import ModulePass
 
-from passes import AUTODIFF_PASSES, PASS_NAMES, STRATEGY_NAMES, class_in, class_of
+from passes import (
+    AUTODIFF_PASSES,
+    PASS_NAMES,
+    STRATEGY_NAMES,
+    TRAINING_PASSES,
+    class_in,
+    class_of,
+)
 
 
 def all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
@@ -18,6 +25,8 @@ def all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
 def _pass(name: str) -> type[ModulePass]:
     if name in AUTODIFF_PASSES:
         return class_in(f"passes.autodiff.{AUTODIFF_PASSES[name]}", name, ModulePass)
+    if name in TRAINING_PASSES:
+        return class_in(f"passes.training.{TRAINING_PASSES[name]}", name, ModulePass)
     return class_of("passes", name, ModulePass)
 
 

@@ -33,6 +33,10 @@ DEFAULT = "gradc.default"
 """The default value of an input, a dense attribute."""
 
 
+STATE = "gradc.state"
+"""Marks an input that a training step replaces by the result of its name with `new_`, and that result."""
+
+
 SHARED = "gradc.shared"
 """Marks an output that is the same value as an input or an earlier output, and has its name."""
 
@@ -147,6 +151,24 @@ def set_defaults(function: FuncOp, values: Mapping[str, DenseIntOrFPElementsAttr
         for name, entry in zip(input_names(function), entries, strict=True)
     ]
     function.arg_attrs = ArrayAttr(map(DictionaryAttr, found))
+
+
+def state_names(attrs: ArrayAttr[DictionaryAttr] | None) -> set[str]:
+    """Return the names of the inputs or results that are states."""
+    found = (entry.data.get(NAME) for entry in attrs or () if STATE in entry.data)
+    return {name.data for name in found if isinstance(name, StringAttr)}
+
+
+def mark_states(function: FuncOp, names: Container[str]) -> None:
+    """Mark inputs and results, which must be named, as states."""
+    sides = (function.arg_attrs, input_names(function)), (function.res_attrs, output_names(function))
+    function.arg_attrs, function.res_attrs = (
+        ArrayAttr(
+            DictionaryAttr({**entry.data, STATE: UnitAttr()} if name in names else entry.data)
+            for entry, name in zip(attrs or (), named, strict=True)
+        )
+        for attrs, named in sides
+    )
 
 
 def set_edge(

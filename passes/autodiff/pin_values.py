@@ -35,6 +35,7 @@ from dialects.support.entry import (
     output_names,
     return_op,
     set_new_names,
+    state_names,
     update_function_type,
 )
 from passes.autodiff.file_names import pop_file_names
@@ -73,7 +74,7 @@ class PinValuesPass(SessionPass):
         read, moved = values_after_stops(values), values_before_stops(values)
         of, wrt, keep = collect_errors(
             lambda: self._of(function, read),
-            lambda: resolve_floats("wrt", self.wrt or floats(function.args, input_names(function)), moved),
+            lambda: resolve_floats("wrt", self.wrt or _default_wrt(function), moved),
             lambda: resolve_names("keep_outputs", self.keep, read),
         )
         pinned = _pin(function, wrt)
@@ -83,6 +84,12 @@ class PinValuesPass(SessionPass):
     def _of(self, function: FuncOp, values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
         names = self.of or default_output(function, output_names(function))
         return resolve_floats("of", names, {**values, **add_elements(function, names, values)})
+
+
+def _default_wrt(function: FuncOp) -> list[str]:
+    """Return the names of the float inputs that are no states."""
+    states = state_names(function.arg_attrs)
+    return [name for name in floats(function.args, input_names(function)) if name not in states]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.node import NodeOp
 from dialects.onnx.types import type_text
 from dialects.support.diagnostics import Diagnostic, UsageError, sentence, several, suggest
-from dialects.support.entry import return_op
+from dialects.support.entry import return_op, state_names
 from dialects.support.error_list import Errors
 from dialects.support.names import name_of_value
 from dialects.support.option_names import option
@@ -96,8 +96,10 @@ def floats(values: Sequence[SSAValue], names: Sequence[str]) -> list[str]:
 
 
 def default_output(function: FuncOp, names: Sequence[str]) -> list[str]:
-    """Return the name of the only float result. Raises UsageError if there are several."""
-    found = list(dict.fromkeys(floats(return_op(function).arguments, names)))
+    """Return the name of the only float result that is no state. Raises UsageError if there are several."""
+    states = state_names(function.res_attrs)
+    outputs = floats(return_op(function).arguments, names)
+    found = [name for name in dict.fromkeys(outputs) if name not in states]
     if len(found) > 1:
         given = f"{len(found)} results of floats"
         raise usage(option("of"), given=given, expected=f"one of {several(found)}")

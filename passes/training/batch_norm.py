@@ -1,0 +1,233 @@
+"""batchnorm-train: let every BatchNormalization use the statistics of the batch.
+
+Results `new_<statistic>` have the updated running statistics. ONNX's momentum is the share of the old value,
+1 minus PyTorch's. The running variance is unbiased as in PyTorch: ONNX's variance times N / (N - 1), for N
+numbers per channel.
+
+A running statistic of the file becomes an input of its name, whose default is its value; one that several
+ops share becomes one input for each, `<name>`, `<name>.2` and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, f32
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from dialects.onnx import ops as onnx
+from dialects.support.attributes import int_attribute
+from dialects.support.constants import constant_attribute
+from dialects.support.diagnostics import Diagnostic, name_of, sentence, several
+from dialects.support.entry import (
+    entry_function,
+    input_names,
+    mark_states,
+    output_names,
+    return_op,
+    set_defaults,
+    set_names,
+    set_new_names,
+    update_function_type,
+)
+from dialects.support.names import hint_of, name_of_value
+from dialects.support.shapes import has_rank, shape_of
+from passes.autodiff.rules.norm import count
+from passes.builder.operands import set_operand
+from passes.builder.values import Value, ValueBuilder
+
+NEW = "new_"
+"""Prefix of the result that replaces a state."""
+
+FOLDED_NAMES = ("onnx::Conv_", "onnx::ConvTranspose_", "onnx::Gemm_")
+"""Beginnings of the names that PyTorch's TorchScript exporter gives weights that it computed."""
+
+
+@dataclass(frozen=True)
+class BatchNormTrainPass(ModulePass):
+    """Let every BatchNormalization use the statistics of the batch.
+
+    `running`: return the updated running statistics. `inputs`: make the statistics of the file inputs.
+    """
+
+    name = "batchnorm-train"
+
+    running: bool = True
+    inputs: bool = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        use_batch_statistics(entry_function(op), running=self.running, inputs=self.inputs)
+
+
+@dataclass(frozen=True)
+class BatchNormEvalPass(ModulePass):
+    """Let every BatchNormalization use its running statistics, which stay as they are."""
+
+    name = "batchnorm-eval"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in list(op.walk()):
+            if isinstance(inner, onnx.BatchNormalizationOp) and _trains(inner):
+                inner.properties["training_mode"] = int_attribute(0)
+                for result, kept in zip(inner.results[1:], inner.operands[3:5], strict=False):
+                    result.replace_all_uses_with(kept)
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The BatchNormalizations changed by `use_batch_statistics`, those within regions, which are not, and
+    the statistics that several of them share."""
+
+    changed: Sequence[onnx.BatchNormalizationOp] = ()
+    inner: Sequence[onnx.BatchNormalizationOp] = ()
+    shared: Sequence[str] = ()
+
+    def remarks(self, function: FuncOp) -> list[Diagnostic]:
+        found = list[str]()
+        if self.inner:
+            names = several([name_of(op) or "without a name" for op in self.inner])
+            found.append(f"BatchNormalization {names} within a subgraph keeps its running statistics")
+        if self.shared:
+            text = f"the file has one tensor for the statistics {several(list(self.shared))} of several ops"
+            found.append(f"{text}; each op has its own input now")
+        if not self.changed:
+            hint = f"an export in evaluation mode folds them into products{_evidence(function)}"
+            found.append(sentence("the file has no BatchNormalization to train", hint=hint))
+        return [Diagnostic("remark", text) for text in found]
+
+
+def use_batch_statistics(function: FuncOp, *, running: bool = True, inputs: bool = True) -> Changes:
+    """Change the ops of a function with inferred types, in place; those that train and whose running
+    statistics are read stay as they are."""
+    block = function.body.block
+    everywhere = [op for op in function.walk() if isinstance(op, onnx.BatchNormalizationOp)]
+    ops = [op for op in everywhere if op.parent is block and not _is_complete(op) and has_rank(op.X)]
+    states = _States(function, inputs)
+    for op in ops:
+        op.properties["training_mode"] = int_attribute(1)
+        if running:
+            states.update(op)
+    states.finish()
+    return Changes(ops, [op for op in everywhere if op.parent is not block], states.shared)
+
+
+@dataclass
+class _States:
+    """The running statistics of a function on the way to inputs and results."""
+
+    function: FuncOp
+    inputs: bool
+    shared: list[str] = field(default_factory=list[str])
+    added: dict[str, DenseIntOrFPElementsAttr] = field(default_factory=dict[str, DenseIntOrFPElementsAttr])
+    results: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
+
+    def __post_init__(self) -> None:
+        self.names = list(input_names(self.function))
+        self.outputs = list(output_names(self.function))
+        set_names(self.function, self.names, self.outputs)
+
+    def update(self, op: onnx.BatchNormalizationOp) -> None:
+        """Add the inputs and results of one op."""
+        names = [self._state(op, index) for index in (3, 4)]
+        e = ValueBuilder()
+        for name, value in zip(names, _running_statistics(op, e), strict=True):
+            value.value.name_hint = hint_of(name)
+            self.results[name] = value.value
+        Rewriter.insert_op(e.emit.ops, InsertPoint.after(op))
+        for new in e.emit.ops:
+            new.location = op.location
+
+    def _state(self, op: onnx.BatchNormalizationOp, index: int) -> str:
+        """Return the name of a result, after making the statistic that it updates an input."""
+        value = op.operands[index]
+        role = "running_mean" if index == 3 else "running_var"
+        of_op = f"{name_of(op) or 'BatchNormalization'}.{role}"
+        name = of_op if _has_other_readers(value) else name_of_value(value) or of_op
+        if isinstance(value.owner, onnx.ConstantOp) or f"{NEW}{name}" in self.results:
+            own = self._free(name)
+            self.shared += [name] if own != name and name not in self.shared else []
+            if self.inputs:
+                self._add_input(op, index, own)
+            name = own
+        return f"{NEW}{name}"
+
+    def _free(self, name: str) -> str:
+        taken: Container[str] = {*self.names, *self.added}
+        return next(
+            one for one in _candidate_names(name) if one not in taken and f"{NEW}{one}" not in self.results
+        )
+
+    def _add_input(self, op: onnx.BatchNormalizationOp, index: int, name: str) -> None:
+        value, block = op.operands[index], self.function.body.block
+        constant = constant_attribute(value)
+        if not isinstance(constant, DenseIntOrFPElementsAttr):
+            return
+        argument = block.insert_arg(value.type, len(block.args))
+        argument.name_hint = hint_of(name)
+        set_operand(op, index, argument)
+        if not value.first_use:
+            Rewriter.erase_op(cast("Operation", value.owner))
+        self.added[name] = constant
+
+    def finish(self) -> None:
+        function = self.function
+        last = return_op(function)
+        Rewriter.insert_op(ReturnOp(*last.arguments, *self.results.values()), InsertPoint.before(last))
+        Rewriter.erase_op(last)
+        set_new_names(function, [*self.names, *self.added], [*self.outputs, *self.results])
+        set_defaults(function, self.added)
+        mark_states(function, {*self.added, *self.results})
+        update_function_type(function)
+
+
+def _candidate_names(name: str) -> Iterator[str]:
+    yield name
+    number = 2
+    while True:
+        yield f"{name}.{number}"
+        number += 1
+
+
+def _running_statistics(op: onnx.BatchNormalizationOp, e: ValueBuilder) -> tuple[Value, Value]:
+    """Return the new running mean and the new unbiased running variance."""
+    axes = [axis for axis in range(len(shape_of(op.X))) if axis != 1]
+    mean, biased, old = e(op.results[1]), e(op.results[2]), e(op.operands[4])
+    number = count(e(op.X).cast(f32), axes)
+    if isinstance(number, Value):
+        by: Value | float = (number / (number - 1).at_least(1)).cast(biased.dtype)
+    else:
+        by = number / max(number - 1, 1)
+    momentum = op.call().attribute("momentum", 0.9)
+    return mean, biased * by - old * ((by - 1) * momentum)
+
+
+def _has_other_readers(value: SSAValue) -> bool:
+    """Return whether a constant is also something else than a running statistic: exporters merge equal
+    tensors."""
+    return isinstance(value.owner, onnx.ConstantOp) and any(
+        not isinstance(use.operation, onnx.BatchNormalizationOp) or use.index not in (3, 4)
+        for use in value.uses
+    )
+
+
+def _trains(op: onnx.BatchNormalizationOp) -> bool:
+    return bool(op.call().attribute("training_mode", 0))
+
+
+def _is_complete(op: onnx.BatchNormalizationOp) -> bool:
+    """Return whether an op trains, and its running statistics are read."""
+    return _trains(op) and any(result.first_use for result in op.results[1:])
+
+
+def _evidence(function: FuncOp) -> str:
+    """Return what the names of weights say about folded ops."""
+    products = (onnx.ConvOp, onnx.ConvTransposeOp, onnx.GemmOp)
+    weights = [name_of_value(op.operands[1]) for op in function.walk() if isinstance(op, products)]
+    found = [name for name in dict.fromkeys(weights) if name.startswith(FOLDED_NAMES)]
+    return f": {several(found)} have names of computed weights" if found else ""
