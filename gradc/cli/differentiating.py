@@ -1,6 +1,11 @@
-"""Differentiate sources and write gradients: what `gradc grad` does with its options."""
+"""Differentiate sources and write derivatives: what `gradc grad` and others do with their options."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
 
 from gradc.cli.compiling import Files, write_model
 from gradc.compiler.compiled import Compiled
@@ -8,14 +13,17 @@ from gradc.compiler.driver import load
 from gradc.compiler.options import Options
 from gradc.compiler.pass_runner import Observer
 from gradc.compiler.source import Source
-from gradc.derivatives.gradient import gradient_of
 from gradc.derivatives.request import GradientRequest
 from gradc.files.json_text import json_text
 from gradc.inspection import summaries
 from gradc.terminal import messages, progress
 
+Derive = Callable[[ModuleOp, Any, Options, Files | None, Observer | None], Compiled]
+"""A derivative of a module, which is modified: from the request, the options, constants and an observer."""
 
-def gradient_to(
+
+def derivative_to(
+    derive: Derive,
     source: Source,
     output: str | None,
     asked: GradientRequest,
@@ -27,11 +35,11 @@ def gradient_to(
     """Differentiate and compile, print the remarks, and write the model."""
     with progress.bar():
         module = load(source, options.auto_pad_rule, for_gradients=())
-        found = gradient_of(module, asked, options, constants, observer)
+        found = derive(module, asked, options, constants, observer)
     messages.show_remarks(*found.remarks)
     write_model(found, output, external_data)
     return found
 
 
-def gradient_json(compiled: Compiled, output: str | None) -> str:
+def derivative_json(compiled: Compiled, output: str | None) -> str:
     return json_text(summaries.of_gradient(compiled, output))

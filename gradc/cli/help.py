@@ -21,7 +21,8 @@ from gradc.terminal import messages
 from gradc.terminal.messages import FORMATS, OPTION
 
 SECTIONS = {
-    "Compile and run": ("compile", "grad", "run", "verify", "weights"),
+    "Compile and run": ("compile", "run", "verify", "weights"),
+    "Differentiate": ("grad", "hvp"),
     "Inspect": ("inspect", "explain", "report"),
     "Measure": ("bench",),
     "Diagnose problems": ("doctor", "reduce"),

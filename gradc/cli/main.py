@@ -22,6 +22,7 @@ from gradc.cli.endings import ARRAYS, check_ending
 from gradc.cli.errors import EXIT_CHECK_FAILED, one_line_errors
 from gradc.cli.grad import grad
 from gradc.cli.help import Group, Word, help_command, usage_errors
+from gradc.cli.hvp import hvp
 from gradc.cli.options import (
     AS_JSON,
     AUTO_PAD_RULE,
@@ -313,6 +314,7 @@ cli.add_command(compile_command)
 cli.add_command(bench)
 cli.add_command(help_command)
 cli.add_command(grad)
+cli.add_command(hvp)
 cli.add_command(reduce)
 cli.add_command(report)
 cli.add_command(weights)

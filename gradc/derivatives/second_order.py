@@ -13,6 +13,7 @@ from dialects.support.limits import using
 from gradc.compiler.compiled import Compiled, Derivative
 from gradc.compiler.driver import load
 from gradc.compiler.options import Options
+from gradc.compiler.pass_runner import Observer
 from gradc.derivatives.derivation import Derivation
 from gradc.derivatives.options import HvpOptions, split, takes
 from gradc.derivatives.request import GradientRequest
@@ -35,10 +36,14 @@ def hvp(model: Any, **given: Unpack[HvpOptions]) -> Compiled:
 
 
 def hvp_of(
-    module: ModuleOp, user_request: GradientRequest, options: Options, constants: Any = None
+    module: ModuleOp,
+    user_request: GradientRequest,
+    options: Options,
+    constants: Any = None,
+    observer: Observer | None = None,
 ) -> Compiled:
     """Return the Hessian-vector product of a module, which is modified."""
-    derivation = Derivation.begin(module, user_request, options, constants)
+    derivation = Derivation.begin(module, user_request, options, constants, observer)
     module = derivation.module
     request = user_request.request(module)
     inputs = entry.input_names(entry.entry_function(module))

@@ -40,9 +40,11 @@ def of_compiled(
 
 
 def of_gradient(compiled: Compiled, output: str | None) -> dict[str, Any]:
-    """Summarize a compiled gradient, with the names of results and cotangents and its check's outcome."""
+    """Summarize a compiled derivative, with the names of results and cotangents and its check's outcome."""
     proof = None if compiled.proof is None else compiled.proof.as_data()
-    names = {"gradients": dict(compiled.gradients), "cotangents": dict(compiled.cotangents)}
+    derivatives = [one.as_data() for one in compiled.derivatives]
+    names: dict[str, Any] = {"gradients": dict(compiled.gradients), "cotangents": dict(compiled.cotangents)}
+    names["derivatives"] = derivatives
     return of_compiled(compiled, output, None) | names | {"check": proof}
 
 
