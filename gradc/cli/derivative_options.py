@@ -64,6 +64,12 @@ WEIGHTS = click.option(
 ALLOW_UNUSED = click.option(
     "--allow-unused", is_flag=True, help="Return zeros for a --wrt that --of does not use."
 )
+STOP_GRADIENT = click.option(
+    "--stop-gradient",
+    multiple=True,
+    metavar="VALUE",
+    help="Let no gradient flow through this value, or those of a pattern; repeatable.",
+)
 CHECK = click.option(
     "--check/--no-check",
     default=None,
@@ -82,6 +88,7 @@ AFTER = (
     WEIGHTS,
     ALLOW_UNUSED,
     STRAIGHT_THROUGH,
+    STOP_GRADIENT,
     CHECK,
     CHECK_SECONDS,
     STATIC_SHAPES,

@@ -65,7 +65,8 @@ class Derivation:
         found = differentiate(self.module, request, self.options, rules, self.observer, records=checked)
         self.remarks += found.remarks
         if found.differentiated is not None:
-            claim = Claim(function, found.differentiated, request.straight_through, request.reduce)
+            how = (request.straight_through, request.reduce, request.stop_gradient)
+            claim = Claim(function, found.differentiated, *how)
             self.claims.append(claim)
         return found
 

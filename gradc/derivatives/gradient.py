@@ -38,6 +38,8 @@ def grad(model: Any, **given: Unpack[GradOptions]) -> Compiled:
     allow_unused: return zeros for a `wrt` that `of` does not depend on, instead of an error.
     straight_through: use the straight-through estimator for DequantizeLinear(QuantizeLinear(x)), with 0 where
     x is out of the type's range, and for z + (q - z) where q is z rounded or looked up.
+    stop_gradient: names of values, or patterns, through which no gradient flows, in any order of
+    differentiation, as `jax.lax.stop_gradient` and torch's `detach`.
     constants: input name -> array, or the path of an .npz or .safetensors, or several: these inputs become
     constants first.
     static_shapes: input name -> sizes, for inputs with dynamic shapes.

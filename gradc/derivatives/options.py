@@ -29,6 +29,7 @@ class DerivativeOptions(TypedDict, total=False):
     weights: str | None
     allow_unused: bool
     straight_through: bool
+    stop_gradient: Names
     constants: Any
     static_shapes: Mapping[str, Sequence[int]] | None
     rebatch: int | str | None

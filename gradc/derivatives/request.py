@@ -20,7 +20,7 @@ from dialects.support.option_names import option
 from gradc.compiler.sizes import resize_inputs, validate_rebatch, validate_static_shapes
 from gradc.compiler.untied_weights import drop_marks, untie_weights
 from gradc.derivatives.results import rename_results, scale_results, validate_names, validate_scales
-from gradc.derivatives.wrt_selection import name_weights, select
+from gradc.derivatives.wrt_selection import name_weights, select, select_stopped
 from gradc.util import arguments
 from passes.autodiff.activity.active_values import is_float, may_be_active
 from passes.autodiff.activity.non_differentiable import title_of
@@ -36,7 +36,7 @@ KEEP_KEYWORDS = ("none", "of", "all")
 
 Names = str | Iterable[str] | None
 
-NAME_OPTIONS = ("wrt", "of", "keep_outputs", "frozen")
+NAME_OPTIONS = ("wrt", "of", "keep_outputs", "frozen", "stop_gradient")
 DEFAULTS = {"wrt": "every float input", "of": "the one float output"}
 """Defaults of omitted names. An empty collection of names is an error, not the default."""
 
@@ -69,6 +69,7 @@ class GradientRequest:
     kernels: Mapping[str, Callable[..., Any]] | None = None
     frozen: Names = None
     untie: bool = False
+    stop_gradient: Names = None
 
     def __post_init__(self) -> None:
         """Validate and normalize the options. Raises UsageError."""
@@ -101,6 +102,7 @@ class GradientRequest:
         values = values_by_name(function)
         given = _normalized_names(self.wrt)
         selected = select(module, given, _normalized_names(self.frozen))
+        stopped = select_stopped(module, _normalized_names(self.stop_gradient))
         drop_marks(function)
         keep = self._kept(values, entry.output_names(function))
         return Request(
@@ -114,6 +116,7 @@ class GradientRequest:
             self.name_template,
             self.straight_through,
             optional=selected.optional,
+            stop_gradient=stopped,
         )
 
     def _kept(self, values: Mapping[str, SSAValue], outputs: Sequence[str]) -> Sequence[str]:
@@ -133,7 +136,7 @@ class GradientRequest:
         """Untie weights, and give weights the names of the exported module by which they are requested."""
         if self.untie:
             untie_weights(module)
-        name_weights(module, _normalized_names(self.wrt))
+        name_weights(module, (*_normalized_names(self.wrt), *_normalized_names(self.stop_gradient)))
         return module
 
     def check_rules(self, module: ModuleOp) -> None:

@@ -1,4 +1,4 @@
-"""Selection of the values of `wrt` from names, patterns and the words `:weights` and `:inputs`."""
+"""Selection of values from names, patterns and the words `:weights` and `:inputs`."""
 
 from __future__ import annotations
 
@@ -57,6 +57,22 @@ def select(module: ModuleOp, given: Sequence[str], frozen: Sequence[str] = ()) -
     if frozen:
         names = _without(names, plain, _frozen_values(known, frozen), known)
     return Selection(names, [name for name in names if name not in plain])
+
+
+def select_stopped(module: ModuleOp, given: Sequence[str]) -> list[str]:
+    """Return the names of the values that `stop_gradient` selects, each value once; unknown names as they
+    are. Raises UsageError for a pattern that matches nothing."""
+    known, first, errors = _Names(module), dict[SSAValue | str, str](), Errors()
+    for word in given:
+        with errors.collecting():
+            names = known.expand("stop_gradient", word)
+            if not names and _is_pattern(word):
+                hint = suggest(word, known.all) or "gradc inspect --values lists all values"
+                raise _usage(f"{option('stop_gradient')}: no value matches {word}", hint=hint)
+            for name in names or [word]:
+                first.setdefault(known.values.get(name, name), name)
+    errors.check()
+    return list(first.values())
 
 
 def name_weights(module: ModuleOp, given: Iterable[str]) -> None:
