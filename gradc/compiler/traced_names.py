@@ -7,7 +7,7 @@ by TorchScript leaves the path of the module in the names of the nodes.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -25,6 +25,7 @@ from gradc.compiler.weight_roles import (
     WEIGHT,
     Kind,
     Reader,
+    is_vector,
     type_of,
 )
 
@@ -80,10 +81,15 @@ def _by_calls(weights: Mapping[str, Sequence[Reader]], program: ExportedProgram)
         if name in known
     }
     missing -= {name for traced in found.values() for name in traced.names}
-    for name, readers in replaced.items():
-        if not found[name].names:
-            found[name] = _first(_in_scope(name, reader, program, missing) for reader in readers)
-    return found
+    open_ = {name: readers for name, readers in replaced.items() if not found[name].names}
+    scoped = {
+        name: _first(_in_scope(name, reader, program, missing) for reader in readers)
+        for name, readers in open_.items()
+    }
+    claims = Counter(one for traced in scoped.values() for one in traced.names)
+    return found | {
+        n: traced for n, traced in scoped.items() if all(claims[one] == 1 for one in traced.names)
+    }
 
 
 def _first(found: Iterable[Traced]) -> Traced:
@@ -119,14 +125,16 @@ def _names_of_equal(
 
 
 def _in_scope(name: str, reader: Reader, program: ExportedProgram, missing: set[str]) -> Traced:
-    """Return the only parameter of the reader's module that is not in the file, for a value of the program
-    that the exporter computed."""
+    """Return the only parameter of the reader's module, or of the modules in it, that is not in the file, for
+    a value of the program that the exporter computed."""
     call = program.calls.get(name_of(reader.op), Call())
     is_argument = name in call.arguments or name_of_value(reader.operand) in call.arguments
     if reader.kind is Kind.OTHER_ROLE or call.scope is None or not is_argument:
         return Traced()
     own = [one for one in missing if one.rpartition(".")[0] == call.scope]
-    return Traced(own if len(own) == 1 else (), FOLDED)
+    inner = [one for one in missing if call.scope and one.startswith(f"{call.scope}.")]
+    found = own or inner
+    return Traced(found if len(found) == 1 else (), FOLDED)
 
 
 def _by_paths(weights: Mapping[str, Sequence[Reader]]) -> dict[str, Traced]:
@@ -154,7 +162,7 @@ def _in_path(
         return Traced([f"{path}.{part}_l{number}{way}" for part, way in parts], REORDERED)
     if bias := _name_of_bias(reader):
         return Traced([f"{bias.removesuffix('bias')}weight"], _storage(reader, Call()))
-    if not path or not ending:
+    if not path or not ending or (reader.kind is Kind.USE and not is_vector(reader.operand)):
         return Traced()
     if len(weighing[path, ending]) > 1:
         return Traced()

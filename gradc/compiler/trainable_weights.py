@@ -24,7 +24,17 @@ from dialects.support.shapes import shape_of
 from gradc.compiler.exported_program import LINEAR, ExportedProgram
 from gradc.compiler.parameter_names import is_generated, is_of_buffer, is_of_parameter, is_sinusoidal
 from gradc.compiler.traced_names import NO_NAMES, Traced, trace_names
-from gradc.compiler.weight_roles import BIAS, ROLES, SCALE, TABLE, Kind, Reader, readers_of, type_of
+from gradc.compiler.weight_roles import (
+    BIAS,
+    ROLES,
+    SCALE,
+    TABLE,
+    Kind,
+    Reader,
+    is_vector,
+    readers_of,
+    type_of,
+)
 from passes.autodiff.activity.active_values import is_float
 
 
@@ -147,7 +157,7 @@ def _is_embedding(reader: Reader) -> bool:
 def _role_of_vector(reader: Reader) -> str:
     """Return the role of a vector that is multiplied or added behind an op without that operand: the bias of
     a product, and scale and bias of a normalization of groups."""
-    if type_of(reader.op) not in ("Add", "Mul") or not _is_vector(reader.operand):
+    if type_of(reader.op) not in ("Add", "Mul") or not is_vector(reader.operand):
         return ""
     other = _maker(reader.op.operands[1 - reader.index])
     if type_of(reader.op) == "Add" and other is not None and _is_product_with_weight(other):
@@ -172,11 +182,6 @@ def _is_product_with_weight(op: Operation) -> bool:
     if type_of(op) not in traits.PRODUCTS:
         return False
     return any(index in roles and constant_of(value) is not None for index, value in enumerate(op.operands))
-
-
-def _is_vector(value: SSAValue) -> bool:
-    """Return whether one axis at most has several elements, and one has."""
-    return sum(size != 1 for size in shape_of(value)) == 1
 
 
 def _is_neutral(reader: Reader) -> bool:

@@ -12,6 +12,7 @@ from dialects.onnx import traits
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.node import NodeOp
 from dialects.support.diagnostics import name_of
+from dialects.support.shapes import shape_of
 
 WEIGHT, BIAS, SCALE, SLOPE, TABLE = "weight", "bias", "scale", "slope", "embedding table"
 RECURRENT_WEIGHT, PEEPHOLES = "recurrent weight", "peephole weight"
@@ -105,6 +106,11 @@ class Reader:
 def type_of(op: Operation) -> str:
     """Return the op type, qualified by a non-standard domain."""
     return op.title if isinstance(op, NodeOp) else op.name.removeprefix("onnx.")
+
+
+def is_vector(value: SSAValue) -> bool:
+    """Return whether exactly one axis has several elements."""
+    return sum(size != 1 for size in shape_of(value)) == 1
 
 
 def readers_of(value: SSAValue) -> Iterator[Reader]:

@@ -254,6 +254,35 @@ def test_the_program_of_the_exporter_decides():
     assert lost_parameters(module, find_weights(module)) == []
 
 
+@pytest.mark.parametrize(
+    ("scopes", "inputs", "names"),
+    [
+        (("a", "a"), ["a.b.table"], []),
+        (("a", "c"), ["a.b.table"], ["a.b.table"]),
+        (("a", "c"), ["a.b.table", "a.table"], ["a.table"]),
+        (("a", "c"), ["a.b.table", "a.b.other"], []),
+        (("", "c"), ["a.b.table"], []),
+    ],
+)
+def test_a_computed_parameter_is_the_only_one_of_its_module(
+    scopes: tuple[str, str], inputs: list[str], names: list[str]
+):
+    nodes = [node("Add", "x index", "a", "n0"), node("Add", "a where", "y", "n1")]
+    calls = [(f"add.Tensor](args = (%x, %{name})", name) for name in ("index", "where")]
+    paths = [f"['', {scope!r}, 'add']" if scope else "['', 'add']" for scope in scopes]
+    source = with_program(
+        model(nodes, {"index": random(1, 4), "where": random(2, 4)}, (2, 4)),
+        dict.fromkeys(inputs, "PARAMETER"),
+        {name: (call, path) for name, (call, _), path in zip(("n0", "n1"), calls, paths, strict=True)},
+    )
+    assert list(weights_of(source)["index"].source.names) == names
+
+
+def test_a_mask_that_is_folded_is_no_bias_of_its_module():
+    nodes = [node("Exp", "x", "a"), node("Add", "a onnx::Add_3", "y", "/attn/Add")]
+    assert trainable(model(nodes, {"onnx::Add_3": random(4, 4)}, (4, 4))) == set()
+
+
 def test_equal_parameters_that_became_one_keep_their_names():
     nodes = [
         node("LayerNormalization", "x a.weight", "p", "n0"),
