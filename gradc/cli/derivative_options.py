@@ -15,6 +15,7 @@ from gradc.cli.observing import Observing, observing_options
 from gradc.cli.options import (
     AS_JSON,
     EXTERNAL_DATA,
+    FROZEN,
     LIMITS,
     OF,
     QUIET,
@@ -24,6 +25,7 @@ from gradc.cli.options import (
     STATIC_SHAPE,
     STATIC_SHAPES,
     STRAIGHT_THROUGH,
+    UNTIE,
     WRT,
     options_of,
     source_arguments,
@@ -82,7 +84,7 @@ CHECK_SECONDS = click.option(
     help="Time limit of the proof; unproved parts are listed.  [default: 30]",
 )
 
-BEFORE = (OUTPUT, WRT, OF)
+BEFORE = (OUTPUT, WRT, FROZEN, UNTIE, OF)
 AFTER = (
     KEEP_OUTPUTS,
     WEIGHTS,

@@ -89,6 +89,17 @@ WRT = click.option(
     help="Differentiate with respect to this: an input, weight or value, a pattern ('*.weight'), :weights "
     "(all trainable ones) or :inputs; repeatable.  [default: every float input]",
 )
+FROZEN = click.option(
+    "--frozen",
+    multiple=True,
+    metavar="NAME",
+    help="Leave this name or pattern out of what patterns, :weights and :inputs select; repeatable.",
+)
+UNTIE = click.option(
+    "--untie",
+    is_flag=True,
+    help="Give each reader of a shared weight a separate one: <NAME>, <NAME>.2, ...",
+)
 OF = click.option(
     "--of",
     multiple=True,

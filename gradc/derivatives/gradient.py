@@ -27,6 +27,8 @@ def grad(model: Any, **given: Unpack[GradOptions]) -> Compiled:
     module.
     wrt: names of inputs, weights or intermediate values, patterns such as `*.weight`, `:weights` (all
     trainable weights, docs/weights.md) or `:inputs`; default: every float input.
+    frozen: names and patterns left out of what patterns, `:weights`, `:inputs` and the default select.
+    untie: give each reader of a shared weight a separate one, `<name>`, `<name>.2` and so on.
     of: names of values to differentiate, or elements such as `logits[0,281]`; default: the one float output.
     cotangents: add an input `cotangent_<of>` in its shape for each `of`; otherwise `of` has one element.
     reduce: `sum` or `mean`, the reduction of an `of` that is not a scalar.

@@ -24,6 +24,8 @@ class DerivativeOptions(TypedDict, total=False):
     """Options of every derivative: the values, the source, the check, the compilation."""
 
     wrt: Names
+    frozen: Names
+    untie: bool
     of: Names
     keep_outputs: Names
     weights: str | None

@@ -16,6 +16,7 @@ from dialects.support.entry import entry_function, input_names
 from dialects.support.error_list import Errors
 from dialects.support.names import hint_of, name_of_value
 from dialects.support.option_names import advice, option
+from gradc.compiler.traced_names import MERGED
 from gradc.compiler.trainable_weights import Weight, find_weights
 from gradc.compiler.untied_weights import parts_of_weights
 from passes.autodiff.activity.active_values import is_float
@@ -47,8 +48,9 @@ def select(module: ModuleOp, given: Sequence[str], frozen: Sequence[str] = ()) -
     for word in given:
         found = known.expand("wrt", word)
         if known.is_plain(word) or not found:
-            plain += found or [word]
-            names += found or [word]
+            own = [name for name in found if name == word or name not in given] or [word]
+            plain += own
+            names += own
         else:
             taken = {known.values[name] for name in names if name in known.values}
             names += [name for name in found if known.values[name] not in taken]
@@ -158,9 +160,25 @@ def _frozen_values(known: _Names, frozen: Sequence[str]) -> set[SSAValue]:
             if not names:
                 hint = suggest(word, known.all) or "gradc inspect --values lists all values"
                 raise _usage(f"{option('frozen')}: no value matches {word}", hint=hint)
+            for name in names:
+                _check_all_frozen(name, known, frozen)
             found.update(known.values[name] for name in names)
     errors.check()
     return found
+
+
+def _check_all_frozen(name: str, known: _Names, frozen: Sequence[str]) -> None:
+    """Raise UsageError for a weight that equal parameters share of which only some are frozen."""
+    weight = known.weights.get(name)
+    if weight is None or weight.source.stored != MERGED or WEIGHTS in frozen:
+        return
+    names = [name, *weight.source.names]
+    left = [one for one in names if not any(fnmatchcase(one, word) for word in frozen)]
+    if left:
+        given = several([one for one in names if one not in left])
+        hint = advice("untie", "gives each of them a weight", True)
+        expected = f"{several(left)} as well, which is the same weight in the file"
+        raise _usage(option("frozen"), given, expected, hint)
 
 
 def _without(names: Sequence[str], plain: Sequence[str], frozen: set[SSAValue], known: _Names) -> list[str]:
@@ -195,10 +213,9 @@ def _check_once(names: Iterable[str], values: Mapping[str, SSAValue]) -> None:
 
 def _check_stored_once(words: Iterable[str], known: _Names) -> None:
     """Raise UsageError for two names of the exported module that are one weight in the file."""
-    first: dict[str, str] = {}
+    first = {word: word for word in words if word in known.values}
     for word in dict.fromkeys(words):
-        found = known.expand("wrt", word) if known.is_plain(word) else []
-        for name in found:
+        for name in known.of_module(word) if word not in first and known.is_plain(word) else ():
             other = first.setdefault(name, word)
             if other != word:
                 hint = advice("untie", "gives each of its readers a weight", True)

@@ -13,6 +13,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx import traits
 from dialects.support.diagnostics import Diagnostic, name_of, position_of, sentence, several
 from dialects.support.names import name_of_value
+from dialects.support.option_names import advice
 from passes.autodiff.activity.active_values import is_float, operands_and_captures
 
 COPY_OF = "gradc.copy_of"
@@ -101,7 +102,9 @@ def several_readers(
         }
         if len(nodes) > 1:
             what = f"{name} is read by {several(list(nodes))}; its gradient is the sum over them"
-            found.append(Diagnostic("remark", sentence(what, hint=_HINT)))
+            remedy = advice("untie", "gives each of them a weight", True)
+            hint = "; ".join(filter(None, (_HINT, remedy)))
+            found.append(Diagnostic("remark", sentence(what, hint=hint)))
     return found
 
 

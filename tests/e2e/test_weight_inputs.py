@@ -292,3 +292,33 @@ def test_inputs_with_defaults_that_compile_makes_constants(tmp_path: Path):
     assert not any(
         "defaults" in remark.message for remark in (*gradient.remarks, *gradc.compile(source).remarks)
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        (["--wrt", ":weights"], NAMES),
+        (["--wrt", ":weights", "--wrt", "x"], [*NAMES, "x"]),
+        (["--wrt", ":weights", "--frozen", "layer/*", "--untie"], ["head"]),
+        (["--wrt", ":weights", "--frozen", "head", "--frozen", "*.bias"], ["layer/0.weight"]),
+        (["--frozen", "y"], ["x"]),
+        (["--wrt", ":inputs"], ["x", "y"]),
+    ],
+)
+def test_words_and_frozen_names_on_the_command_line(options: list[str], names: list[str], tmp_path: Path):
+    source, out = tmp_path / "m.onnx", tmp_path / "g.onnx"
+    onnx.save(classifier(), source)
+    done = run_gradc("grad", source, "--of", "loss", *options, "-o", out, "--no-check", "--json")
+    assert done.code == 0, done.err
+    assert [one.name for one in onnx.load(out).graph.output] == [f"grad_{name}" for name in names]
+
+
+def test_mistakes_in_frozen_names_on_the_command_line(tmp_path: Path):
+    source = tmp_path / "m.onnx"
+    onnx.save(classifier(), source)
+    out = ("-o", tmp_path / "g.onnx")
+    done = run_gradc("grad", source, "--of", "loss", "--wrt", ":weights", "--frozen", "haed", *out)
+    assert done.code == 2
+    assert "error: --frozen: no value matches haed; did you mean head" in done.err
+    done = run_gradc("grad", source, "--of", "loss", "--wrt", "head", "--frozen", "he*", *out)
+    assert "--wrt and --frozen: given head in --wrt and in --frozen, expected each name in one" in done.err

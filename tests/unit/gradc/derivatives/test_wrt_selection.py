@@ -141,6 +141,52 @@ def test_weights_of_a_gradient_by_the_word():
     assert found.proof.status == "proved"
 
 
+def merged() -> onnx.ModelProto:
+    """A weight that torch's exporter stored once for two normalizations."""
+    nodes = [
+        helper.make_node("LayerNormalization", ["x", "a.weight"], ["p"], name="n0"),
+        helper.make_node("LayerNormalization", ["p", "a.weight"], ["y"], name="n1"),
+    ]
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [info("x", TensorProto.FLOAT, [2, 4])],
+        [info("y", TensorProto.FLOAT, [2, 4])],
+        [numpy_helper.from_array(np.ones(4, np.float32), "a.weight")],
+    )
+    signature = "p_a: PARAMETER target='a.weight'\np_b: PARAMETER target='b.weight'\nx: USER_INPUT"
+    graph.metadata_props.add(key="pkg.torch.export.ExportedProgram.graph_signature", value=signature)
+    for node, argument in zip(graph.node, ("p_a", "p_b"), strict=True):
+        call = f"%v : call_function[target=torch.ops.aten.layer_norm.default](args = (%x, [4], %{argument}))"
+        node.metadata_props.add(key="pkg.torch.onnx.fx_node", value=call)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
+def test_merged_parameters_are_frozen_together_or_untied():
+    with pytest.raises(gradc.UsageError, match=r"frozen: given b\.weight, expected a\.weight as well"):
+        gradc.vjp(merged(), wrt=[":weights", "x"], frozen="b.*")
+    found = gradc.vjp(merged(), wrt=[":weights", "x"], frozen="*.weight")
+    assert list(found.gradients) == ["x"]
+    found = gradc.vjp(merged(), wrt=[":weights", "x"], frozen="b.*", untie=True)
+    assert list(found.gradients) == ["a.weight", "x"]
+    assert not found.remarks
+
+
+def test_untied_parameters_have_their_own_gradients():
+    shared = gradc.vjp(merged(), wrt=":weights", check=True)
+    (remark,) = shared.remarks
+    assert "a.weight is read by LayerNormalization n0 and LayerNormalization n1" in remark.message
+    assert remark.message.endswith("untie=True gives each of them a weight")
+    untied = gradc.vjp(merged(), wrt=["a.weight", "b.weight"], untie=True, check=True)
+    assert list(untied.gradients) == ["a.weight", "b.weight"]
+    x = np.random.default_rng(0).standard_normal((2, 4)).astype(np.float32)
+    fed = {"x": x, "cotangent_y": x[::-1].copy()}
+    one, both = shared.run(fed), untied.run(fed)
+    total = both["grad_a.weight"] + both["grad_b.weight"]
+    np.testing.assert_allclose(one["grad_a.weight"], total, rtol=1e-5, atol=1e-5)
+
+
 HEAD = '<ir_version: 8, opset_import: ["": 18]> g (float[2, 2] x) => (float[2, 2] y)'
 SHARED = f"""{HEAD} <float[2, 2] w = {{1, 2, 3, 4}}> {{
     [first] a = MatMul (x, w)
