@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import ml_dtypes
 import numpy as np
 import onnx
 from onnx import ModelProto, helper, numpy_helper
@@ -53,6 +54,7 @@ def _ones(*shape: int) -> np.ndarray:
 
 
 _BATCH = np.arange(4, dtype=F32).reshape(4, 1)
+_MANY = np.random.default_rng(0).random(2**20).astype(F32)
 _SPECTRUM = np.stack([np.arange(1, 4, dtype=np.float64), np.zeros(3)], -1)[None]
 
 REPRODUCERS: Mapping[str, Reproducer] = {
@@ -118,6 +120,74 @@ REPRODUCERS: Mapping[str, Reproducer] = {
         _ones(0, 2, 3),
         {"s": _ones(2), "b": _ones(2)},
         opset=21,
+        dynamic=True,
+    ),
+    "bounds-before-quantization": Reproducer(
+        [node("Relu", "x", "r"), node("QuantizeLinear", "r s z", "q"), node("DequantizeLinear", "q s z")],
+        {"x": np.array([-5, 5], F32)},
+        np.array([0, 5], F32),
+        {"s": np.array(1, F32), "z": np.array(0, ml_dtypes.float8_e4m3fn)},
+        opset=19,
+    ),
+    "inf-in-f8-e5m2": Reproducer(
+        [node("QuantizeLinear", "x s z", "q", saturate=0), node("Cast", "q", to=onnx.TensorProto.FLOAT)],
+        {"x": np.array([61440, np.inf], F32)},
+        np.array([np.inf, np.inf], F32),
+        {"s": np.array(1, F32), "z": np.array(0, ml_dtypes.float8_e5m2)},
+        opset=19,
+    ),
+    "names-of-the-optimizer": Reproducer(
+        [node("MatMul", "x gemm_input_shape", "m"), node("Add", "m b")],
+        {"x": _ones(2, 2, 3)},
+        4 * _ones(2, 2, 4),
+        {"gemm_input_shape": _ones(3, 4), "b": _ones(4)},
+    ),
+    "pad-before-average-pool": Reproducer(
+        [node("Pad", "x p", "q"), node("AveragePool", "q", kernel_shape=[2], count_include_pad=1)],
+        {"x": _ones(1, 1, 2)},
+        np.array([[[0, 0.5, 1]]], F32),
+        {"p": np.array([0, 0, 2, 0, 0, 0])},
+    ),
+    "pads-as-wide-as-the-kernel": Reproducer(
+        [node("AveragePool", "x", kernel_shape=[2], pads=[2, 0], count_include_pad=1)],
+        {"x": _ones(1, 1, 2)},
+        np.array([[[0, 0.5, 1]]], F32),
+    ),
+    "product-of-an-empty-batch": Reproducer(
+        [node("MatMul", "b x")], {"x": _ones(0, 3, 2)}, _ones(0, 4, 2), {"b": _ones(4, 3)}, dynamic=True
+    ),
+    "recurrent-of-an-empty-batch": Reproducer(
+        [node("GRU", "x w r", hidden_size=1)],
+        {"x": _ones(1, 0, 1)},
+        _ones(1, 1, 0, 1),
+        {"w": _ones(1, 3, 1), "r": _ones(1, 3, 1)},
+        dynamic=True,
+    ),
+    "resize-of-unchanged-sizes": Reproducer(
+        [node("Resize", "x - s", coordinate_transformation_mode="asymmetric", nearest_mode="floor")],
+        {"x": np.arange(3, dtype=F32)},
+        np.array([0, 0, 1], F32),
+        {"s": np.array([1.2], F32)},
+    ),
+    "signs-of-low-halves": Reproducer(
+        [node("Max", "a b")],
+        {"a": np.full(32, 0x1_8000_0000), "b": np.full(32, 0x1_0000_0001)},
+        np.full(32, 0x1_8000_0000),
+    ),
+    "sum-of-squares-in-one-pass": Reproducer(
+        [node("ReduceL2", "x", keepdims=0)], {"x": _MANY}, np.array(np.linalg.norm(_MANY.astype(float)), F32)
+    ),
+    "sum-over-first-axes": Reproducer(
+        [node("ReduceSum", "x a", keepdims=0)],
+        {"x": _MANY.reshape(-1, 2)},
+        _MANY.reshape(-1, 2).astype(float).sum(0).astype(F32),
+        {"a": np.array([0])},
+    ),
+    "transposed-factor-of-an-empty-batch": Reproducer(
+        [node("Transpose", "x", "t", perm=[0, 2, 1]), node("MatMul", "t b")],
+        {"x": _ones(0, 3, 2)},
+        _ones(0, 2, 4),
+        {"b": _ones(3, 4)},
         dynamic=True,
     ),
 }
