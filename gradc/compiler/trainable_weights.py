@@ -61,7 +61,9 @@ def find_weights(module: ModuleOp) -> dict[str, Weight]:
     program = ExportedProgram.of_module(module)
     ops = entry.entry_function(module).body.block.ops
     values = {name_of_value(op.output): op.output for op in ops if isinstance(op, ConstantOp)}
-    readers = {name: list(readers_of(value)) for name, value in values.items() if name}
+    readers = {
+        name: list(readers_of(value)) if is_float(value) else [] for name, value in values.items() if name
+    }
     refused = {name: _refuse(name, values[name], of, program) for name, of in readers.items()}
     open_ = {name: of for name, of in readers.items() if refused[name] is None}
     traced = trace_names(open_, program)

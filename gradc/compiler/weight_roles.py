@@ -150,10 +150,16 @@ def _behind(op: Operation, index: int) -> list[SSAValue]:
     return []
 
 
+MOST_OPS = 100
+"""Ops that are followed back to the constants of a Concat; a longer computation counts as data."""
+
+
 def _is_constant(op: Operation) -> bool:
     """Return whether an op computes its results from constants alone."""
     waiting, seen = [op], {op}
     while waiting:
+        if len(seen) > MOST_OPS:
+            return False
         made = [value.owner for value in waiting.pop().operands]
         if not all(isinstance(one, Operation) for one in made):
             return False

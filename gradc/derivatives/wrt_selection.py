@@ -47,6 +47,8 @@ def select(module: ModuleOp, given: Sequence[str], frozen: Sequence[str] = ()) -
     plain: list[str] = []
     for word in given:
         found = known.expand("wrt", word)
+        if not found:
+            _check_near(word, known)
         if known.is_plain(word) or not found:
             own = [name for name in found if name == word or name not in given] or [word]
             plain += own
@@ -222,6 +224,14 @@ def _check_stored_once(words: Iterable[str], known: _Names) -> None:
                 both = f"both are {name} in the file"
                 given = several([other, word])
                 raise _usage(option("wrt"), given, "each value once", "; ".join(filter(None, (both, hint))))
+
+
+def _check_near(word: str, known: _Names) -> None:
+    """Raise UsageError for an unknown word that is near a name of the exported module. The passes that read
+    the names raise the errors of other unknown words."""
+    hint = suggest(word, known.all)
+    if hint and hint != suggest(word, known.values):
+        raise _usage(f"{option('wrt')}: there is no value {word}", hint=hint)
 
 
 def _usage(what: str, given: object = None, expected: object = None, hint: str = "") -> UsageError:

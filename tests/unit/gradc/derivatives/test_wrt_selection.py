@@ -99,6 +99,7 @@ def test_frozen_values_are_left_out(given: list[str], frozen: list[str], names: 
             [],
             "wrt: given :weight, expected a name, a pattern, :weights or :inputs",
         ),
+        (["bb.wieght"], [], "wrt: there is no value bb.wieght; did you mean b.weight"),
         ([":weights"], ["a.wieght"], "frozen: no value matches a.wieght; did you mean a.weight"),
         ([":weights"], ["b.bias*"], "frozen: no value matches b.bias"),
         (["a.bias", ":weights"], ["a.bias"], "wrt and frozen: given a.bias in wrt and in frozen, expected"),
