@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import gradc
+from dialects.onnx.values import constant_of
 from gradc.compiler.driver import load
 from gradc.compiler.options import Options
 from gradc.compiler.trainable_weights import find_weights
@@ -111,25 +114,60 @@ FOLDED = {"norm.weight", "norm.bias"}
 """Parameters of the BatchNormalization that an exporter folds into the convolution."""
 
 
-@pytest.mark.sweep
-@pytest.mark.parametrize("export", EXPORTS)
-@pytest.mark.parametrize("name", NETWORKS)
-def test_trainable_weights_are_the_parameters(name: str, export: str, tmp_path: Path):
+def export_network(name: str, export: str, path: Path) -> tuple[Any, Any]:
+    """Export a network whose parameters differ, and return it with its input."""
     torch.manual_seed(0)
     network = NETWORKS[name]()
     for parameter in network.parameters():  # exporters merge equal ones
         parameter.data += torch.rand_like(parameter)
-    x = (
-        torch.randn(2, 3, 16, 16)
-        if name in ("Convolutions", "Transformer")
-        else torch.randint(0, 30, (2, 12))
-    )
+    has_images = name in ("Convolutions", "Transformer")
+    x = torch.randn(2, 3, 16, 16) if has_images else torch.randint(0, 30, (2, 12))
     network.train(export == "script-raw")
-    torch.onnx.export(network, (x,), str(tmp_path / "m.onnx"), input_names=["x"], **EXPORTS[export])
+    torch.onnx.export(network, (x,), str(path), input_names=["x"], **EXPORTS[export])
+    return network, x
+
+
+def in_form_of_the_file(values: list[np.ndarray], stored: str) -> np.ndarray:
+    """Return parameters as the file stores them; reordered ones are sorted."""
+    if stored == "transposed":
+        return values[0].T
+    if stored == "reordered":
+        return np.sort(np.concatenate([value.ravel() for value in values]))
+    return values[0]
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("export", EXPORTS)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_trainable_weights_are_the_parameters(name: str, export: str, tmp_path: Path):
+    network, _ = export_network(name, export, tmp_path / "m.onnx")
     module = convert_to_onnx(load(tmp_path / "m.onnx", for_gradients=()), Options())
     weights = [one for one in find_weights(module).values() if one.is_trainable]
     found = {other for one in weights for other in one.source.names or [one.name]}
-    parameters = {parameter for parameter, _ in network.named_parameters()}
+    parameters = {parameter: value.detach().numpy() for parameter, value in network.named_parameters()}
     folded = FOLDED if name == "Convolutions" and not export.endswith("raw") else set[str]()
-    assert parameters - folded <= found
-    assert found - parameters <= {"conv.bias"} if folded else found == parameters
+    assert parameters.keys() - folded <= found
+    assert found - parameters.keys() <= {"conv.bias"} if folded else found == parameters.keys()
+    for one in weights:
+        array, stored = constant_of(one.value), one.source.stored
+        assert array is not None
+        if stored != "folded" and not (folded and one.name == "conv.weight"):
+            expected = in_form_of_the_file([parameters[n] for n in one.source.names or [one.name]], stored)
+            array = np.sort(array, None) if stored == "reordered" else array
+            array = array.ravel() if stored == "reshaped" else array
+            np.testing.assert_array_equal(array, expected)
+
+
+@pytest.mark.parametrize("export", ["script", "dynamo"])
+def test_gradients_by_all_weights_are_those_of_autograd(export: str, tmp_path: Path):
+    network, x = export_network("Language", export, tmp_path / "m.onnx")
+    found = gradc.grad(tmp_path / "m.onnx", wrt=":weights", reduce="mean", check=False)
+    network(x).mean().backward()
+    sources = find_weights(load(tmp_path / "m.onnx", for_gradients=()))
+    results = found.run({"x": x.numpy()})
+    gradients = {parameter: value.grad.numpy() for parameter, value in network.named_parameters()}
+    assert len(results) == len(gradients)
+    for name, result in found.gradients.items():
+        source = sources[name].source
+        expected = in_form_of_the_file([gradients[n] for n in source.names or [name]], source.stored)
+        np.testing.assert_allclose(results[result], expected, rtol=1e-3, atol=1e-4 * np.abs(expected).max())
