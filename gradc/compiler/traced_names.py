@@ -7,12 +7,13 @@ by TorchScript leaves the path of the module in the names of the nodes.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
+from dialects.onnx import traits
 from dialects.support.diagnostics import name_of
 from dialects.support.names import name_of_value
 from dialects.support.shapes import shape_of
@@ -36,6 +37,9 @@ with an equal one."""
 
 _REPLACED = re.compile(r"onnx::[A-Z]\w*_\d+")
 """Names that TorchScript's exporter gives to folded constants."""
+
+_EXPANDED = re.compile(r"(expand|repeat)(_\d+)?")
+"""Names of values that torch's program expands, such as class tokens."""
 
 _RECURRENT = ("GRU", "LSTM", "RNN")
 _PARTS: Mapping[str, Sequence[str]] = {
@@ -63,7 +67,7 @@ NO_NAMES = Traced()
 def trace_names(weights: Mapping[str, Sequence[Reader]], program: ExportedProgram) -> dict[str, Traced]:
     """Return what is known of the replaced names among `weights`, given with their readers."""
     found = _by_calls(weights, program) if program.parameters else _by_paths(weights)
-    return {name: traced for name, traced in found.items() if traced.names}
+    return {name: traced for name, traced in found.items() if traced.names or traced.stored}
 
 
 def _by_calls(weights: Mapping[str, Sequence[Reader]], program: ExportedProgram) -> dict[str, Traced]:
@@ -75,21 +79,36 @@ def _by_calls(weights: Mapping[str, Sequence[Reader]], program: ExportedProgram)
     found: dict[str, Traced] = {}
     for name, readers in replaced.items():
         found[name] = _first(_in_call(reader, program, missing, layers) for reader in readers)
-    found |= {
-        name: _names_of_equal(name, readers, program, missing)
-        for name, readers in weights.items()
-        if name in known
-    }
+    for name in known & weights.keys():
+        found[name] = _names_of_equal(name, weights[name], program, missing)
+        if any(_is_folded(reader, program) for reader in weights[name]):
+            found[name] = Traced((), FOLDED)
     missing -= {name for traced in found.values() for name in traced.names}
     open_ = {name: readers for name, readers in replaced.items() if not found[name].names}
-    scoped = {
-        name: _first(_in_scope(name, reader, program, missing) for reader in readers)
-        for name, readers in open_.items()
-    }
-    claims = Counter(one for traced in scoped.values() for one in traced.names)
-    return found | {
-        n: traced for n, traced in scoped.items() if all(claims[one] == 1 for one in traced.names)
-    }
+    return found | _by_scopes(open_, program, missing)
+
+
+def _by_scopes(
+    weights: Mapping[str, Sequence[Reader]], program: ExportedProgram, missing: set[str]
+) -> dict[str, Traced]:
+    """Trace constants that the exporter computed to the parameters of the modules that read them. A parameter
+    that several constants may be is that which is expanded, or none."""
+    claims: defaultdict[str, list[str]] = defaultdict(list)
+    for name, readers in weights.items():
+        for parameter in _first(_in_scope(name, reader, program, missing) for reader in readers).names:
+            claims[parameter].append(name)
+    found: dict[str, Traced] = {}
+    for parameter, names in claims.items():
+        chosen = names if len(names) == 1 else [name for name in names if _EXPANDED.fullmatch(name)]
+        if len(chosen) == 1:
+            found[chosen[0]] = Traced([parameter], FOLDED)
+    return found
+
+
+def _is_folded(reader: Reader, program: ExportedProgram) -> bool:
+    """Return whether a product stands for a BatchNormalization behind it as well."""
+    call = program.calls.get(name_of(reader.op), Call())
+    return type_of(reader.op) in traits.PRODUCTS and "batch_norm" in call.function
 
 
 def _first(found: Iterable[Traced]) -> Traced:
@@ -126,14 +145,17 @@ def _names_of_equal(
 
 def _in_scope(name: str, reader: Reader, program: ExportedProgram, missing: set[str]) -> Traced:
     """Return the only parameter of the reader's module, or of the modules in it, that is not in the file, for
-    a value of the program that the exporter computed."""
+    a value of the program that the exporter computed; for an expanded one also of the modules around it."""
     call = program.calls.get(name_of(reader.op), Call())
     is_argument = name in call.arguments or name_of_value(reader.operand) in call.arguments
     if reader.kind is Kind.OTHER_ROLE or call.scope is None or not is_argument:
         return Traced()
     own = [one for one in missing if one.rpartition(".")[0] == call.scope]
     inner = [one for one in missing if call.scope and one.startswith(f"{call.scope}.")]
-    found = own or inner
+    found, scope = own or inner, call.scope
+    while not found and scope and _EXPANDED.fullmatch(name):
+        scope = scope.rpartition(".")[0]
+        found = [one for one in missing if one.rpartition(".")[0] == scope]
     return Traced(found if len(found) == 1 else (), FOLDED)
 
 

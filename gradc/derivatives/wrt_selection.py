@@ -17,7 +17,7 @@ from dialects.support.error_list import Errors
 from dialects.support.names import hint_of, name_of_value
 from dialects.support.option_names import advice, option
 from gradc.compiler.traced_names import MERGED
-from gradc.compiler.trainable_weights import Weight, find_weights
+from gradc.compiler.trainable_weights import Weight, find_weights, required_weights
 from gradc.compiler.untied_weights import parts_of_weights
 from passes.autodiff.activity.active_values import is_float
 from passes.autodiff.file_names import IN_FILE
@@ -138,6 +138,7 @@ class _Names:
 
     def _trainable(self, what: str) -> list[str]:
         found = [one.name for one in self.weights.values() if one.is_trainable]
+        found += required_weights(self.module)
         if not found:
             hint = "`gradc weights` lists all weights with the reasons"
             raise _usage(f"{option(what)} {WEIGHTS}", "a model without trainable weights", hint=hint)

@@ -50,7 +50,7 @@ def _of_weight(
 ) -> Trainability:
     weight = found.get(one.name)
     if one.role == REQUIRED:
-        return Trainability(None, "an input")
+        return Trainability(True, "an input of a gradient by it")
     if weight is None:
         nested = "/" in one.name or not one.is_main
         return Trainability(False, "of a nested graph" if nested else f"{one.dtype}, not floats")

@@ -74,7 +74,7 @@ def as_json(found: Sequence[StoredWeight], training: Mapping[str, Trainability])
 
 
 def as_text(found: Sequence[StoredWeight], training: Mapping[str, Trainability], look: Look = PLAIN) -> str:
-    has_other_names = any(training[one.name].also for one in found)
+    has_other_names = any(training[one.name].also or training[one.name].stored for one in found)
     rows = [
         (
             one.name,
@@ -98,7 +98,7 @@ def as_text(found: Sequence[StoredWeight], training: Mapping[str, Trainability],
 
 def _other_names(one: Trainability) -> str:
     names = several(list(one.also)) if one.also else ""
-    return f"{names} ({one.stored})" if names and one.stored else names
+    return f"{names} ({one.stored})".strip() if one.stored else names
 
 
 def _readers(one: StoredWeight) -> str:

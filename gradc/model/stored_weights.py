@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from dialects.support import dtypes
-from gradc.model.weight_metadata import CHANGED_KEY, REQUIRED_KEY
+from gradc.model.weight_metadata import CHANGED_KEY, REQUIRED_KEY, names_in
 
 CONSTANT, DEFAULT, REQUIRED = "constant", "default", "required"
 """Roles: an initializer; an input with an initializer; an input without one that was a weight."""
@@ -64,11 +63,7 @@ def names_of_changed_weights(model: ModelProto) -> list[str]:
 def _names_in_metadata(model: ModelProto, key: str) -> list[str]:
     """Return the names in a metadata entry; none if it is malformed."""
     texts = [entry.value for entry in model.metadata_props if entry.key == key]
-    try:
-        found = json.loads(texts[0]) if texts else []
-    except (ValueError, RecursionError):
-        return []
-    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
+    return names_in(texts[0]) if texts else []
 
 
 def _with_name(weight: StoredWeight, name: str, inputs: set[str], path: str) -> StoredWeight:

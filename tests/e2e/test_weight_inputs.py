@@ -294,6 +294,13 @@ def test_inputs_with_defaults_that_compile_makes_constants(tmp_path: Path):
     )
 
 
+@pytest.mark.parametrize("weights", ["required", "default"])
+def test_weights_of_a_gradient_are_selected_again(weights: str, tmp_path: Path):
+    _, output = written(tmp_path, weights)
+    found = gradc.grad(output, of="grad_head", wrt=":weights", reduce="sum", check=False)
+    assert set(found.gradients) == set(NAMES)
+
+
 @pytest.mark.parametrize(
     ("options", "names"),
     [

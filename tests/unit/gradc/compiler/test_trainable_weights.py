@@ -278,6 +278,44 @@ def test_a_computed_parameter_is_the_only_one_of_its_module(
     assert list(weights_of(source)["index"].source.names) == names
 
 
+@pytest.mark.parametrize(("names", "traced"), [(("expand", "where"), "expand"), (("add", "where"), "")])
+def test_of_two_claims_the_expanded_one_counts(names: tuple[str, str], traced: str):
+    nodes = [node("Add", f"x {names[0]}", "a", "n0"), node("Add", f"a {names[1]}", "y", "n1")]
+    source = with_program(
+        model(nodes, {names[0]: random(1, 4), names[1]: random(2, 4)}, (2, 4)),
+        {"token": "PARAMETER"},
+        {
+            name: (f"add.Tensor](args = (%x, %{other})", "['', 'add']")
+            for name, other in zip(("n0", "n1"), names, strict=True)
+        },
+    )
+    found = {name: list(one.source.names) for name, one in weights_of(source).items()}
+    assert found == {name: ["token"] if name == traced else [] for name in names}
+
+
+@pytest.mark.parametrize(("name", "names"), [("expand_2", ["token"]), ("where", [])])
+def test_an_expanded_parameter_may_be_of_a_module_around(name: str, names: list[str]):
+    source = with_program(
+        model([node("Concat", f"x {name}", "y", "n", axis=0)], {name: random(1, 4)}, (2, 4)),
+        {"token": "PARAMETER", "a.other": "PARAMETER"},
+        {"n": (f"cat.default](args = ([%x, %{name}],)", "['', 'blocks', 'blocks.0', 'cat']")},
+    )
+    assert list(weights_of(source)[name].source.names) == names
+
+
+def test_a_convolution_with_its_normalization_is_folded():
+    call = "_native_batch_norm_legit_no_training.default](args = (%conv2d, %p_n_weight, %p_n_bias)"
+    source = with_program(
+        model([node("Conv", "x c.weight c.weight_bias", "y", "n")], {}, (1, 2, 4, 4)),
+        {"c.weight": "PARAMETER", "n.weight": "PARAMETER", "n.bias": "PARAMETER"},
+        {"n": (call, "['', 'n', 'norm']")},
+    )
+    arrays = {"c.weight": random(3, 2, 1, 1), "c.weight_bias": random(3)}
+    source.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in arrays.items())
+    found = {name: (list(one.source.names), one.source.stored) for name, one in weights_of(source).items()}
+    assert found == {"c.weight": ([], "folded"), "c.weight_bias": (["n.bias"], "folded")}
+
+
 def test_a_mask_that_is_folded_is_no_bias_of_its_module():
     nodes = [node("Exp", "x", "a"), node("Add", "a onnx::Add_3", "y", "/attn/Add")]
     assert trainable(model(nodes, {"onnx::Add_3": random(4, 4)}, (4, 4))) == set()
