@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from gradc.compiler.driver import compile
     from gradc.crash_reports.crash import InternalError
     from gradc.derivatives.gradient import grad, value_and_grad, vjp
+    from gradc.derivatives.jacobian import jacobian
     from gradc.derivatives.second_order import hvp
     from gradc.reporting.collect import report
     from gradc.reporting.report import Report
@@ -50,6 +51,7 @@ __all__ = [
     "compile",
     "grad",
     "hvp",
+    "jacobian",
     "ops",
     "report",
     "value_and_grad",
@@ -72,6 +74,7 @@ _HOMES = {
     "compile": "gradc.compiler.driver",
     "grad": "gradc.derivatives.gradient",
     "hvp": "gradc.derivatives.second_order",
+    "jacobian": "gradc.derivatives.jacobian",
     "report": "gradc.reporting.collect",
     "value_and_grad": "gradc.derivatives.gradient",
     "vjp": "gradc.derivatives.gradient",

@@ -19,6 +19,9 @@ AUTODIFF_PASSES = {
 }
 """Passes of a differentiation, with their files in passes/autodiff/."""
 
+VECTORIZE_PASSES = {"vectorize": "vectorize_pass", "jacobian": "jacobian_pass"}
+"""Passes that compute all rows of an axis in one run, with their files in passes/vectorize/."""
+
 TRAINING_PASSES = {
     "batchnorm-train": "batch_norm",
     "batchnorm-eval": "batch_norm",
@@ -50,8 +53,9 @@ PASS_NAMES = (
     "legalize-onnx",
     *TRAINING_PASSES,
     *AUTODIFF_PASSES,
+    *VECTORIZE_PASSES,
 )
-"""Passes; others than those of training and differentiation are in the file or package of their name."""
+"""Passes; others than those of the tables above are in the file or package of their name."""
 
 STRATEGIES_BY_PACKAGE: dict[str, tuple[str, ...]] = {
     "conv": (

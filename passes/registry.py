@@ -11,6 +11,7 @@ from passes import (
     PASS_NAMES,
     STRATEGY_NAMES,
     TRAINING_PASSES,
+    VECTORIZE_PASSES,
     class_in,
     class_of,
 )
@@ -27,6 +28,8 @@ def _pass(name: str) -> type[ModulePass]:
         return class_in(f"passes.autodiff.{AUTODIFF_PASSES[name]}", name, ModulePass)
     if name in TRAINING_PASSES:
         return class_in(f"passes.training.{TRAINING_PASSES[name]}", name, ModulePass)
+    if name in VECTORIZE_PASSES:
+        return class_in(f"passes.vectorize.{VECTORIZE_PASSES[name]}", name, ModulePass)
     return class_of("passes", name, ModulePass)
 
 

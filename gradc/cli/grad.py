@@ -9,6 +9,7 @@ import click
 
 from gradc.cli.derivative_options import REDUCE, derivative_options, write_derivative
 from gradc.cli.help import Command
+from gradc.cli.options import number_or_name
 
 if TYPE_CHECKING:
     from gradc.compiler.source import Source
@@ -31,6 +32,13 @@ class ListRules(click.Option):
 
 
 COTANGENTS = click.option("--cotangents", is_flag=True, help="Add an input cotangent_<OF> for each --of.")
+NUM_COTANGENTS = click.option(
+    "--num-cotangents",
+    metavar="K|NAME",
+    callback=number_or_name,
+    help="Cotangents and gradients have a leading axis of this size, all computed in one run: a number, or a "
+    "name for a dynamic size.",
+)
 WEIGHTS_AS_INPUTS = click.option("--weights-as-inputs/--no-weights-as-inputs", default=None, hidden=True)
 LIST_RULES = click.option(
     "--list-rules",
@@ -41,6 +49,8 @@ LIST_RULES = click.option(
     help="List ONNX ops and their derivative rules; ops named instead of IN: only these.",
 )
 
+OPTIONS = (COTANGENTS, NUM_COTANGENTS, REDUCE, WEIGHTS_AS_INPUTS, LIST_RULES)
+
 
 @click.command(
     cls=Command,
@@ -49,7 +59,7 @@ LIST_RULES = click.option(
     "--target --opset",
     options_metavar="-o OUT [OPTIONS]",
 )
-@derivative_options(COTANGENTS, REDUCE, WEIGHTS_AS_INPUTS, LIST_RULES, whats="grad or cotangent")
+@derivative_options(*OPTIONS, whats="grad or cotangent")
 def grad(source: Source, **given: Any) -> None:
     """Write the gradient of IN, an ONNX model or a graph, as a model.
 

@@ -23,6 +23,7 @@ from gradc.cli.errors import EXIT_CHECK_FAILED, one_line_errors
 from gradc.cli.grad import grad
 from gradc.cli.help import Group, Word, help_command, usage_errors
 from gradc.cli.hvp import hvp
+from gradc.cli.jacobian import jacobian
 from gradc.cli.options import (
     AS_JSON,
     AUTO_PAD_RULE,
@@ -315,6 +316,7 @@ cli.add_command(bench)
 cli.add_command(help_command)
 cli.add_command(grad)
 cli.add_command(hvp)
+cli.add_command(jacobian)
 cli.add_command(reduce)
 cli.add_command(report)
 cli.add_command(weights)

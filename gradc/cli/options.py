@@ -235,7 +235,7 @@ def _source_options(command: Any, default_target: str) -> Any:
     return command
 
 
-def _batch(_: click.Context, __: click.Parameter, given: str | None) -> int | str | None:
+def number_or_name(_: click.Context, __: click.Parameter, given: str | None) -> int | str | None:
     if given is None or not given.isdecimal():
         return given
     if not int(given):
@@ -246,7 +246,7 @@ def _batch(_: click.Context, __: click.Parameter, given: str | None) -> int | st
 REBATCH = click.option(
     "--rebatch",
     metavar="N|NAME",
-    callback=_batch,
+    callback=number_or_name,
     help="New batch size of a model with a fixed one: a number, or a name for a dynamic size.",
 )
 

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support import entry
-from dialects.support.diagnostics import Diagnostic
+from dialects.support.diagnostics import Diagnostic, kind_of
 from dialects.support.option_names import option
 from gradc.compiler.compiled import Compiled, Derivative
 from gradc.compiler.driver import compile_module, constants_of
 from gradc.compiler.options import Options
-from gradc.compiler.pass_runner import Observer
+from gradc.compiler.pass_runner import Observer, run_passes
 from gradc.derivatives.module import differentiate, prepare
 from gradc.derivatives.request import REQUIRED, GradientRequest
 from gradc.derivatives.results import edge_names
 from gradc.files.json_text import json_text
+from gradc.graph.rebatching import check_new_size
 from gradc.model.split_model import without_initializers
 from gradc.model.weight_metadata import REQUIRED_KEY
 from gradc.verification.gradient_spec import Claim, Written
 from gradc.verification.proof import Proof
+from passes.autodiff.pin_values import set_results
 from passes.autodiff.session import Session
+from passes.builder.rewriting import drop_unread_nodes
+from passes.builder.values import ValueBuilder
 from passes.differentiate import Request
+from passes.vectorize.jacobian_pass import JacobianPass
+from passes.vectorize.vectorize_pass import VectorizePass
 
 
 @dataclass
@@ -69,6 +76,31 @@ class Derivation:
             claim = Claim(function, found.differentiated, *how)
             self.claims.append(claim)
         return found
+
+    def run(self, pass_: VectorizePass | JacobianPass) -> None:
+        """Run a pass over the module, with a remark on the ops that it computes row by row."""
+        run_passes(self.module, [pass_], self.options, self.observer, start=self.module.clone())
+        if pass_.fallbacks:
+            counts = Counter(map(kind_of, pass_.fallbacks))
+            names = ", ".join(f"{count} {name}" for name, count in counts.items())
+            self.remarks.append(Diagnostic("remark", f"computed row by row, in a Scan: {names}"))
+
+    def vectorize(self, what: str, rows: int | str, inputs: Iterable[str], results: Iterable[str]) -> None:
+        """Give inputs and results an axis of rows, which the option `what` requests."""
+        function = entry.entry_function(self.module)
+        check_new_size(function, what, rows)
+        shared = [name for name in entry.output_names(function) if name not in set(results)]
+        self.run(VectorizePass(tuple(inputs), str(rows), tuple(shared), self.options.strict_ieee))
+
+    def drop_results(self, names: Collection[str]) -> None:
+        """Drop results of the module, and what only they need."""
+        function = entry.entry_function(self.module)
+        named = zip(entry.output_names(function), entry.return_op(function).arguments, strict=True)
+        kept = {name: value for name, value in named if name not in names}
+        set_results(function, ValueBuilder(), list(kept.values()))
+        entry.set_new_names(function, entry.input_names(function), list(kept))
+        drop_unread_nodes(function)
+        entry.update_function_type(function)
 
     def finish(
         self,

@@ -17,6 +17,7 @@ from gradc.derivatives.options import GradOptions, split, takes
 from gradc.derivatives.request import GradientRequest
 from gradc.util import arguments
 from gradc.verification.gradient_spec import Written
+from gradc.verification.written_forms import WrittenRows
 
 
 @takes(GradOptions)
@@ -31,6 +32,8 @@ def grad(model: Any, **given: Unpack[GradOptions]) -> Compiled:
     untie: give each reader of a shared weight a separate one, `<name>`, `<name>.2` and so on.
     of: names of values to differentiate, or elements such as `logits[0,281]`; default: the one float output.
     cotangents: add an input `cotangent_<of>` in its shape for each `of`; otherwise `of` has one element.
+    num_cotangents: a number or a name K: cotangents and gradients have a leading axis of K, and all rows are
+    computed in one run; implies cotangents.
     reduce: `sum` or `mean`, the reduction of an `of` that is not a scalar.
     keep_outputs: `none`, `of`, `all`, or names of values that are also results, before the gradients.
     weights: how a weight among `wrt` is stored. `default`: an input whose value is its default; `required`:
@@ -97,4 +100,9 @@ def gradient_of(
     derivatives = [
         Derivative(result, "grad", tuple(found.of), (name,)) for name, result in found.gradients.items()
     ]
-    return derivation.finish(Written(found.gradients, found.cotangents), derivatives)
+    written = Written(found.gradients, found.cotangents)
+    if (rows := user_request.num_cotangents) is not None:
+        derivation.vectorize("num_cotangents", rows, found.cotangents.values(), found.gradients.values())
+        count = rows if isinstance(rows, int) else None
+        written = WrittenRows(found.gradients, found.cotangents, rows=count)
+    return derivation.finish(written, derivatives)

@@ -83,4 +83,5 @@ def pass_names(user_request: GradientRequest, options: Options) -> list[str]:
     request = Request(straight_through=user_request.straight_through)
     passes = request.passes(Session(), strict_ieee=options.strict_ieee)
     first = (*pipelines.CANONICALIZE, *TO_ONNX_PASSES)
-    return [*first, *(pass_.name for pass_ in (*passes, *parse(options.pipeline)))]
+    derivative = [*(pass_.name for pass_ in passes), *user_request.row_passes]
+    return [*first, *derivative, *(pass_.name for pass_ in parse(options.pipeline))]

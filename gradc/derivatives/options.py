@@ -59,6 +59,7 @@ class GradOptions(HvpOptions, total=False):
     """Options of `grad`, `vjp` and `value_and_grad`."""
 
     cotangents: bool
+    num_cotangents: int | str | None
     weights_as_inputs: bool | None
 
 

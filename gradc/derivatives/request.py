@@ -70,6 +70,7 @@ class GradientRequest:
     frozen: Names = None
     untie: bool = False
     stop_gradient: Names = None
+    num_cotangents: int | str | None = None
 
     def __post_init__(self) -> None:
         """Validate and normalize the options. Raises UsageError."""
@@ -85,6 +86,9 @@ class GradientRequest:
         arguments.one_of("weights", self.weights, WEIGHTS)
         if self.reduce is not None:
             arguments.one_of("reduce", self.reduce, REDUCTIONS)
+        _check_rows("num_cotangents", self.num_cotangents)
+        if self.num_cotangents is not None:
+            object.__setattr__(self, "cotangents", True)
         if self.cotangents and self.reduce is not None:
             given = f"{option('cotangents', True)} and {option('reduce', self.reduce)}"
             hint = "a cotangent weights the elements, a reduction adds them up"
@@ -132,12 +136,24 @@ class GradientRequest:
                 listed = [[name] if name in values else name.split(",") for name in names]
                 return list(dict.fromkeys(name for part in listed for name in part))
 
+    @property
+    def row_passes(self) -> tuple[str, ...]:
+        """The names of passes that compute several rows in one run, after the differentiation."""
+        return () if self.num_cotangents is None else ("vectorize",)
+
     def with_named_weights(self, module: ModuleOp) -> ModuleOp:
         """Untie weights, and give weights the names of the exported module by which they are requested."""
         if self.untie:
             untie_weights(module)
         name_weights(module, (*_normalized_names(self.wrt), *_normalized_names(self.stop_gradient)))
         return module
+
+    def of_names(self, module: ModuleOp) -> Sequence[str]:
+        """Return the names of what is differentiated."""
+        function = entry.entry_function(module)
+        return _normalized_names(self.of) or _float_outputs(
+            values_by_name(function), entry.output_names(function)
+        )
 
     def check_rules(self, module: ModuleOp) -> None:
         """Raise UsageError for rules of unknown ops, and of ops that take none."""
@@ -171,6 +187,14 @@ def _check_seconds(given: Any, check: bool | None) -> None:
         both = f"{option('check', check)} and {option('check_seconds', given)}"
         hint = f"{option('check', True)} has no time limit"
         raise UsageError(Diagnostic("error", sentence(both, expected="one of the two", hint=hint)))
+
+
+def _check_rows(what: str, given: Any) -> None:
+    """Check a number of rows, or the name of a dynamic size."""
+    if given is None or (isinstance(given, str) and given.isidentifier()):
+        return
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        raise arguments.invalid(what, given, "a number >= 1, or a name such as K for a dynamic size")
 
 
 def _check_functions(what: str, given: Any) -> None:

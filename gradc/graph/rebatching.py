@@ -63,7 +63,7 @@ def change_batch(module: ModuleOp, size: int | str) -> ModuleOp:
     """
     function = entry.entry_function(module)
     arguments, before = _batch_inputs(function, size)
-    _check_name(function, size)
+    check_new_size(function, "rebatch", size)
     probe = module.clone()
     repairs = _Probe(entry.entry_function(probe), arguments, size, before).repairs()
     batch = Batch(size, before, _shapes(function), function.args[arguments[0]])
@@ -100,11 +100,11 @@ def _batch_inputs(function: FuncOp, size: int | str) -> tuple[list[int], int]:
     return [index for index, dim in leading.items() if dim == before], before
 
 
-def _check_name(function: FuncOp, size: int | str) -> None:
-    """Raise UsageError if another dim has the name."""
+def check_new_size(function: FuncOp, what: str, size: int | str) -> None:
+    """Raise UsageError if an option gives a new size the name of another dim."""
     dims = [str(dim) for value in function.args if has_rank(value) for dim in shape_of(value) if dim]
     if isinstance(size, str) and size in dims:
-        given, expected = option("rebatch", size), "a name that no other dim has"
+        given, expected = option(what, size), "a name that no other dim has"
         raise UsageError(Diagnostic("error", sentence(given, expected=expected)))
 
 

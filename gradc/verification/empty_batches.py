@@ -54,17 +54,18 @@ def at_empty_batch(claim: Claim, model: Model, guess: Guess, kernel: Kernels | N
     of = _values(claim, inputs, kernel)
     if of is None:
         return ""
-    given = model.given(inputs, {name: np.ones(array.shape) for name, array in of.items()})
+    cotangents = {name: np.ones(array.shape) for name, array in of.items()}
     try:
-        found = model.values(given)
+        read = model.written.read(model.values(model.given(inputs, cotangents)), cotangents)
     except Exception as error:
         return f"{WHERE}: {_in_words(error)}"
-    results = [result for result in model.written.gradients.values() if isinstance(found[result], np.ndarray)]
+    named = {model.written.gradients.get(name, name): array for name, array in read.items()}
+    found = {result: array for result, array in named.items() if isinstance(array, np.ndarray)}
     shapes = _shapes(claim, model, inputs)
     is_zero = not any(array.size for array in of.values())
-    if names := [result for result in results if _is_empty_alike(found[result], shapes.get(result))]:
+    if names := [result for result, array in found.items() if _is_empty_alike(array, shapes.get(result))]:
         return f"{WHERE}: {names[0]} has no elements, as it should, but other sizes"
-    if why := next(filter(None, (_wrong(r, found[r], shapes.get(r), is_zero) for r in results)), ""):
+    if why := next(filter(None, (_wrong(r, a, shapes.get(r), is_zero) for r, a in found.items())), ""):
         raise CheckError(Diagnostic("error", f"{WHERE}, {why}"))
     return ""
 
@@ -83,7 +84,8 @@ def _values(claim: Claim, inputs: Arrays, kernel: Kernels | None) -> dict[str, n
 def _shapes(claim: Claim, model: Model, inputs: Arrays) -> dict[str, tuple[int, ...]]:
     """Return the expected shapes of gradients, by result, where they are known."""
     found: dict[str, tuple[int, ...]] = {}
-    for name, result in model.written.gradients.items():
+    for name in claim.differentiated.wrt:
+        result = model.written.gradients.get(name, name)
         value = claim.differentiated.wrt[name]
         shape = np.shape(inputs[name]) if name in inputs else has_rank(value) and static_shape(value)
         if isinstance(shape, tuple):

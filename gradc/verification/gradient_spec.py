@@ -70,7 +70,8 @@ class Written:
         }
 
     def unscaled(self, result: str, results: Arrays) -> np.ndarray:
-        return results[result] / self.factors.get(result, 1.0)
+        factor = self.factors.get(result, 1.0)
+        return results[result] if factor == 1.0 else results[result] / factor
 
 
 def remark(text: str) -> Diagnostic:

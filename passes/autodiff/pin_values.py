@@ -75,7 +75,7 @@ class PinValuesPass(SessionPass):
         of, wrt, keep = collect_errors(
             lambda: self._of(function, read),
             lambda: resolve_floats("wrt", self.wrt or _default_wrt(function), moved),
-            lambda: resolve_names("keep_outputs", self.keep, read),
+            lambda: self._keep(function, read),
         )
         pinned = _pin(function, wrt)
         drop_constant_stops(function)
@@ -84,6 +84,11 @@ class PinValuesPass(SessionPass):
     def _of(self, function: FuncOp, values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
         names = self.of or default_output(function, output_names(function))
         return resolve_floats("of", names, {**values, **add_elements(function, names, values)})
+
+    def _keep(self, function: FuncOp, values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
+        return resolve_names(
+            "keep_outputs", self.keep, {**values, **add_elements(function, self.keep, values)}
+        )
 
 
 def _default_wrt(function: FuncOp) -> list[str]:

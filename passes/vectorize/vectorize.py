@@ -46,7 +46,7 @@ def vectorize(
     batched: Sequence[SSAValue],
     size: int | str,
     *,
-    expand_results: bool = True,
+    expand: Sequence[bool] | None = None,
     strict_ieee: bool = False,
 ) -> Vectorized:
     """Rewrite a function of ONNX ops, with inferred types, such that the arguments `batched` have a new
@@ -54,7 +54,7 @@ def vectorize(
     name are equal to it.
 
     The results get the axis, too: one that depends on no argument of `batched` is repeated along it, or left
-    as it is without `expand_results`. Ops that depend on none of them are not changed. `strict_ieee`: avoid
+    as it is where `expand` is False. Ops that depend on none of them are not changed. `strict_ieee`: avoid
     0 * inf, as in `differentiate`.
 
     Raises UnsupportedError for an op on sequences that depends on them.
@@ -66,7 +66,7 @@ def vectorize(
         if not isinstance(argument, BlockArgument) or argument.owner is not block:
             raise violation("value to vectorize over", given=argument.name_hint, expected="an argument")
     walk.add_arguments(block, batched)
-    results = walk.results(block, [expand_results] * len(outputs))
+    results = walk.results(block, [True] * len(outputs) if expand is None else expand)
     changed = [value in walk.batched for value in return_op(function).arguments]
     last = return_op(function)
     Rewriter.insert_op(ReturnOp(*results), InsertPoint.before(last))

@@ -65,7 +65,7 @@ def test_scalars_get_the_axis_and_other_results_are_repeated(rows: int, named: b
 def test_a_result_that_depends_on_no_row_can_be_left_as_it_is():
     module = parse(SCALARS)
     function = entry_function(module)
-    vectorize(function, [function.args[0]], 3, expand_results=False)
+    vectorize(function, [function.args[0]], 3, expand=[False] * len(output_names(function)))
     assert [shape_of(type_) for type_ in function.function_type.outputs] == [(3,), (2,), (3,)]
 
 
