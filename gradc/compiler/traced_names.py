@@ -92,16 +92,19 @@ def _by_scopes(
     weights: Mapping[str, Sequence[Reader]], program: ExportedProgram, missing: set[str]
 ) -> dict[str, Traced]:
     """Trace constants that the exporter computed to the parameters of the modules that read them. A parameter
-    that several constants may be is that which is expanded, or none."""
-    claims: defaultdict[str, list[str]] = defaultdict(list)
+    that several constants may be is that which is expanded, or none; as many expanded constants as parameters
+    are these, without names."""
+    claims: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
     for name, readers in weights.items():
-        for parameter in _first(_in_scope(name, reader, program, missing) for reader in readers).names:
-            claims[parameter].append(name)
+        candidates = (_in_scope(name, reader, program, missing) for reader in readers)
+        if parameters := next(filter(None, candidates), ()):
+            claims[parameters].append(name)
     found: dict[str, Traced] = {}
-    for parameter, names in claims.items():
-        chosen = names if len(names) == 1 else [name for name in names if _EXPANDED.fullmatch(name)]
-        if len(chosen) == 1:
-            found[chosen[0]] = Traced([parameter], FOLDED)
+    for parameters, names in claims.items():
+        chosen = [name for name in names if _EXPANDED.fullmatch(name)]
+        chosen = names if len(names) == len(parameters) == 1 else chosen
+        if len(chosen) == len(parameters):
+            found |= {name: Traced(parameters if len(chosen) == 1 else (), FOLDED) for name in chosen}
     return found
 
 
@@ -140,23 +143,23 @@ def _names_of_equal(
     if not any(name in one for one in given):
         return Traced()
     found = [one for names, own in zip(others, given, strict=True) if name not in own for one in names]
-    return Traced(list(dict.fromkeys(found)), MERGED)
+    return Traced(list(dict.fromkeys(found)), MERGED) if found else Traced()
 
 
-def _in_scope(name: str, reader: Reader, program: ExportedProgram, missing: set[str]) -> Traced:
-    """Return the only parameter of the reader's module, or of the modules in it, that is not in the file, for
-    a value of the program that the exporter computed; for an expanded one also of the modules around it."""
+def _in_scope(name: str, reader: Reader, program: ExportedProgram, missing: set[str]) -> tuple[str, ...]:
+    """Return the parameters of the reader's module, or of the modules in it, that are not in the file, for a
+    value of the program that the exporter computed; for an expanded one also of the modules around it."""
     call = program.calls.get(name_of(reader.op), Call())
     is_argument = name in call.arguments or name_of_value(reader.operand) in call.arguments
     if reader.kind is Kind.OTHER_ROLE or call.scope is None or not is_argument:
-        return Traced()
+        return ()
     own = [one for one in missing if one.rpartition(".")[0] == call.scope]
     inner = [one for one in missing if call.scope and one.startswith(f"{call.scope}.")]
     found, scope = own or inner, call.scope
     while not found and scope and _EXPANDED.fullmatch(name):
         scope = scope.rpartition(".")[0]
         found = [one for one in missing if one.rpartition(".")[0] == scope]
-    return Traced(found if len(found) == 1 else (), FOLDED)
+    return tuple(sorted(found))
 
 
 def _by_paths(weights: Mapping[str, Sequence[Reader]]) -> dict[str, Traced]:

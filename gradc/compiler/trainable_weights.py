@@ -123,7 +123,7 @@ def _accept(
     uses = [f"{reader.word} by {reader}" for reader in readers if reader.kind is Kind.USE]
     if name in program.parameters.values():
         return _Verdict(True, next(iter((*roles, *uses)), f"a parameter, read by {readers[0]}"))
-    if source.names and (roles or uses or program.parameters):
+    if (source.names or source.stored) and (roles or uses or program.parameters):
         return _Verdict(True, next(iter((*roles, *uses)), f"read by {readers[0]}"))
     if roles and _may_be_parameter(name, readers, program):
         return _Verdict(True, roles[0])

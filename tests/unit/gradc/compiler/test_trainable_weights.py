@@ -293,6 +293,23 @@ def test_of_two_claims_the_expanded_one_counts(names: tuple[str, str], traced: s
     assert found == {name: ["token"] if name == traced else [] for name in names}
 
 
+def test_two_tokens_of_a_module_are_trainable_without_names():
+    source = with_program(
+        model(
+            [node("Concat", "expand expand_1 x", "y", "n", axis=0)],
+            {"expand": random(1, 4), "expand_1": random(1, 4)},
+            (2, 4),
+        ),
+        {"token": "PARAMETER", "other": "PARAMETER"},
+        {"n": ("cat.default](args = ([%expand, %expand_1, %x],)", "['', 'cat']")},
+    )
+    found = weights_of(source)
+    assert {name: (one.is_trainable, list(one.source.names)) for name, one in found.items()} == {
+        "expand": (True, []),
+        "expand_1": (True, []),
+    }
+
+
 @pytest.mark.parametrize(("name", "names"), [("expand_2", ["token"]), ("where", [])])
 def test_an_expanded_parameter_may_be_of_a_module_around(name: str, names: list[str]):
     source = with_program(
@@ -324,18 +341,21 @@ def test_a_mask_that_is_folded_is_no_bias_of_its_module():
 def test_equal_parameters_that_became_one_keep_their_names():
     nodes = [
         node("LayerNormalization", "x a.weight", "p", "n0"),
-        node("LayerNormalization", "p a.weight", "y", "n1"),
+        node("LayerNormalization", "p a.weight", "q", "n1"),
+        node("LayerNormalization", "q c.weight", "y", "n2"),
     ]
     source = with_program(
-        model(nodes, {"a.weight": np.ones(4, np.float32)}),
-        {"a.weight": "PARAMETER", "b.weight": "PARAMETER", "lost": "PARAMETER"},
+        model(nodes, {"a.weight": np.ones(4, np.float32), "c.weight": random(4)}),
+        dict.fromkeys(("a.weight", "b.weight", "c.weight", "lost"), "PARAMETER"),
         {
             "n0": ("layer_norm.default](args = (%x, [4], %p_a_weight)", "['', 'a', 'layer_norm']"),
             "n1": ("layer_norm.default](args = (%p, [4], %p_b_weight)", "['', 'b', 'layer_norm_1']"),
+            "n2": ("layer_norm.default](args = (%q, [4], %p_c_weight)", "['', 'c', 'layer_norm_2']"),
         },
     )
-    weight = weights_of(source)["a.weight"]
-    assert (list(weight.source.names), weight.source.stored) == (["b.weight"], "merged")
+    found = weights_of(source)
+    sources = {name: (list(one.source.names), one.source.stored) for name, one in found.items()}
+    assert sources == {"a.weight": (["b.weight"], "merged"), "c.weight": ([], "")}
     module = load(source, for_gradients=())
     assert lost_parameters(module, find_weights(module)) == ["lost"]
 
