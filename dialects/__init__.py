@@ -68,8 +68,6 @@ DIALECTS: dict[str, Callable[[], Dialect]] = {
 }
 """Dialect name -> factory, so that a tool loads only the dialects it needs."""
 
-SOURCE_DIALECTS = ("onednn", "cann")
-
 
 def context() -> Context:
     """Return an xDSL context with every dialect of gradc."""

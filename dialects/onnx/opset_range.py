@@ -20,14 +20,10 @@ from dialects.support.diagnostics import UnsupportedError, error_at
 from dialects.support.op_cache_key import once_per_state
 
 
-def required_opset(op: OnnxOp) -> int:
-    """Return the oldest opset, 13 or later, in which the op is legal. Raises UnsupportedError."""
-    return opset_range(op)[0]
-
-
 @once_per_state
 def opset_range(op: OnnxOp) -> tuple[int, int | None]:
-    """Return the opsets [first, last) in which the op is legal; last is None if there is none yet."""
+    """Return the opsets [first, last) in which the op is legal; last is None if there is none yet. Raises
+    UnsupportedError."""
     types, given = types_in_schema(op), _nondefault(op)
     instance = opsets.Instance(op.onnx_name(), len(op.onnx_inputs()), given, types)
     found = opsets.opset_range(instance, op.VERSIONS)

@@ -15,7 +15,6 @@ from dialects.shapes.forms import (
     Atom,
     Extreme,
     Form,
-    Fresh,
     Leaf,
     Monomial,
     Name,
@@ -195,11 +194,6 @@ def _extreme(function: str, forms: tuple[Form, ...], gives_way: Callable[[Form, 
 def substitute(form: Form, values: Mapping[str, Form]) -> Form:
     """Replace names by other forms."""
     return _map_leaves(form, lambda leaf: values.get(leaf.name) if isinstance(leaf, Name) else None)
-
-
-def replace_fresh(form: Form, values: Mapping[int, Form]) -> Form:
-    """Replace fresh symbols by other forms."""
-    return _map_leaves(form, lambda leaf: values.get(leaf.number) if isinstance(leaf, Fresh) else None)
 
 
 def _map_leaves(form: Form, value: Callable[[Leaf], Form | None]) -> Form:

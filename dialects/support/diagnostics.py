@@ -135,6 +135,11 @@ def violation(what: str, *, given: object = None, expected: object = None, hint:
     return GradcError(Diagnostic("error", sentence(what, given, expected, hint)))
 
 
+def usage(what: str, given: object = None, expected: object = None, hint: str = "") -> UsageError:
+    """Return the UsageError of an argument, in the words of `violation`."""
+    return UsageError(Diagnostic("error", sentence(what, given, expected, hint)))
+
+
 def sentence(what: str, given: object = None, expected: object = None, hint: str = "") -> str:
     parts: list[str] = []
     if given is not None:

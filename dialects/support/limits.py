@@ -21,13 +21,7 @@ from typing import Any
 import numpy as np
 
 from dialects.support import option_names
-from dialects.support.diagnostics import (
-    Diagnostic,
-    UnsupportedError,
-    UsageError,
-    sentence,
-    suggest,
-)
+from dialects.support.diagnostics import Diagnostic, UnsupportedError, sentence, suggest, usage
 from dialects.support.scoped_contextvar import override_context
 
 OPTION = "--limit"
@@ -77,7 +71,7 @@ class Limits:
             field_name = name.replace("-", "_")
             value: Any = getattr(self, field_name)
             if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-                raise _usage(f"limit {name}", repr(value), "a whole number, 1 or more")  # pyright: ignore
+                raise usage(f"limit {name}", repr(value), "a whole number, 1 or more")  # pyright: ignore
             object.__setattr__(self, field_name, int(value))  # pyright: ignore[reportUnknownArgumentType]
 
     def of(self, name: str) -> int:
@@ -86,7 +80,7 @@ class Limits:
         if field_name is None:
             spelled = name.replace("_", "-") if isinstance(name, str) else ""  # pyright: ignore
             hint = suggest(spelled, names()) if spelled else ""
-            raise _usage("limit", repr(name), f"one of {', '.join(names())}", hint)
+            raise usage("limit", repr(name), f"one of {', '.join(names())}", hint)
         return getattr(self, field_name)
 
 
@@ -130,7 +124,7 @@ def parse(settings: Iterable[str]) -> Limits:
         name, _, value = setting.partition("=")
         spelled = name.strip().replace("_", "-")
         if spelled not in names():
-            raise _usage(
+            raise usage(
                 f"{OPTION} {setting}", None, f"one of {', '.join(names())}", suggest(spelled, names())
             )
         changed[spelled.replace("-", "_")] = _number(setting, value.strip())
@@ -144,12 +138,8 @@ def _number(setting: str, text: str) -> int:
     found = re.fullmatch(r"([0-9_]{1,30})([KMGT]?)", text, re.ASCII | re.IGNORECASE)
     digits = found[1].replace("_", "") if found else ""
     if found is None or not digits or int(digits) == 0:
-        raise _usage(f"{OPTION} {setting}", text or "nothing", "a number, 1 or more, such as 500000 or 2G")
+        raise usage(f"{OPTION} {setting}", text or "nothing", "a number, 1 or more, such as 500000 or 2G")
     return int(digits) * _UNITS[found[2].upper()]
-
-
-def _usage(what: str, given: object, expected: str, hint: str = "") -> UsageError:
-    return UsageError(Diagnostic("error", sentence(what, given, expected, hint)))
 
 
 def check(name: str, given: int, what: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from dialects.support.diagnostics import Diagnostic, UsageError, sentence
+from dialects.support.diagnostics import Diagnostic, UsageError, usage
 from gradc.bench import report as reports
 from gradc.bench.peers import NONE, PEERS, check_names, open_peer
 from gradc.bench.peers.base import NotAvailable, Peer
@@ -80,7 +80,7 @@ def settings(threads: int | None, strategy: str, budget: float, seed: int) -> Se
     """Return settings; `threads` defaults to the usable cores. Raises UsageError for more than those."""
     cores = usable_threads()
     if threads is not None and threads > cores:
-        raise UsageError(Diagnostic("error", sentence("--threads", threads, f"at most {cores}, the cores")))
+        raise usage("--threads", threads, f"at most {cores}, the cores")
     return Settings(threads or cores, strategy, budget, seed)
 
 
@@ -89,7 +89,7 @@ def check_outputs(json_path: str | None, plot_path: str | None) -> None:
     if plot_path is None:
         return
     if not plot_path.lower().endswith((".png", ".svg")):
-        raise UsageError(Diagnostic("error", sentence("--plot", plot_path, "a name in .png or .svg")))
+        raise usage("--plot", plot_path, "a name in .png or .svg")
     from gradc.bench.plot import check_available
 
     check_available()

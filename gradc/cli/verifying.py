@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
-from dialects.support.diagnostics import Diagnostic, UsageError, sentence
+from dialects.support.diagnostics import usage
 from gradc.cli.running import Inputs
 from gradc.compiler.compiled import Compiled
 from gradc.files.json_text import json_text
@@ -45,7 +45,7 @@ def verify_model(
 
 def _check_rtol(rtol: float | None) -> None:
     if rtol is not None and not rtol >= 0:
-        raise UsageError(Diagnostic("error", sentence("--rtol", rtol, "a number >= 0")))
+        raise usage("--rtol", rtol, "a number >= 0")
 
 
 def verify(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dialects.support.diagnostics import Diagnostic, UsageError, sentence
+from dialects.support.diagnostics import usage
 from gradc.files import safetensors
 from gradc.files.arrays import read_files
 from gradc.inspection import weights
@@ -41,4 +41,4 @@ def _is_npz(output: str) -> bool:
     if output.lower().endswith(".npz"):
         return True
     expected = "a name that ends in .safetensors or .npz"
-    raise UsageError(Diagnostic("error", sentence("-o", output, expected)))
+    raise usage("-o", output, expected)

@@ -11,12 +11,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 
 from dialects.support import entry
-from dialects.support.diagnostics import (
-    Diagnostic,
-    UsageError,
-    sentence,
-    several,
-)
+from dialects.support.diagnostics import Diagnostic, several, usage
 from dialects.support.limits import Limits, using
 from dialects.support.option_names import offer_parameters, option
 from gradc.compiler.compiled import Compiled
@@ -47,10 +42,6 @@ from passes.select_strategy import AUTO
 
 if TYPE_CHECKING:
     from gradc.tuning.tuner import Tuner
-
-
-def _usage(what: str, given: object, expected: str, hint: str = "") -> UsageError:
-    return UsageError(Diagnostic("error", sentence(what, given, expected, hint)))
 
 
 @quoting_errors()
@@ -181,7 +172,7 @@ def _import_source(
     if not isinstance(source, ModuleOp | Graph):
         expected = "a path, a JSON document (dict), an onnx.ModelProto, a gradc.Graph or a module"
         hint = "its .model is one" if isinstance(source, Compiled) else ""
-        raise _usage(option("source"), type(source).__name__, expected, hint)
+        raise usage(option("source"), type(source).__name__, expected, hint)
     module = source.clone() if isinstance(source, ModuleOp) else source.unverified_module()
     check_graph(module, auto_pad_rule)
     return module
@@ -189,10 +180,10 @@ def _import_source(
 
 def _paths(source: Sequence[Any]) -> Sequence[Any]:
     if not source:
-        raise _usage(option("source"), "an empty list", "a list of paths of JSON files")
+        raise usage(option("source"), "an empty list", "a list of paths of JSON files")
     for path in source:
         if not arguments.is_path(path):
-            raise _usage(
+            raise usage(
                 option("source"), f"a list with {type(path).__name__}", "a list of paths of JSON files"
             )
     return [arguments.path("source", path) for path in source]

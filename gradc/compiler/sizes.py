@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from dialects.support import entry, shapes
-from dialects.support.diagnostics import Diagnostic, UsageError, sentence, suggest
+from dialects.support.diagnostics import suggest, usage
 from dialects.support.error_list import Errors
 from dialects.support.names import is_text
 from dialects.support.option_names import option
@@ -70,10 +70,10 @@ def _check_shape(name: str, shape: Sequence[int], known: Mapping[str, SSAValue])
     if name not in known:
         hint = suggest(name, known)
         expected = f"one of the inputs {', '.join(known)}"
-        raise UsageError(Diagnostic("error", sentence(what, name, expected, hint)))
+        raise usage(what, name, expected, hint)
     if not shapes.has_rank(known[name]):
         return
     declared = shapes.shape_of(known[name])
     if not shapes.compatible(declared, tuple(shape)):
         given = shapes.show(tuple(shape))
-        raise UsageError(Diagnostic("error", sentence(f"{what} of {name}", given, shapes.show(declared))))
+        raise usage(f"{what} of {name}", given, shapes.show(declared))

@@ -22,7 +22,7 @@ from dialects.support.diagnostics import (
     UnsupportedError,
     UsageError,
     error_at,
-    sentence,
+    usage,
 )
 from dialects.support.interfaces import InfersTypes, refine_results, set_type
 from dialects.support.option_names import option
@@ -96,7 +96,7 @@ def _batch_inputs(function: FuncOp, size: int | str) -> tuple[list[int], int]:
     if not isinstance(before, int) or not before:
         given = f"{entry.input_names(function)[first]} {show(shape_of(function.args[first]))}"
         hint = f"{option('static_shapes')} gives sizes to inputs that have none"
-        raise UsageError(Diagnostic("error", sentence(what, given, "an input with a fixed batch", hint)))
+        raise usage(what, given, "an input with a fixed batch", hint)
     return [index for index, dim in leading.items() if dim == before], before
 
 
@@ -105,7 +105,7 @@ def check_new_size(function: FuncOp, what: str, size: int | str) -> None:
     dims = [str(dim) for value in function.args if has_rank(value) for dim in shape_of(value) if dim]
     if isinstance(size, str) and size in dims:
         given, expected = option(what, size), "a name that no other dim has"
-        raise UsageError(Diagnostic("error", sentence(given, expected=expected)))
+        raise usage(given, expected=expected)
 
 
 def _set_batch(function: FuncOp, arguments: Sequence[int], size: int | str) -> None:

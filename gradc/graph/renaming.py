@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from xdsl.dialects.builtin import ModuleOp
 
-from dialects.support.diagnostics import Diagnostic, UsageError, sentence, suggest
+from dialects.support.diagnostics import UsageError, suggest, usage
 from dialects.support.entry import entry_function, input_names, output_names, set_names
 from dialects.support.names import is_text
 from dialects.support.option_names import option
@@ -40,4 +40,4 @@ def _check(name: str, new: str, known: list[str]) -> None:
 
 
 def _rename_error(given: str, expected: str, hint: str = "") -> UsageError:
-    return UsageError(Diagnostic("error", sentence(option("rename"), given, expected, hint)))
+    return usage(option("rename"), given, expected, hint)

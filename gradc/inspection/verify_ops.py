@@ -64,7 +64,7 @@ def verify(
     threads: int | None = None,
     runtime: str | None = None,
 ) -> list[OutputError]:
-    """Return the rows of `verify_outputs`, then those of wrong ops.
+    """Return the rows of `compare_outputs`, then those of wrong ops.
 
     Ops are compared if the longest chain exceeds MOST_AT_ONCE, or if an output is wrong and there are several
     ops; not if `rtol` replaces the bounds. If all ops are right, the worst one is returned, with the

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from xdsl.dialects.builtin import ModuleOp
 
-from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, sentence
+from dialects.support.diagnostics import Diagnostic, GradcError, UsageError, usage
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.options import Options
 from gradc.crash_reports.crash import heading, one_line
@@ -104,7 +104,7 @@ class Command:
     def __post_init__(self) -> None:
         if PLACE not in self.command or not self._words("file"):
             expected = f"a command with {PLACE} for the file"
-            raise UsageError(Diagnostic("error", sentence("--interesting", self.command, expected)))
+            raise usage("--interesting", self.command, expected)
 
     def holds(self, module: ModuleOp) -> bool:
         with tempfile.TemporaryDirectory(prefix="gradc-reduce-") as folder:

@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from dialects.onnx.opsets import OLDEST as OLDEST_OPSET
-from dialects.support.diagnostics import (
-    Diagnostic,
-    UnsupportedError,
-    UsageError,
-    sentence,
-    violation,
-)
+from dialects.support.diagnostics import Diagnostic, UnsupportedError, usage, violation
 from dialects.support.option_names import option
 from gradc.files import writing
 from gradc.graph.tensors import TensorInfo, validate_inputs
@@ -62,7 +56,7 @@ def check_opset(opset: int) -> None:
     newest = newest_opset()
     if not OLDEST_OPSET <= opset <= newest:
         expected = f"{OLDEST_OPSET} to {newest} (the newest that gradc and the installed packages have)"
-        raise UsageError(Diagnostic("error", sentence(option("opset"), opset, expected)))
+        raise usage(option("opset"), opset, expected)
 
 
 def opset_argument(given: Any) -> int | None:

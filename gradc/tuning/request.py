@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dialects.support.diagnostics import Diagnostic, UsageError, sentence
+from dialects.support.diagnostics import usage
 from dialects.support.option_names import option
 from gradc.files.writing import StrPath
 from gradc.runtime.session import check_provider, ep_of
@@ -48,7 +48,7 @@ class TuningRequest:
         """Raise UsageError for shapes without measurements."""
         if self.shapes and not self.tune and self.file is None:
             expected = f"{option('tune', True)}, which measures at these shapes"
-            raise _usage(option("shapes"), ", ".join(self.shapes), expected)
+            raise usage(option("shapes"), ", ".join(self.shapes), expected)
 
     def threads(self, given: int | None) -> int | None:
         """Return the threads to compile for: `given`, else those of the tuning file."""
@@ -91,10 +91,6 @@ class TuningRequest:
     @property
     def _starts_a_file(self) -> bool:
         return self.tune and self.file is not None and not os.path.exists(self.file)
-
-
-def _usage(what: str, given: object, expected: str) -> UsageError:
-    return UsageError(Diagnostic("error", sentence(what, given, expected)))
 
 
 def _sizes_of(given: Any) -> dict[str, tuple[int, ...]]:

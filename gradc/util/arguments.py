@@ -10,7 +10,7 @@ from typing import Any, TypeGuard, cast
 
 import numpy as np
 
-from dialects.support.diagnostics import Diagnostic, UsageError, sentence, suggest
+from dialects.support.diagnostics import UsageError, suggest, usage
 from dialects.support.option_names import option
 
 Path = str | os.PathLike[str]
@@ -22,7 +22,7 @@ LONGEST = 200
 def invalid(name: str, given: object, expected: str, hint: str = "", part: str = "") -> UsageError:
     """Return the UsageError for an argument (`name` as in Python) or for a `part` of it."""
     what = f"{option(name)} {part}".rstrip()
-    return UsageError(Diagnostic("error", sentence(what, _abbreviate(given), expected, hint)))
+    return usage(what, _abbreviate(given), expected, hint)
 
 
 def whole_number(name: str, given: Any, least: int = 0, part: str = "") -> int:
@@ -68,7 +68,7 @@ def files(name: str, given: Any) -> Path | tuple[Path, ...]:
     if is_path(given):
         return path(name, given)
     expected = "a mapping from names to arrays, or the path of an .npz or .safetensors file, or several"
-    raise UsageError(Diagnostic("error", sentence(option(name), type(given).__name__, expected)))
+    raise usage(option(name), type(given).__name__, expected)
 
 
 def is_path(given: Any) -> TypeGuard[Path]:
@@ -96,7 +96,7 @@ def mapping(name: str, given: Any, expected: str) -> Mapping[str, Any]:
     """Return a mapping with string keys."""
     if isinstance(given, Mapping) and all(isinstance(key, str) for key in given):
         return given
-    raise UsageError(Diagnostic("error", sentence(option(name), type(given).__name__, expected)))
+    raise usage(option(name), type(given).__name__, expected)
 
 
 def arrays(name: str, given: Any) -> Mapping[str, Any]:

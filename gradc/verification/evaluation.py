@@ -26,7 +26,7 @@ from dialects.support.constants import constant_attribute
 from dialects.support.diagnostics import GradcError, kind_of, name_of
 from gradc.verification.kernels import Kernels, push_single
 from gradc.verification.tangents import Tangent, jvp
-from gradc.verification.widening import wide, widen
+from gradc.verification.widening import wide
 
 Values = tuple[Any, ...]
 
@@ -211,14 +211,6 @@ def run_in_float64(module: ModuleOp, inputs: Mapping[SSAValue, Any], kernel: Ker
         for value in ends.get(op, ()):
             evaluation.forget(value)
     raise AssertionError("a function that does not return")
-
-
-def evaluate_in_float64(module: ModuleOp, inputs: Sequence[Any]) -> Values:
-    """Return the results of a module, which is not modified, in float64."""
-    module = module.clone()
-    widen(module)
-    arguments = entry.entry_function(module).args
-    return run_in_float64(module, dict(zip(arguments, map(wide, inputs), strict=True)))
 
 
 def wide_of(given: Any) -> Any:

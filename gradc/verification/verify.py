@@ -64,21 +64,6 @@ class OutputError:
         return "ok" if self.finite == 1.0 else f"ok, {self.finite:.1%} is finite"
 
 
-def verify_outputs(
-    source: ModuleOp,
-    model_inputs: Sequence[TensorInfo],
-    inputs: Mapping[str, np.ndarray],
-    outputs: Mapping[str, np.ndarray],
-    rtol: float | None = None,
-) -> list[OutputError]:
-    """Compare with the reference; return a row per output. `rtol` replaces the bounds.
-
-    A wrong shape or dtype, or a NaN that the reference does not have, is an infinite error.
-    """
-    fed = inputs_in_order(source, model_inputs, inputs)
-    return compare_outputs(source, fed, outputs, reference(source, fed), rtol)
-
-
 def compare_outputs(
     source: ModuleOp,
     fed: Sequence[np.ndarray],
@@ -86,7 +71,10 @@ def compare_outputs(
     expected: Sequence[np.ndarray],
     rtol: float | None = None,
 ) -> list[OutputError]:
-    """Compare with given outputs of the reference, as `verify_outputs` does."""
+    """Compare with the outputs of the reference; return a row per output. `rtol` replaces the bounds.
+
+    A wrong shape or dtype, or a NaN that the reference does not have, is an infinite error.
+    """
     function = entry.entry_function(source)
     limits = bounds(source) if rtol is None else [rtol] * len(expected)
     names, within = entry.output_names(function), may_overflow_within(source)

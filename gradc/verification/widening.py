@@ -6,25 +6,14 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType, UnrankedTensorType, f64
+from xdsl.dialects.builtin import ModuleOp, TensorType, UnrankedTensorType, f64
 from xdsl.ir import Attribute, SSAValue
 
-from dialects.onnx import ops as onnx
 from dialects.onnx.types import OptionalType, SequenceType
-from dialects.support import dense, entry
+from dialects.support import entry
 from dialects.support.dtypes import HALVES, of_mlir, of_numpy
 from dialects.support.interfaces import set_type
 from passes.autodiff.activity.active_values import FLOATS
-
-
-def widen_copy(module: ModuleOp) -> ModuleOp:
-    """Return a copy in which all floats, also in constants, are f64."""
-    module = module.clone()
-    widen(module)
-    for op in module.walk():
-        if isinstance(op, onnx.ConstantOp) and isinstance(op.value, DenseIntOrFPElementsAttr):
-            op.value = dense.from_numpy(wide(dense.to_numpy(op.value)))
-    return module
 
 
 def widen(module: ModuleOp) -> None:

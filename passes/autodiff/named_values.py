@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.dims import TO_THE_END
-from dialects.support.diagnostics import Diagnostic, UsageError, name_of, sentence
+from dialects.support.diagnostics import name_of, usage
 from dialects.support.entry import input_names, output_names, return_op
 from dialects.support.names import name_of_value
 from dialects.support.option_names import option
@@ -67,7 +67,7 @@ def _check_indices(name: str, places: Mapping[int, int], sizes: Sequence[Dim]) -
         size = sizes[axis]
         if isinstance(size, int) and not -size <= place < size:
             given, expected = f"{place} on axis {axis}", f"{-size} to {size - 1}"
-            raise UsageError(Diagnostic("error", sentence(f"{option('of')} {name}", given, expected)))
+            raise usage(f"{option('of')} {name}", given, expected)
 
 
 def add_elements(
@@ -81,7 +81,7 @@ def add_elements(
         if name in values or whole is None or not _ELEMENT.fullmatch(name):
             continue
         if not has_rank(whole):
-            raise UsageError(Diagnostic("error", sentence(f"{option('of')} {name}", *UNRANKED)))
+            raise usage(f"{option('of')} {name}", *UNRANKED)
         part = element_of(name, e(whole))
         if part is not None:
             found[name] = part.value

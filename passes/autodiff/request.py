@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from dialects.onnx import ops as onnx
 from dialects.onnx.node import NodeOp
 from dialects.onnx.types import type_text
-from dialects.support.diagnostics import Diagnostic, UsageError, sentence, several, suggest
+from dialects.support.diagnostics import several, suggest, usage
 from dialects.support.entry import return_op, state_names
 from dialects.support.error_list import Errors
 from dialects.support.names import name_of_value
@@ -23,10 +23,6 @@ from passes.autodiff.named_values import base_of
 from passes.autodiff.vjp import missing_decomposition
 
 T = TypeVar("T")
-
-
-def usage(what: str, given: object = None, expected: object = None, hint: str = "") -> UsageError:
-    return UsageError(Diagnostic("error", sentence(what, given, expected, hint)))
 
 
 def collect_errors(*checks: Callable[[], T]) -> list[T]:

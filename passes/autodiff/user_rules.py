@@ -8,12 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dialects.support.diagnostics import (
-    Diagnostic,
     GradcError,
     UnsupportedError,
-    UsageError,
-    sentence,
     suggest,
+    usage,
 )
 
 _PACKAGES = Path(__file__).resolve().parents[2]
@@ -32,7 +30,7 @@ def attribute_to_rule(title: str) -> Generator[None]:
             _op_error(error) if isinstance(error, GradcError) else f"{type(error).__name__}: {_line(error)}"
         )
         what = f"the rule of {title} fails{_location(error)}: {reason}"
-        raise UsageError(Diagnostic("error", sentence(what, hint=_hint(error)))) from error
+        raise usage(what, hint=_hint(error)) from error
 
 
 def _op_error(error: GradcError) -> str:

@@ -21,7 +21,7 @@ from dialects.onnx.node import WHY, NodeOp
 from dialects.onnx.ops import IfOp, op_names
 from dialects.onnx.types import type_text, word_of
 from dialects.support import shapes
-from dialects.support.diagnostics import Diagnostic, UnsupportedError, UsageError, sentence, suggest
+from dialects.support.diagnostics import Diagnostic, UnsupportedError, suggest, usage
 from dialects.support.documented_op import DocumentedOp, documented_attributes
 from dialects.support.error_list import OpReference, locations
 from dialects.support.option_names import Place, advice, current
@@ -201,9 +201,9 @@ class Walk:
             return
         what, expected = f"result of the rule of {title_of(op)}", f"{count}, one for each operand"
         if not isinstance(gradients, Sequence):
-            raise _usage(what, type(gradients).__name__, f"a list of {expected}")
+            raise usage(what, type(gradients).__name__, f"a list of {expected}")
         if len(gradients) != count:
-            raise _usage(what, len(gradients), expected)
+            raise usage(what, len(gradients), expected)
 
     def _check_own(self, op: Operation, gradient: object, operand: Value, index: int) -> None:
         """Raise UsageError unless a user's rule returned a gradient of the operand's type."""
@@ -211,9 +211,9 @@ class Walk:
             return
         what = f"gradient of operand {index} by the rule of {title_of(op)}"
         if not isinstance(gradient, Value):
-            raise _usage(what, type(gradient).__name__, "a Value or gradc.ZERO")
+            raise usage(what, type(gradient).__name__, "a Value or gradc.ZERO")
         if gradient.dtype != operand.dtype or not shapes.compatible(gradient.shape, operand.shape):
-            raise _usage(what, type_text(gradient.value.type), type_text(operand.value.type))
+            raise usage(what, type_text(gradient.value.type), type_text(operand.value.type))
 
     def _apply_region_rule(self, op: Operation, totals: Mapping[int, Value]) -> None:
         rule = REGION_RULES.get(op.onnx_name()) if isinstance(op, OnnxOp) else None
@@ -258,10 +258,6 @@ def _onnx_rule(op: OnnxOp) -> Rule:
     if found is None:
         raise _without_rule(op)
     return by_decomposition(found)
-
-
-def _usage(what: str, given: object, expected: str) -> UsageError:
-    return UsageError(Diagnostic("error", sentence(what, given, expected)))
 
 
 NCHWC_DOMAIN = "com.microsoft.nchwc"

@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.shapes.forms import Size
-from dialects.support.diagnostics import Diagnostic, several
+from dialects.support.diagnostics import Diagnostic, several, usage
 from dialects.support.entry import (
     declared_types,
     entry_function,
@@ -45,7 +45,7 @@ from passes.autodiff.file_names import file_name_remarks
 from passes.autodiff.named_values import base_of
 from passes.autodiff.pin_values import PinnedValues, pinned_constants, set_results, unpin
 from passes.autodiff.record import Differentiated
-from passes.autodiff.request import check_floats, collect_errors, usage
+from passes.autodiff.request import check_floats, collect_errors
 from passes.autodiff.rules.quantize import mark_pairs
 from passes.autodiff.session import SessionPass
 from passes.autodiff.shared_weights import copy_remarks, several_readers, shared_statistics

@@ -112,9 +112,6 @@ class ValueBuilder:
             mask.value.owner.attributes[MASK] = UnitAttr()
         return value * mask
 
-    def either(self, condition: Value, yes: Value, no: Operand) -> Value:
-        return condition.where(yes, no)
-
 
 @dataclass(frozen=True, eq=False)
 class Value:

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 
 from dialects.onnx.base import OnnxOp
-from dialects.support.diagnostics import Diagnostic, UsageError, sentence
+from dialects.support.diagnostics import usage
 from dialects.support.shapes import UnknownRank
 from passes.decompositions.registry import Body
 from passes.onnxruntime.quirks import Quirk
@@ -121,5 +121,5 @@ class TargetSpec:
 def spec_of(name: str) -> TargetSpec:
     """Return the declaration of a target. Raises UsageError for an unknown name."""
     if name not in TARGETS:
-        raise UsageError(Diagnostic("error", sentence("target", name, f"one of {', '.join(TARGETS)}")))
+        raise usage("target", name, f"one of {', '.join(TARGETS)}")
     return import_module(f"passes.targets.{name}").TARGET

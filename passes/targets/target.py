@@ -16,7 +16,7 @@ from dialects.onnx.dims import is_at_least
 from dialects.onnx.opset_range import opset_range
 from dialects.onnx.opsets import OLDEST, Version
 from dialects.support import shapes
-from dialects.support.diagnostics import Diagnostic, UsageError, sentence
+from dialects.support.diagnostics import usage
 from dialects.support.dtypes import HALVES, name_of
 from passes.builder.builder import Builder
 from passes.decompositions.registry import Decomposition, Reason, decompose, decomposition_of
@@ -40,9 +40,9 @@ def usable_threads() -> int:
 def check_threads(what: str, threads: int) -> None:
     """Raise UsageError, naming the number `what`, unless it is a valid thread count."""
     if threads < 1:
-        raise UsageError(Diagnostic("error", sentence(what, threads, "1 or more")))
+        raise usage(what, threads, "1 or more")
     if threads > MOST_THREADS:
-        raise UsageError(Diagnostic("error", sentence(what, threads, f"{MOST_THREADS} or fewer")))
+        raise usage(what, threads, f"{MOST_THREADS} or fewer")
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Target:
     def __post_init__(self) -> None:
         _ = self.spec  # reject an unknown name
         if self.opset < OLDEST:
-            raise UsageError(Diagnostic("error", sentence("opset", self.opset, f"{OLDEST} or newer")))
+            raise usage("opset", self.opset, f"{OLDEST} or newer")
         check_threads("threads", self.threads)
 
     @property

@@ -21,7 +21,14 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
-from dialects.support.diagnostics import Diagnostic, UnsupportedError, UsageError, error_at, name_of, sentence
+from dialects.support.diagnostics import (
+    Diagnostic,
+    UnsupportedError,
+    error_at,
+    name_of,
+    sentence,
+    usage,
+)
 from dialects.support.entry import (
     entry_function,
     input_names,
@@ -101,7 +108,7 @@ def _keys(function: FuncOp, words: Words) -> Keys:
     names, block = list(input_names(function)), function.body.block
     if SEED in names or SEED in output_names(function):
         hint = advice("rename", f"gives it another name, as {SEED}=seed_of_model")
-        raise UsageError(Diagnostic("error", sentence("the model has a value named seed", hint=hint)))
+        raise usage("the model has a value named seed", hint=hint)
     outputs = output_names(function)
     set_names(function, names, outputs)
     argument = block.insert_arg(TensorType(i64, []), len(block.args))

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from support.adjoint import is_adjoint
+from support.float64 import evaluate_in_float64
 from support.vjp_problems import Problem, module_of, problems
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.evaluate import evaluate
 from dialects.onnx.ops import op_names
-from gradc.verification.evaluation import evaluate_in_float64
 from passes.autodiff.activity import non_differentiable
 from passes.autodiff.control_flow import sequences
 from passes.autodiff.table import REGION_RULES, RULES

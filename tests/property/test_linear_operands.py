@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.adjoint import name_results
+from support.float64 import widen_copy
 from support.single_ops import Step, runner, steps
 from support.vjp_problems import Problem, module_of, problems
 from xdsl.dialects.builtin import ModuleOp, f64
@@ -21,7 +22,7 @@ from dialects.support.shapes import tensor_type
 from gradc.verification.tangents.linear import RULES, Linear, along, groups_of
 from gradc.verification.tangents.tangent import Tangent
 from gradc.verification.tangents.whole import whole
-from gradc.verification.widening import wide, widen_copy
+from gradc.verification.widening import wide
 from passes.differentiate import Request, differentiate
 
 BOUND = 1e-6

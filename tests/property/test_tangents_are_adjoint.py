@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 from support.adjoint import name_results
+from support.float64 import widen_copy
 from support.single_ops import steps
 from support.vjp_problems import Problem, module_of, problems
 from xdsl.ir import SSAValue
 
 from dialects.evaluate import evaluate
 from dialects.support.entry import entry_function, input_names, return_op
-from gradc.verification.widening import wide, widen_copy
+from gradc.verification.widening import wide
 from passes.differentiate import Request, differentiate
 
 BOUND = 1e-7

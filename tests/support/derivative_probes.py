@@ -14,6 +14,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import onnx
+from support.float64 import evaluate_in_float64
 from support.vjp_problems import Problem, module_of, problems
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import VerifyException
@@ -25,7 +26,6 @@ from dialects.support.entry import entry_function, input_names, output_names, re
 from gradc.crash_reports.crash import InternalError
 from gradc.importers.onnx import import_onnx
 from gradc.runtime.session import newest_released_opset
-from gradc.verification.evaluation import evaluate_in_float64
 from passes.autodiff.activity.active_values import is_float
 from passes.differentiate import Request, differentiate
 

@@ -12,12 +12,12 @@ from dialects.support.diagnostics import (
     Diagnostic,
     GradcError,
     UnsupportedError,
-    UsageError,
     kind_of,
     name_of,
     position_of,
     sentence,
     several,
+    usage,
 )
 from dialects.support.option_names import advice, option
 from passes.autodiff.activity.active_values import find_active_values, operands_and_captures
@@ -39,7 +39,7 @@ def no_gradient_error(
     hint = advice("allow_unused", "gives zeros", True)
     if cuts is None:
         verb = "does not depend" if len(of) == 1 else "do not depend"
-        return UsageError(Diagnostic("error", sentence(f"{targets} {verb} on {name}", hint=hint)))
+        return usage(f"{targets} {verb} on {name}", hint=hint)
     what = f"the gradient of {targets} by {name} is zero by rule"
     what = f"{what}: {_with_reasons(cuts)}" if cuts else what
     hint = ", ".join(filter(None, (_remedy(cuts, ops), hint)))

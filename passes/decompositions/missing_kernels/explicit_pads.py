@@ -14,8 +14,6 @@ from passes.autodiff.common.primal import Primal
 from passes.builder.values import ValueBuilder
 from passes.decompositions.registry import Results
 
-Windowed = onnx.AveragePoolOp | onnx.ConvOp | onnx.LpPoolOp | onnx.MaxPoolOp | onnx.ConvTransposeOp
-
 
 def has_explicit_pads(op: OnnxOp) -> bool:
     """Return whether an op has `auto_pad` or `output_shape` with statically known pads."""

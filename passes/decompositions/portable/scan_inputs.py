@@ -14,8 +14,6 @@ from passes.autodiff.common.primal import Primal
 from passes.builder.values import ValueBuilder
 from passes.decompositions.registry import Results
 
-COMMUTATIVE = (onnx.AddOp, onnx.MulOp)
-
 
 def is_scanned_first(op: OnnxOp) -> bool:
     """Return whether the first operand only is an input of the enclosing Scan."""

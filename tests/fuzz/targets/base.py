@@ -12,6 +12,7 @@ from zlib import crc32
 
 import numpy as np
 from support.compare import allowed_error
+from support.outputs import verify_outputs
 from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, IntegerAttr, ModuleOp, TensorType
 
 from dialects.evaluate import evaluate
@@ -27,7 +28,7 @@ from gradc.compiler.options import Options
 from gradc.graph.run_time_sizes import DynamicSizes
 from gradc.inspection.inspection import as_json, as_text, inspect
 from gradc.verification.samples import random_inputs
-from gradc.verification.verify import OutputError, reference, verify_outputs
+from gradc.verification.verify import OutputError, reference
 
 MOST_ELEMENTS = 300_000
 """Tensors of a module larger than this, before or after lowering, are read and not compiled or run.

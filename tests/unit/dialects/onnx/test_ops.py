@@ -32,7 +32,7 @@ from dialects.onnx import ONNX, ops
 from dialects.onnx.base import NEVER_FOLDED, OnnxOp, constant_of
 from dialects.onnx.interpreter import OnnxFunctions
 from dialects.onnx.numpy import KERNELS
-from dialects.onnx.opset_range import required_opset
+from dialects.onnx.opset_range import opset_range
 from dialects.support import dtypes
 from dialects.support.interfaces import set_type
 from dialects.support.shapes import Dim, DimLike, element_type_of, shape_of, tensor_type, with_sizes
@@ -476,7 +476,7 @@ def model_of(case: Case, op: OnnxOp, shapes: dict[int, Sequence[DimLike]]) -> on
         for name, result in zip(outputs, op.results, strict=True)
     ]
     graph = helper.make_graph([node], "g", inputs, results, initializers)
-    opset = max(OPSET, required_opset(op))
+    opset = max(OPSET, opset_range(op)[0])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
 
 

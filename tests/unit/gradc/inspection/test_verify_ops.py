@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.cli import run_gradc
+from support.outputs import verify_outputs
 
 import gradc
 from dialects.onnx import ops as onnx
@@ -18,7 +19,7 @@ from gradc.inspection import verify_ops
 from gradc.inspection.verify_ops import MOST_AT_ONCE, OpError
 from gradc.reduction.faults import Mismatch
 from gradc.verification.samples import random_inputs
-from gradc.verification.verify import RTOL, verify_outputs
+from gradc.verification.verify import RTOL
 from passes.builder.rewrite_cache import templates
 from passes.strategies import base
 

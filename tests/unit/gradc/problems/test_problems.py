@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.examples import examples
 from support.generate import CANONICAL, KINDS, seeded
+from support.outputs import verify_outputs
 from support.pipeline import apply
 from support.problem_texts import texts
 from support.tiers import some
@@ -32,7 +33,6 @@ from gradc.problems.documents import document_of
 from gradc.problems.flops import flops
 from gradc.problems.resize import ALIGN_CORNERS
 from gradc.problems.text import Fields
-from gradc.verification.verify import verify_outputs
 from passes import pipelines
 from passes.targets.target import Target
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.examples import examples
+from support.outputs import verify_outputs
 
 import gradc
 from dialects.evaluate import evaluate
 from gradc.graph.tensors import TensorInfo
 from gradc.verification.samples import UNKNOWN_BATCH, random_inputs, random_model_inputs
-from gradc.verification.verify import verify_outputs
 
 ATTRIBUTE, RUN_TIME, DECLARED = "attribute", "input", "declared"
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from support.cli import run_gradc
 from support.documents import CONV, text_of
 from support.examples import examples
+from support.outputs import verify_outputs
 
 import gradc
 from dialects.evaluate import evaluate
@@ -23,7 +24,7 @@ from gradc.inspection import unexercised
 from gradc.runtime.session import Session
 from gradc.verification import verify as comparison
 from gradc.verification.samples import random_inputs
-from gradc.verification.verify import RTOL, bounds, compare, may_overflow_within, reference, verify_outputs
+from gradc.verification.verify import RTOL, bounds, compare, may_overflow_within, reference
 
 HALVES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16}
 WINDOW = {"strides": [1, 1], "pads_begin": [1, 1], "pads_end": [1, 1], "dilations": [1, 1]}

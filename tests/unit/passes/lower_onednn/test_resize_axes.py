@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.outputs import verify_outputs
 
 import gradc
-from gradc.verification.verify import verify_outputs
 
 SHAPE, SIZES = (4, 6, 5), {4: 2, 6: 3, 5: 3}
 
