@@ -72,6 +72,17 @@ STOP_GRADIENT = click.option(
     metavar="VALUE",
     help="Let no gradient flow through this value, or those of a pattern; repeatable.",
 )
+BATCHNORM = click.option(
+    "--batchnorm",
+    type=Word(["train", "eval"]),
+    help="BatchNormalization: statistics of the batch, with new running ones as results new_<NAME>, or the "
+    "running ones.  [default: as the file says]",
+)
+DROPOUT = click.option(
+    "--dropout",
+    type=Word(["hashed", "keep", "off"]),
+    help="Dropout: a mask hashed from an input seed, as the file says, or none.  [default: keep]",
+)
 CHECK = click.option(
     "--check/--no-check",
     default=None,
@@ -91,6 +102,8 @@ AFTER = (
     ALLOW_UNUSED,
     STRAIGHT_THROUGH,
     STOP_GRADIENT,
+    BATCHNORM,
+    DROPOUT,
     CHECK,
     CHECK_SECONDS,
     STATIC_SHAPES,

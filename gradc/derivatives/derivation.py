@@ -19,6 +19,7 @@ from gradc.compiler.pass_runner import Observer, run_passes
 from gradc.derivatives.module import differentiate, prepare
 from gradc.derivatives.request import REQUIRED, GradientRequest
 from gradc.derivatives.results import edge_names
+from gradc.derivatives.training import apply_training
 from gradc.files.json_text import json_text
 from gradc.graph.rebatching import check_new_size
 from gradc.model.split_model import without_initializers
@@ -63,7 +64,8 @@ class Derivation:
         """Prepare a source module, which is modified."""
         names, bound = edge_names(module), None if constants is None else constants_of(constants)
         module = prepare(module, user_request, options, bound, observer)
-        return cls(module, module.clone(), names, user_request, options, observer)
+        remarks = apply_training(module, user_request, options, observer)
+        return cls(module, module.clone(), names, user_request, options, observer, remarks=remarks)
 
     def differentiate(self, request: Request) -> Session:
         """Replace the function by its gradient, whose cotangents are inputs or seeds."""

@@ -45,6 +45,10 @@ def grad(model: Any, **given: Unpack[GradOptions]) -> Compiled:
     x is out of the type's range, and for z + (q - z) where q is z rounded or looked up.
     stop_gradient: names of values, or patterns, through which no gradient flows, in any order of
     differentiation, as `jax.lax.stop_gradient` and torch's `detach`.
+    batchnorm: `train` lets each BatchNormalization use the statistics of the batch, and returns the updated
+    running statistics as `new_<name>`; `eval` the running ones; default: as the file says.
+    dropout: `hashed` drops elements by a mask from a new int64 scalar input `seed`; `off` drops none; `keep`,
+    the default, does as the file says (docs/gradients.md).
     constants: input name -> array, or the path of an .npz or .safetensors, or several: these inputs become
     constants first.
     static_shapes: input name -> sizes, for inputs with dynamic shapes.

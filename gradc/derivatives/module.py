@@ -12,6 +12,7 @@ from gradc.compiler.options import Options
 from gradc.compiler.pass_runner import Observer, parse, run_passes
 from gradc.derivatives.request import GradientRequest
 from gradc.derivatives.results import edge_names, with_source_names
+from gradc.derivatives.training import apply_training, training_passes
 from gradc.graph.constants import bind_constants
 from passes import pipelines
 from passes.autodiff.common.primal import Rule
@@ -29,6 +30,7 @@ def differentiate_source(module: ModuleOp, user_request: GradientRequest) -> Mod
     """Return the gradient of a module, which is modified, as a source module."""
     options, of_source = Options(), edge_names(module)
     module = prepare(module, user_request, options)
+    apply_training(module, user_request, options)
     found = differentiate(module, user_request.request(module), options, user_request.rules)
     user_request.finish(module, list(found.gradients.values()), of_source)
     return module
@@ -83,5 +85,6 @@ def pass_names(user_request: GradientRequest, options: Options) -> list[str]:
     request = Request(straight_through=user_request.straight_through)
     passes = request.passes(Session(), strict_ieee=options.strict_ieee)
     first = (*pipelines.CANONICALIZE, *TO_ONNX_PASSES)
-    derivative = [*(pass_.name for pass_ in passes), *user_request.row_passes]
+    training = (pass_.name for pass_ in training_passes(user_request, options))
+    derivative = [*training, *(pass_.name for pass_ in passes), *user_request.row_passes]
     return [*first, *derivative, *(pass_.name for pass_ in parse(options.pipeline))]

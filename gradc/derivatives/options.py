@@ -32,6 +32,8 @@ class DerivativeOptions(TypedDict, total=False):
     allow_unused: bool
     straight_through: bool
     stop_gradient: Names
+    batchnorm: str | None
+    dropout: str | None
     constants: Any
     static_shapes: Mapping[str, Sequence[int]] | None
     rebatch: int | str | None

@@ -43,6 +43,9 @@ DEFAULTS = {"wrt": "every float input", "of": "the one float output"}
 REQUIRED, DEFAULT, CONSTANT = WEIGHTS = ("required", "default", "constant")
 """How a differentiated weight is stored: an input, an input with an initializer, an initializer."""
 
+WORDS = {"batchnorm": ("train", "eval"), "dropout": ("hashed", "keep", "off")}
+"""Values of options of the training form; None leaves the source as it is."""
+
 FLAGS = ("cotangents", "allow_unused", "straight_through", "untie")
 
 
@@ -71,6 +74,8 @@ class GradientRequest:
     untie: bool = False
     stop_gradient: Names = None
     num_cotangents: int | str | None = None
+    batchnorm: str | None = None
+    dropout: str | None = None
 
     def __post_init__(self) -> None:
         """Validate and normalize the options. Raises UsageError."""
@@ -93,6 +98,9 @@ class GradientRequest:
             given = f"{option('cotangents', True)} and {option('reduce', self.reduce)}"
             hint = "a cotangent weights the elements, a reduction adds them up"
             raise UsageError(Diagnostic("error", sentence(given, expected="one of the two", hint=hint)))
+        for name, words in WORDS.items():
+            if getattr(self, name) is not None:
+                arguments.one_of(name, getattr(self, name), words)
         _check_template(self.name_template)
         if self.check is not None:
             arguments.flag("check", self.check)
@@ -108,11 +116,13 @@ class GradientRequest:
         selected = select(module, given, _normalized_names(self.frozen))
         stopped = select_stopped(module, _normalized_names(self.stop_gradient))
         drop_marks(function)
-        keep = self._kept(values, entry.output_names(function))
+        states = [n for n in entry.output_names(function) if n in entry.state_names(function.res_attrs)]
+        outputs = [name for name in entry.output_names(function) if name not in states]
+        keep = [*self._kept(values, outputs), *states]
         return Request(
             _normalized_names(self.of),
             selected.names,
-            keep,
+            list(dict.fromkeys(keep)),
             self.cotangents,
             self.reduce,
             self.allow_unused,

@@ -10,12 +10,13 @@ ops share becomes one input for each, `<name>`, `<name>.2` and so on.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, f32
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, f32, f64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -37,8 +38,7 @@ from dialects.support.entry import (
     update_function_type,
 )
 from dialects.support.names import hint_of, name_of_value
-from dialects.support.shapes import has_rank, shape_of
-from passes.autodiff.rules.norm import count
+from dialects.support.shapes import element_type_of, has_rank, shape_of
 from passes.builder.operands import set_operand
 from passes.builder.values import Value, ValueBuilder
 
@@ -79,42 +79,41 @@ class BatchNormEvalPass(ModulePass):
                     result.replace_all_uses_with(kept)
 
 
-@dataclass(frozen=True)
-class Changes:
-    """The BatchNormalizations changed by `use_batch_statistics`, those within regions, which are not, and
-    the statistics that several of them share."""
-
-    changed: Sequence[onnx.BatchNormalizationOp] = ()
-    inner: Sequence[onnx.BatchNormalizationOp] = ()
-    shared: Sequence[str] = ()
-
-    def remarks(self, function: FuncOp) -> list[Diagnostic]:
-        found = list[str]()
-        if self.inner:
-            names = several([name_of(op) or "without a name" for op in self.inner])
-            found.append(f"BatchNormalization {names} within a subgraph keeps its running statistics")
-        if self.shared:
-            text = f"the file has one tensor for the statistics {several(list(self.shared))} of several ops"
-            found.append(f"{text}; each op has its own input now")
-        if not self.changed:
-            hint = f"an export in evaluation mode folds them into products{_evidence(function)}"
-            found.append(sentence("the file has no BatchNormalization to train", hint=hint))
-        return [Diagnostic("remark", text) for text in found]
-
-
-def use_batch_statistics(function: FuncOp, *, running: bool = True, inputs: bool = True) -> Changes:
-    """Change the ops of a function with inferred types, in place; those that train and whose running
-    statistics are read stay as they are."""
-    block = function.body.block
-    everywhere = [op for op in function.walk() if isinstance(op, onnx.BatchNormalizationOp)]
-    ops = [op for op in everywhere if op.parent is block and not _is_complete(op) and has_rank(op.X)]
+def use_batch_statistics(function: FuncOp, *, running: bool = True, inputs: bool = True) -> None:
+    """Change the ops of a function with inferred types, in place. Those within regions stay as they are, and
+    those that train and whose running statistics are read."""
     states = _States(function, inputs)
-    for op in ops:
+    for op in _changeable(function):
         op.properties["training_mode"] = int_attribute(1)
         if running:
             states.update(op)
     states.finish()
-    return Changes(ops, [op for op in everywhere if op.parent is not block], states.shared)
+
+
+def batch_norm_remarks(function: FuncOp) -> list[Diagnostic]:
+    """Return remarks on what `use_batch_statistics` cannot change, and on shared statistics."""
+    everywhere = [op for op in function.walk() if isinstance(op, onnx.BatchNormalizationOp)]
+    inner = [op for op in everywhere if op.parent is not function.body.block]
+    found = list[str]()
+    if not everywhere:
+        hint = f"an export in evaluation mode folds them into products{_evidence(function)}"
+        found.append(sentence("the file has no BatchNormalization to train", hint=hint))
+    if inner:
+        names = several([name_of(op) or "without a name" for op in inner])
+        found.append(f"BatchNormalization {names} within a subgraph keeps its running statistics")
+    read = [op.operands[index] for op in _changeable(function) for index in (3, 4)]
+    shared = [value for value in dict.fromkeys(read) if read.count(value) > 1]
+    if shared:
+        names = several([name_of_value(value) or "without a name" for value in shared])
+        found.append(
+            f"the file has one tensor {names} for the statistics of several ops; each has its own now"
+        )
+    return [Diagnostic("remark", text) for text in found]
+
+
+def _changeable(function: FuncOp) -> list[onnx.BatchNormalizationOp]:
+    ops = [op for op in function.body.block.ops if isinstance(op, onnx.BatchNormalizationOp)]
+    return [op for op in ops if not _is_complete(op) and has_rank(op.X)]
 
 
 @dataclass
@@ -123,7 +122,6 @@ class _States:
 
     function: FuncOp
     inputs: bool
-    shared: list[str] = field(default_factory=list[str])
     added: dict[str, DenseIntOrFPElementsAttr] = field(default_factory=dict[str, DenseIntOrFPElementsAttr])
     results: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
 
@@ -151,7 +149,6 @@ class _States:
         name = of_op if _has_other_readers(value) else name_of_value(value) or of_op
         if isinstance(value.owner, onnx.ConstantOp) or f"{NEW}{name}" in self.results:
             own = self._free(name)
-            self.shared += [name] if own != name and name not in self.shared else []
             if self.inputs:
                 self._add_input(op, index, own)
             name = own
@@ -198,13 +195,21 @@ def _running_statistics(op: onnx.BatchNormalizationOp, e: ValueBuilder) -> tuple
     """Return the new running mean and the new unbiased running variance."""
     axes = [axis for axis in range(len(shape_of(op.X))) if axis != 1]
     mean, biased, old = e(op.results[1]), e(op.results[2]), e(op.operands[4])
-    number = count(e(op.X).cast(f32), axes)
-    if isinstance(number, Value):
-        by: Value | float = (number / (number - 1).at_least(1)).cast(biased.dtype)
-    else:
-        by = number / max(number - 1, 1)
+    by = _unbiased_factor(op, axes, e)
+    by = by.cast(biased.dtype) if isinstance(by, Value) else by
     momentum = op.call().attribute("momentum", 0.9)
     return mean, biased * by - old * ((by - 1) * momentum)
+
+
+def _unbiased_factor(op: onnx.BatchNormalizationOp, axes: Sequence[int], e: ValueBuilder) -> Value | float:
+    """Return N / (N - 1) for N numbers along some axes, 1 for N = 1."""
+    sizes = [size for axis in axes if isinstance(size := shape_of(op.X)[axis], int)]
+    if len(sizes) == len(axes):
+        number = math.prod(sizes)
+        return number / max(number - 1, 1)
+    product = e(e.emit.sizes(op.X, axes)).apply(onnx.ReduceProdOp, keepdims=0)
+    number = product.cast(f64 if element_type_of(op.results[2]) == f64 else f32)
+    return number / (number - 1).at_least(1)
 
 
 def _has_other_readers(value: SSAValue) -> bool:

@@ -81,16 +81,23 @@ def dropouts(function: FuncOp) -> list[onnx.DropoutOp]:
     return [op for op in function.walk() if isinstance(op, onnx.DropoutOp)]
 
 
-def hash_dropout(function: FuncOp, target: Target) -> list[Diagnostic]:
-    """Rewrite the Dropouts of a function with inferred types, in place; return a remark if there are none.
+def dropout_remarks(function: FuncOp) -> list[Diagnostic]:
+    """Return a remark if the function has no Dropout that could drop elements."""
+    if any(op.ratio is None or constant_of(op.ratio) is None or _ratio(op) for op in dropouts(function)):
+        return []
+    hint = "an export in evaluation mode has none"
+    return [Diagnostic("remark", sentence("the file has no Dropout with a ratio above 0", hint=hint))]
+
+
+def hash_dropout(function: FuncOp, target: Target) -> None:
+    """Rewrite the Dropouts of a function with inferred types, in place.
 
     Raises UnsupportedError for a Dropout in a loop, for a ratio that is not constant, and if the target lacks
     integer ops; UsageError if the function has an input `seed`.
     """
     ops = [(stream, op) for stream, op in enumerate(dropouts(function)) if _ratio(op) > 0]
     if not ops:
-        hint = "an export in evaluation mode has none"
-        return [Diagnostic("remark", sentence("the file has no Dropout with a ratio above 0", hint=hint))]
+        return
     for _, op in ops:
         _check_is_outside_loops(op)
     keys = _keys(function, _words(target))
@@ -100,7 +107,6 @@ def hash_dropout(function: FuncOp, target: Target) -> list[Diagnostic]:
         dropped = _drop_mask(own, e(op.data), stream, _ratio(op))
         scaled = e(op.data) * (1 / (1 - _ratio(op)) if _ratio(op) < 1 else 0)
         _replace(op, e, dropped.where(e.scalar(0, scaled), scaled), dropped.apply(onnx.NotOp))
-    return []
 
 
 def _keys(function: FuncOp, words: Words) -> Keys:

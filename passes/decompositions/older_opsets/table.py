@@ -7,6 +7,7 @@ from passes.decompositions.registry import Decomposition, Reason
 _FUNCTIONS = (
     ("Add", "reductions:arithmetic"),
     ("AveragePool", "pools:average_pool"),
+    ("BatchNormalization", "normalizations:batch_normalization"),
     ("BitwiseAnd", "bitwise_col2im:bitwise"),
     ("BitwiseNot", "reductions:bitwise_not"),
     ("BitwiseOr", "bitwise_col2im:bitwise"),
