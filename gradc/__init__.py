@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gradc.compiler.compiled import Compiled
     from gradc.compiler.driver import compile
     from gradc.crash_reports.crash import InternalError
+    from gradc.derivatives.forward import jvp
     from gradc.derivatives.gradient import grad, value_and_grad, vjp
     from gradc.derivatives.jacobian import jacobian
     from gradc.derivatives.second_order import hvp
@@ -52,6 +53,7 @@ __all__ = [
     "grad",
     "hvp",
     "jacobian",
+    "jvp",
     "ops",
     "report",
     "value_and_grad",
@@ -75,6 +77,7 @@ _HOMES = {
     "grad": "gradc.derivatives.gradient",
     "hvp": "gradc.derivatives.second_order",
     "jacobian": "gradc.derivatives.jacobian",
+    "jvp": "gradc.derivatives.forward",
     "report": "gradc.reporting.collect",
     "value_and_grad": "gradc.derivatives.gradient",
     "vjp": "gradc.derivatives.gradient",

@@ -24,6 +24,7 @@ from gradc.cli.grad import grad
 from gradc.cli.help import Group, Word, help_command, usage_errors
 from gradc.cli.hvp import hvp
 from gradc.cli.jacobian import jacobian
+from gradc.cli.jvp import jvp
 from gradc.cli.options import (
     AS_JSON,
     AUTO_PAD_RULE,
@@ -317,6 +318,7 @@ cli.add_command(help_command)
 cli.add_command(grad)
 cli.add_command(hvp)
 cli.add_command(jacobian)
+cli.add_command(jvp)
 cli.add_command(reduce)
 cli.add_command(report)
 cli.add_command(weights)

@@ -109,24 +109,28 @@ class Derivation:
         written: Written,
         derivatives: Sequence[Derivative],
         cotangents: Mapping[str, str] | None = None,
+        gradients: Mapping[str, str] | None = None,
     ) -> Compiled:
         """Rename, scale, compile and check the module; the last claim is that of the compiled model.
 
-        `cotangents`: source value -> its cotangent or tangent input, if not those of `written`.
+        Source value -> its cotangent or tangent input, and its derivative, if not those of `written`.
         """
         cotangents = written.cotangents if cotangents is None else cotangents
+        gradients = written.gradients if gradients is None else gradients
         results = [one.result for one in derivatives]
         names, factors = self.user_request.finish(self.module, results, self.names)
         written = replace(written.renamed(names), factors=factors)
         derivatives = [replace(one, result=names.get(one.result, one.result)) for one in derivatives]
-        cotangents = {key: names.get(name, name) for key, name in cotangents.items()}
+        cotangents, gradients = (
+            {key: names.get(name, name) for key, name in part.items()} for part in (cotangents, gradients)
+        )
         compiled = compile_module(self.module, self.options, observer=self.observer, origin=self.primal)
         compiled = _store_weights(compiled, self.user_request)
         proof, remarks = self._check(compiled, written)
         remarks = (*compiled.remarks, *self.remarks, *remarks)
         entries: dict[str, Any] = {
             "gradc.cotangents": cotangents,
-            "gradc.gradients": dict(written.gradients),
+            "gradc.gradients": gradients,
             "gradc.derivatives": [one.as_data() for one in derivatives],
         }
         entries |= {"gradc.scales": dict(self.user_request.scale)} if self.user_request.scale else {}
@@ -136,7 +140,7 @@ class Derivation:
             compiled,
             remarks=remarks,
             proof=proof,
-            gradients=dict(written.gradients),
+            gradients=gradients,
             cotangents=cotangents,
             derivatives=tuple(derivatives),
         )

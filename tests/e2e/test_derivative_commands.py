@@ -73,3 +73,17 @@ def test_a_command_writes_the_model_of_its_function(source: Path, tmp_path: Path
     out = tmp_path / "derivative.onnx"
     assert run_gradc(command, source, "--wrt", "x", "--reduce", "sum", "-o", out).code == 0
     assert onnx.load(out) == getattr(gradc, command)(str(source), wrt="x", reduce="sum").proto
+
+
+def test_jvp(source: Path, tmp_path: Path):
+    out = tmp_path / "jvp.onnx"
+    told = run_gradc("jvp", source, "--wrt", "x", "--wrt", "w", "--keep-outputs", "of", "-o", out, "--json")
+    assert told.code == 0, told.err
+    found = json.loads(told.out)
+    assert found["derivatives"] == [{"result": "jvp_y", "kind": "jvp", "of": ["y"], "wrt": ["x", "w"]}]
+    assert found["gradients"] == {"y": "jvp_y"}
+    assert found["cotangents"] == {"x": "tangent_x", "w": "tangent_w"}
+    assert found["check"]["status"] == "proved"
+    got = run(out, x=X, w=W, tangent_x=V, tangent_w=W)
+    np.testing.assert_allclose(got["y"], X**2 * W, rtol=1e-6)
+    np.testing.assert_allclose(got["jvp_y"], 2 * X * W * V + X**2 * W, rtol=1e-6)

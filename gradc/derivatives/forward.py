@@ -1,0 +1,161 @@
+"""`gradc.jvp`: forward mode, the transposed reverse pass.
+
+The gradient J^T u is linear in the cotangents u. Its own derivative by u, in reverse mode with the tangents v
+as cotangents, is J v, which does not depend on u: https://j-towns.github.io/2017/06/12/A-new-trick.html.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Unpack
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from dialects.support import entry
+from dialects.support.limits import using
+from dialects.support.shapes import has_rank, shape_of, static
+from gradc.compiler.compiled import Compiled, Derivative
+from gradc.compiler.driver import load
+from gradc.compiler.options import Options
+from gradc.compiler.pass_runner import Observer, parse, run_passes
+from gradc.derivatives.derivation import Derivation
+from gradc.derivatives.options import DerivativeOptions, split, takes
+from gradc.derivatives.request import GradientRequest
+from gradc.derivatives.second_order import free_template
+from gradc.verification.gradient_spec import Written
+from passes.autodiff.named_values import add_elements, values_by_name
+from passes.autodiff.request import default_output
+from passes.autodiff.session import Session
+from passes.autodiff.vjp_pass import check_names
+from passes.builder.values import ValueBuilder
+from passes.differentiate import Request
+
+SHAPES = "gradc.shape_of."
+"""Prefix of results that only give the shapes of cotangents."""
+
+
+@takes(DerivativeOptions)
+def jvp(model: Any, **given: Unpack[DerivativeOptions]) -> Compiled:
+    """Return the Jacobian-vector product, with inputs `tangent_<wrt>` and results `jvp_<of>`.
+
+    The sum over `wrt` of the directional derivatives of each `of`: forward mode. Arguments as for `grad`.
+    """
+    user_request, options, constants = split(given, GradientRequest)
+    with using(options.limits):
+        module = load(model, for_gradients=tuple(user_request.rules or ()))
+        return jvp_of(module, user_request, options, constants)
+
+
+def jvp_of(
+    module: ModuleOp,
+    user_request: GradientRequest,
+    options: Options,
+    constants: Any = None,
+    observer: Observer | None = None,
+) -> Compiled:
+    """Return the Jacobian-vector product of a module, which is modified."""
+    derivation = Derivation.begin(module, user_request, options, constants, observer)
+    module = derivation.module
+    inputs = entry.input_names(entry.entry_function(module))
+    once, twice = transpose(derivation)
+    template = user_request.name_template
+    names = {name: template.format(what="jvp", name=name) for name in once.of}
+    tangents = {name: template.format(what="tangent", name=name) for name in once.gradients}
+    kept = entry.output_names(entry.entry_function(module))[: -len(names)]
+    check_names([*tangents.values(), *names.values()], [*inputs, *once.gradients, *kept])
+    of_gradients = {once.gradients[name]: tangent for name, tangent in tangents.items()}
+    cotangents = {once.cotangents[name]: result for name, result in names.items()}
+    derivation.rename(
+        {twice.cotangents[gradient]: tangent for gradient, tangent in of_gradients.items()},
+        {twice.gradients[cotangent]: result for cotangent, result in cotangents.items()},
+    )
+    left = set(entry.input_names(entry.entry_function(module)))
+    tangents = {name: tangent for name, tangent in tangents.items() if tangent in left}
+    wrt = tuple(once.gradients)
+    derivatives = [Derivative(result, "jvp", (name,), wrt) for name, result in names.items()]
+    return derivation.finish(Written(cotangents, of_gradients), derivatives, tangents, names)
+
+
+def transpose(derivation: Derivation) -> tuple[Session, Session]:
+    """Differentiate the function, and its gradient by the cotangents, which are then no inputs any more."""
+    module, user_request = derivation.module, derivation.user_request
+    request = user_request.request(module)
+    function = entry.entry_function(module)
+    of = request.of or default_output(function, entry.output_names(function))
+    names = {*entry.input_names(function), *entry.output_names(function), *request.wrt, *of}
+    template, shapes = free_template(names), _keep_shapes(function, of)
+    keep = [*request.keep, *shapes.values()]
+    request = replace(request, of=of, keep=keep, cotangents=True, name_template=template)
+    once = derivation.differentiate(request)
+    again = Request(
+        of=list(once.gradients.values()),
+        wrt=list(once.cotangents.values()),
+        keep=keep,
+        cotangents=True,
+        allow_unused=True,
+        straight_through=user_request.straight_through,
+        name_template=template,
+    )
+    remarks = list(derivation.remarks)
+    twice = derivation.differentiate(again)
+    derivation.remarks = remarks
+    run_passes(module, parse("simplify"), derivation.options, derivation.observer, start=module.clone())
+    _remove_inputs(module, once.cotangents, shapes, twice.cotangents.values())
+    return once, twice
+
+
+def _keep_shapes(function: FuncOp, of: Sequence[str]) -> Mapping[str, str]:
+    """Return values with dynamic shapes as results; return the names of these results by those of `of`."""
+    values, results = values_by_name(function), _results(function)
+    values = {**values, **add_elements(function, of, values)}
+    found = {name: values[name] for name in of if name in values and has_rank(values[name])}
+    dynamic = {name: value for name, value in found.items() if static(shape_of(value)) is None}
+    shapes = {name: f"{SHAPES}{name}" for name in dynamic}
+    _set_results(function, {**results, **{shapes[name]: value for name, value in dynamic.items()}})
+    return shapes
+
+
+def _remove_inputs(
+    module: ModuleOp, cotangents: Mapping[str, str], shapes: Mapping[str, str], tangents: Collection[str]
+) -> None:
+    """Replace remaining uses of the cotangents by zeros; remove unused inputs and the results `shapes`."""
+    function = entry.entry_function(module)
+    inputs, results = entry.input_names(function), _results(function)
+    arguments = dict(zip(inputs, function.args, strict=True))
+    for name, cotangent in cotangents.items():
+        if arguments[cotangent].uses:
+            like = results[shapes[name]] if name in shapes else arguments[cotangent]
+            arguments[cotangent].replace_all_uses_with(_zeros(function, like))
+    _set_results(function, {name: value for name, value in results.items() if name not in shapes.values()})
+    removed = {*cotangents.values(), *(name for name in tangents if not arguments[name].uses)}
+    for name in removed:
+        function.body.block.erase_arg(arguments[name])
+    entry.keep_argument_attributes(function, [name not in removed for name in inputs])
+    entry.update_function_type(function)
+
+
+def _zeros(function: FuncOp, like: SSAValue) -> SSAValue:
+    """Insert zeros in the shape of a value directly after it, or at the begin of the function."""
+    e = ValueBuilder()
+    zeros = e.fill_like(0, e(like)).value
+    first = function.body.block.first_op
+    assert first is not None
+    after = InsertPoint.after(like.owner) if isinstance(like.owner, Operation) else InsertPoint.before(first)
+    Rewriter.insert_op(e.emit.ops, after)
+    return zeros
+
+
+def _results(function: FuncOp) -> dict[str, SSAValue]:
+    return dict(zip(entry.output_names(function), entry.return_op(function).arguments, strict=True))
+
+
+def _set_results(function: FuncOp, results: Mapping[str, SSAValue]) -> None:
+    inputs, last = entry.input_names(function), entry.return_op(function)
+    Rewriter.insert_op(ReturnOp(*results.values()), InsertPoint.before(last))
+    Rewriter.erase_op(last)
+    entry.set_new_names(function, inputs, list(results))
+    entry.update_function_type(function)
