@@ -14,7 +14,7 @@ from gradc.inspection.observe import Observers, PrintIR
 from passes.infer_types import InferTypesPass
 from passes.lower_onednn import LowerOneDNNPass
 
-PASSES = 18
+PASSES = 19
 
 
 @pytest.fixture(params=["conv", "two", "interpolate", "resize"])
