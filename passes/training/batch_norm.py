@@ -95,9 +95,13 @@ def batch_norm_remarks(function: FuncOp) -> list[Diagnostic]:
     everywhere = [op for op in function.walk() if isinstance(op, onnx.BatchNormalizationOp)]
     inner = [op for op in everywhere if op.parent is not function.body.block]
     found = list[str]()
+    computed = _computed_weights(function)
     if not everywhere:
-        hint = f"an export in evaluation mode folds them into products{_evidence(function)}"
+        hint = "an export in evaluation mode folds them into products"
         found.append(sentence("the file has no BatchNormalization to train", hint=hint))
+    if computed:
+        what = f"{several(computed)} have names that PyTorch's exporter gives computed weights"
+        found.append(f"{what}: a BatchNormalization may be folded into them")
     if inner:
         names = several([name_of(op) or "without a name" for op in inner])
         found.append(f"BatchNormalization {names} within a subgraph keeps its running statistics")
@@ -230,9 +234,8 @@ def _is_complete(op: onnx.BatchNormalizationOp) -> bool:
     return _trains(op) and any(result.first_use for result in op.results[1:])
 
 
-def _evidence(function: FuncOp) -> str:
-    """Return what the names of weights say about folded ops."""
+def _computed_weights(function: FuncOp) -> list[str]:
+    """Return the names of weights of products that an exporter computed from several tensors."""
     products = (onnx.ConvOp, onnx.ConvTransposeOp, onnx.GemmOp)
     weights = [name_of_value(op.operands[1]) for op in function.walk() if isinstance(op, products)]
-    found = [name for name in dict.fromkeys(weights) if name.startswith(FOLDED_NAMES)]
-    return f": {several(found)} have names of computed weights" if found else ""
+    return [name for name in dict.fromkeys(weights) if name.startswith(FOLDED_NAMES)]

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from support.cli import run_gradc
+from support.cli import run_gradc, run_opt
 
 import gradc
+from passes import pipelines
 
 MODEL = """<ir_version: 8, opset_import: ["": 18]>
 m (double[N, 3] x) => (double y) <double[3, 4] w = {WEIGHTS}> {
@@ -124,3 +125,40 @@ def test_a_pattern_of_wrt_leaves_stopped_values_out(model: onnx.ModelProto):
     found = gradc.grad(model, wrt=["x", "w*"], stop_gradient=":weights")
     assert list(found.gradients) == ["x"]
     assert "zero by rule" in str(found.remarks[0])
+
+
+@pytest.mark.parametrize("start", ["stop-gradient", "pin-values", "stable-forms", "vjp"])
+def test_a_pipeline_goes_on_from_the_text_of_any_pass(path: Path, start: str):
+    stage, end = path.parent / "stage.mlir", path.parent / "end.mlir"
+    options = ("--wrt", "x", "--reduce", "sum", "--stop-gradient", "p")
+    assert run_gradc("grad", path, *options, "--stop-after", start, "-o", stage).code == 0
+    assert run_gradc("grad", path, *options, "--stop-after", "unpin-values", "-o", end).code == 0
+    assert "grad.stop_gradient" in end.read_text()
+    names = pipelines.differentiate(straight_through=False, strict_ieee=False).split(",")
+    own = {"pin-values": "pin-values{wrt=x}", "vjp": "vjp{reduce=sum}"}
+    rest = [own.get(name, name) for name in names[names.index(start) + 1 :]]
+    assert run_opt("-p", ",".join(rest), stage).out.split() == end.read_text().split()
+
+
+LOOP = """<ir_version: 8, opset_import: ["": 18]>
+m (double[3] x) => (double y) <int64 n = {3}> {
+    h = Exp(x)
+    f = Loop(n, , x) <body = b (int64 i, bool c, double[3] a) => (bool d, double[3] z) {
+        d = Identity(c)
+        p = Mul(a, h)
+        z = Tanh(p)
+    }>
+    y = ReduceSum<keepdims = 0>(f)
+}"""
+
+
+def test_a_value_that_a_loop_reads():
+    torch = pytest.importorskip("torch")
+    x = torch.tensor(X[0], requires_grad=True)
+    carried, h = x, torch.exp(x).detach()
+    for _ in range(3):
+        carried = torch.tanh(carried * h)
+    (wanted,) = torch.autograd.grad(carried.sum(), x)
+    found = gradc.grad(onnx.parser.parse_model(LOOP), stop_gradient="h", check=True)
+    assert found.proof.status == "proved"
+    np.testing.assert_allclose(found.run({"x": X[0]})["grad_x"], wanted.numpy(), rtol=1e-9)

@@ -10,6 +10,7 @@ from xdsl.parser import Parser
 import dialects
 from dialects.evaluate import evaluate
 from dialects.support.entry import defaults, entry_function, input_names, output_names
+from dialects.support.names import hint_of
 from passes.differentiate import Request, differentiate
 from passes.training.batch_norm import batch_norm_remarks, use_batch_statistics
 
@@ -107,6 +108,16 @@ def test_states_are_not_differentiated_by_default():
     assert output_names(function) == ("new_v", "grad_x")
     _, gradient = evaluate(module, [X, MEAN, VAR])
     np.testing.assert_allclose(gradient, 0, atol=1e-5)
+
+
+def test_weights_with_names_of_computed_ones_get_a_remark():
+    name = hint_of("onnx::Conv_12")
+    body = f"""
+      %{name} = onnx.Constant dense<1.0> : tensor<3x3x1xf32>
+      %c = onnx.Conv %x, %{name} : (tensor<?x3x2xf32>, tensor<3x3x1xf32>) -> tensor<?x3x2xf32>
+      {ONE.replace("%x,", "%c,")}"""
+    (remark,) = batch_norm_remarks(entry_function(parse(body)))
+    assert "onnx::Conv_12 have names that PyTorch's exporter gives computed weights" in str(remark)
 
 
 def test_a_model_without_one_gets_a_remark():
