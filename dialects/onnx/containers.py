@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from xdsl.dialects.builtin import TensorType, UnrankedTensorType, f32, i1, i64
 from xdsl.ir import Attribute
 
-from dialects.onnx.types import OptionalType, SequenceType
+from dialects.onnx.types import OptionalType, SequenceType, without_shape
 from dialects.support import shapes
 from dialects.support.diagnostics import violation
 
@@ -61,12 +61,12 @@ def _scalar(element_type: Attribute) -> Rule:
 
 def _tensors(operands: Types, properties: Mapping[str, Attribute]) -> Types:
     (data, *_) = operands
-    return [SequenceType(_general(data)) if data is not None else None]
+    return [SequenceType(without_shape(data)) if data is not None else None]
 
 
 def _tensor(operands: Types, properties: Mapping[str, Attribute]) -> Types:
     (sequence, *_) = operands
-    return [_general(sequence.element) if isinstance(sequence, SequenceType) else None]
+    return [without_shape(sequence.element) if isinstance(sequence, SequenceType) else None]
 
 
 def _optional(operands: Types, properties: Mapping[str, Attribute]) -> Types:
@@ -74,17 +74,13 @@ def _optional(operands: Types, properties: Mapping[str, Attribute]) -> Types:
     return [OptionalType(element) if element is not None else None]
 
 
-def _general(type_: Attribute) -> Attribute:
-    return UnrankedTensorType(type_.element_type) if isinstance(type_, TensorType) else type_
-
-
 def join_types(a: Attribute, b: Attribute) -> Attribute:
     """Return the join of two types; differing sizes become dynamic."""
     if a == b or not isinstance(a, TensorType) or not isinstance(b, TensorType):
-        return a if a == b else _general(a)
+        return a if a == b else without_shape(a)
     ours, theirs = shapes.shape_of(a), shapes.shape_of(b)
     if len(ours) != len(theirs):
-        return _general(a)
+        return without_shape(a)
     dims = [x if x == y else None for x, y in zip(ours, theirs, strict=True)]
     return shapes.tensor_type(a.element_type, dims)
 

@@ -46,6 +46,11 @@ def op_class(name: str) -> type[OnnxOp]:
     return globals().get(name + _SUFFIX) or _create_class(name)
 
 
+def default_of(name: str, attribute: str) -> Any:
+    """Return the default of an attribute of the op `name`; None without one."""
+    return next(a.default for a in op_class(name).SIGNATURE.attributes if a.name == attribute)
+
+
 def loaded_ops() -> tuple[type[OnnxOp], ...]:
     """Return the classes created so far, which include those of all existing ops."""
     return tuple(globals()[name + _SUFFIX] for name in SIGNATURES if name + _SUFFIX in globals())

@@ -5,6 +5,7 @@ that cannot be inferred.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -24,6 +25,7 @@ _Types = Sequence[Attribute] | None
 
 def op_names() -> tuple[str, ...]: ...
 def op_class(name: str) -> type[OnnxOp]: ...
+def default_of(name: str, attribute: str) -> Any: ...
 def loaded_ops() -> tuple[type[OnnxOp], ...]: ...
 
 OPS: tuple[type[OnnxOp], ...]

@@ -18,7 +18,7 @@ from dialects.onnx.attributes import python_values
 from dialects.onnx.call import UNRANKED, Call, Tensor
 from dialects.onnx.infer.rules import infer
 from dialects.onnx.signature import HETEROGENEOUS, Port
-from dialects.onnx.types import unranked_type, word_of
+from dialects.onnx.types import unranked_type, without_shape, word_of
 from dialects.onnx.values import constant_of, dims_of
 from dialects.support import shapes
 from dialects.support.diagnostics import violation
@@ -142,17 +142,12 @@ def _bind(cls: type[OnnxOp], variables: dict[str, Attribute], port: Port, type_:
     given, fixed = word_of(type_), port.variable not in cls.VERSIONS[-1].types
     allowed = (port.variable,) if fixed else _type_words(cls, port.variable)
     if not fixed and port.option != HETEROGENEOUS:
-        known = variables.setdefault(port.variable, _general(type_))
+        known = variables.setdefault(port.variable, without_shape(type_))
         if given != word_of(known):
             raise violation(f"dtype of {port.name}", given=given, expected=word_of(known))
     if given not in allowed:
         expected = ", ".join(allowed) if fixed else f"one of {', '.join(allowed)}"
         raise violation(f"dtype of {port.name}", given=given, expected=expected)
-
-
-def _general(type_: Attribute) -> Attribute:
-    """Return a tensor type without its shape."""
-    return UnrankedTensorType(type_.element_type) if isinstance(type_, TensorType) else type_
 
 
 @cache

@@ -101,6 +101,11 @@ def type_text(type_: Attribute) -> str:
     return f"{word_of(type_)} of unknown rank" if isinstance(type_, UnrankedTensorType) else word_of(type_)
 
 
+def without_shape(type_: Attribute) -> Attribute:
+    """Return a tensor type without its shape; other types as they are."""
+    return UnrankedTensorType(type_.element_type) if isinstance(type_, TensorType) else type_
+
+
 def unranked_type(word: str) -> Attribute | None:
     """Return the type of a word, with unranked tensors; None for other words."""
     for prefix, wrap in (("seq(", SequenceType), ("optional(", OptionalType)):

@@ -15,6 +15,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from dialects.onnx import ops as onnx
+from dialects.onnx.base import OnnxOp
 from dialects.support import entry
 from dialects.support.diagnostics import (
     Diagnostic,
@@ -33,21 +34,12 @@ from passes.infer_types import infer_types
 PROBE = 1_000_003
 """A prime that no model has as a size: dims that are multiples of it come from the batch."""
 
-AXIS_OPS: dict[type[Operation], int] = {
-    onnx.ArgMaxOp: 0,
-    onnx.ArgMinOp: 0,
-    onnx.ConcatOp: 0,
-    onnx.GatherElementsOp: 0,
-    onnx.GatherOp: 0,
-    onnx.HardmaxOp: -1,
-    onnx.LogSoftmaxOp: -1,
-    onnx.LpNormalizationOp: -1,
-    onnx.ScatterElementsOp: 0,
-    onnx.SoftmaxOp: -1,
-    onnx.SplitOp: 0,
-    onnx.TopKOp: -1,
-}
-"""Ops that treat the elements of one axis differently -> the default of their `axis`."""
+AXIS_OPS = (
+    *(onnx.ArgMaxOp, onnx.ArgMinOp, onnx.ConcatOp, onnx.GatherElementsOp, onnx.GatherOp, onnx.HardmaxOp),
+    *(onnx.LogSoftmaxOp, onnx.LpNormalizationOp, onnx.ScatterElementsOp, onnx.SoftmaxOp, onnx.SplitOp),
+    onnx.TopKOp,
+)
+"""Ops that treat the elements of one axis differently."""
 
 INDEXING_OPS = (onnx.CompressOp, onnx.GatherNDOp, onnx.NonZeroOp, onnx.ScatterNDOp, onnx.UniqueOp)
 """Ops that address elements of their first operand by index."""
@@ -254,6 +246,10 @@ def _all_operands(op: Operation) -> list[SSAValue]:
     return [value for inner in op.walk() for value in inner.operands]
 
 
+def _axis(op: OnnxOp) -> int:
+    return attribute_of(op, "axis", onnx.default_of(op.onnx_name(), "axis"))
+
+
 def _obstacle(op: Operation) -> str | None:
     """Return the reason why an op treats elements of the batch differently, or None."""
     axes, rank = batch_axes(op.operands[0]), 0
@@ -262,7 +258,10 @@ def _obstacle(op: Operation) -> str | None:
     rank = len(shape_of(op.operands[0]))
     if isinstance(op, INDEXING_OPS):
         return "it addresses elements by index"
-    if type(op) in AXIS_OPS and attribute_of(op, "axis", AXIS_OPS[type(op)]) % rank in axes:
+    if (
+        isinstance(op, AXIS_OPS)
+        and attribute_of(op, "axis", onnx.default_of(op.onnx_name(), "axis")) % rank in axes
+    ):
         return "it works along the batch"
     if isinstance(op, onnx.FlattenOp) and attribute_of(op, "axis", 1) % (rank + 1) <= axes[0]:
         return "it flattens the batch with what follows"

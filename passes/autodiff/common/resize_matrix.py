@@ -81,14 +81,14 @@ def _coordinate(attributes: Mapping[str, Any], axis: RunTimeAxis, y: Value, e: V
         case "pytorch_half_pixel":
             return (rounded((y + 0.5) / scale) - 0.5) * _is_several(y_size)
         case "align_corners":
-            return y * (x_size - 1) / _at_least_one(y_size - 1)
+            return y * (x_size - 1) / at_least_one(y_size - 1)
         case "asymmetric":
             return rounded(y / scale)
         case "tf_crop_and_resize":
             assert axis.region is not None
             start, end = axis.region
             several = _is_several(y_size)
-            part = y / _at_least_one(y_size - 1) + (1 - several) * 0.5
+            part = y / at_least_one(y_size - 1) + (1 - several) * 0.5
             return (part * (end - start) + start) * (x_size - 1)
         case other:
             raise refusal("coordinate_transformation_mode", given=other)
@@ -110,7 +110,7 @@ def _is_several(size: Number) -> Number:
     return (size > 1).cast(f64) if isinstance(size, Value) else float(size > 1)
 
 
-def _at_least_one(size: Number) -> Number:
+def at_least_one(size: Number) -> Number:
     return size.at_least(1) if isinstance(size, Value) else max(size, 1)
 
 

@@ -13,7 +13,7 @@ from dialects.onnx.values import constant_of
 from passes.autodiff.common.dynamic_axes import AxisView, reshape_as
 from passes.autodiff.common.gather_adjoint import iota
 from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule
-from passes.autodiff.common.slice_adjoint import pad_zeros, size_of
+from passes.autodiff.common.slice_adjoint import pad_zeros, size_of, size_vector
 from passes.builder.values import Value, ValueBuilder
 
 Size = int | Value
@@ -42,7 +42,7 @@ def _adjoint(f: Primal, x: Value, g: Value, axis: int) -> Value:
     back = _transform(value, axis, e, inverse=int(not inverse))
     found = back / scale if inverse else back * scale
     if x.shape[-1] != 2:
-        parts = _vector(size_of(x, x.rank - 1), e)
+        parts = size_vector(size_of(x, x.rank - 1), e)
         found = found.apply(onnx.SliceOp, e.ints([0]), parts, e.ints([found.rank - 1]))
     return _crop_or_pad(found, x, axis)
 
@@ -69,14 +69,10 @@ def _of_real_signal(g: Value, axis: int, e: ValueBuilder) -> Value:
     size = size_of(g, axis)
     half = _transform(g, axis, e, onesided=1)
     twice = iota(size_of(half, axis), g) * e.ints([2])
-    ends = (twice.equals(e.ints([0]))).apply(onnx.OrOp, twice.equals(_vector(size, e)))
+    ends = (twice.equals(e.ints([0]))).apply(onnx.OrOp, twice.equals(size_vector(size, e)))
     weights = 2 - ends.cast(g.dtype)
     column = [i for i in range(g.rank) if i != axis]
     return half * weights.unsqueeze(column) / _number(size, g)
-
-
-def _vector(size: Size, e: ValueBuilder) -> Value:
-    return size if isinstance(size, Value) else e.ints([size])
 
 
 def _number(size: Size, like: Value) -> Value | float:
@@ -91,7 +87,7 @@ def _crop_or_pad(x: Value, like: Value, axis: int) -> Value:
 def _with_size(x: Value, axis: int, size: Size) -> Value:
     e, given = x.e, size_of(x, axis)
     known = isinstance(size, int) and isinstance(given, int)
-    more = size - given if known else _vector(size, e) - _vector(given, e)
+    more = size - given if known else size_vector(size, e) - size_vector(given, e)
     return pad_zeros(x, [0] * x.rank, [more if i == axis else 0 for i in range(x.rank)])
 
 
@@ -106,9 +102,9 @@ def stft(f: Primal, e: ValueBuilder) -> Sequence[Value]:
     if isinstance(signal, int) and isinstance(length, int) and isinstance(step, int):
         count: Size = (signal - length) // step + 1
     else:
-        rest = _vector(signal, e) - _vector(length, e)
-        count = rest.apply(onnx.DivOp, _vector(step, e)) + e.ints([1])
-    starts = (iota(count, f.x) * _vector(step, e)).unsqueeze([1])
+        rest = size_vector(signal, e) - size_vector(length, e)
+        count = rest.apply(onnx.DivOp, size_vector(step, e)) + e.ints([1])
+    starts = (iota(count, f.x) * size_vector(step, e)).unsqueeze([1])
     frames = x.apply(onnx.GatherOp, starts + iota(length, x), axis=1)
     if window is not None:
         frames = frames * window.unsqueeze([1])

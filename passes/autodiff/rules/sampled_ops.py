@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import i64
 from dialects.onnx import ops as onnx
 from passes.autodiff.common.gather_adjoint import iota, numpy_of
 from passes.autodiff.common.primal import Primal, refusal
-from passes.autodiff.common.slice_adjoint import size_of, vector
+from passes.autodiff.common.slice_adjoint import size_of, size_vector, vector
 from passes.autodiff.rules.sampling import (
     Number,
     Taps,
@@ -163,12 +163,8 @@ def _over(size: Size, divisor: int) -> Size:
 def _product(sizes: Sequence[Size]) -> Size:
     found: Size = 1
     for size in sizes:
-        found = _times(size, found) if isinstance(found, int) else found * _vector(size, found.e)
+        found = _times(size, found) if isinstance(found, int) else found * size_vector(size, found.e)
     return found
-
-
-def _vector(size: Size, e: ValueBuilder) -> Value:
-    return size if isinstance(size, Value) else e.ints([size])
 
 
 def _tap_coordinates(f: Primal, shift: Value, i: int) -> Value:

@@ -18,6 +18,7 @@ from dialects.onnx import ops as onnx
 from dialects.support.dtypes import of_mlir
 from passes.autodiff.common.gather_adjoint import iota, numpy_of
 from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule
+from passes.autodiff.common.resize_matrix import at_least_one
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.autodiff.rules.shape import reshape_as
 from passes.builder.values import Value, ValueBuilder
@@ -136,14 +137,10 @@ class _Border:
     def _reflect(self, x: Value) -> Value:
         """Reflect repeatedly between the mirrors."""
         low, high = self.mirrors
-        length = _at_least_one(high - low)
+        length = at_least_one(high - low)
         way = x - low
         turn = way - (way / (length * 2)).apply(onnx.FloorOp) * (length * 2)
         return low + length - (turn - length).abs()
-
-
-def _at_least_one(x: Number) -> Number:
-    return x.at_least(1) if isinstance(x, Value) else max(x, 1)
 
 
 def grid_sample(f: Primal, e: ValueBuilder) -> Sequence[Value]:

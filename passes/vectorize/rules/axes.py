@@ -10,22 +10,11 @@ from dialects.onnx import traits
 from passes.builder.values import Value
 from passes.vectorize.batch import Batch, BatchingRule, OpCall, Operand, Result
 
-_AXIS: Mapping[str, int] = MappingProxyType(
-    {
-        "ArgMax": 0,
-        "ArgMin": 0,
-        "Hardmax": -1,
-        "LayerNormalization": -1,
-        "LogSoftmax": -1,
-        "LpNormalization": -1,
-        "OneHot": -1,
-        "RMSNormalization": -1,
-        "Softmax": -1,
-        "Split": 0,
-        "TopK": -1,
-    }
+_ALONG_AXIS = (
+    *("ArgMax", "ArgMin", "Hardmax", "LayerNormalization", "LogSoftmax", "LpNormalization", "OneHot"),
+    *("RMSNormalization", "Softmax", "Split", "TopK"),
 )
-"""Op with an attribute `axis`, and without further operands that could be batched -> its default."""
+"""Ops with an attribute `axis`, and without further operands that could be batched."""
 
 
 def shift(axis: int) -> int:
@@ -46,7 +35,7 @@ def along_axis(f: OpCall, b: Batch) -> Sequence[Result] | None:
     data = f.present[0]
     if not f.only_batched(0) or not data.has_rank or (data.rank == 0 and f.name != "OneHot"):
         return None
-    return f.along(b, axis=shift(f.value("axis", _AXIS[f.name])))
+    return f.along(b, axis=shift(f.value("axis", onnx.default_of(f.name, "axis"))))
 
 
 def along_axes(f: OpCall, b: Batch) -> Sequence[Result] | None:
@@ -86,7 +75,8 @@ def _is_some(axes: Operand) -> bool:
     return axes.has_rank and isinstance(axes.shape[0], int) and axes.shape[0] > 0
 
 
-def concat(f: OpCall, b: Batch) -> Sequence[Result] | None:
+def all_along_axis(f: OpCall, b: Batch) -> Sequence[Result] | None:
+    """Rule of ops all of whose operands get the new axis; `axis` counts from it."""
     if not all(x.has_rank for x in f.present):
         return None
     return f.again(b, [b.expand(x) for x in f.present], axis=shift(f.value("axis", 0)))
@@ -138,7 +128,7 @@ def compress(f: OpCall, b: Batch) -> Sequence[Result] | None:
 
 RULES: Mapping[str, BatchingRule] = MappingProxyType(
     {
-        **dict.fromkeys(_AXIS, along_axis),
+        **dict.fromkeys(_ALONG_AXIS, along_axis),
         **dict.fromkeys(traits.REDUCTIONS, reduction),
         **dict.fromkeys(
             ("grad.take_window", "grad.resize_backward", "grad.resize_backward_dynamic"), along_axes
@@ -148,7 +138,7 @@ RULES: Mapping[str, BatchingRule] = MappingProxyType(
         **dict.fromkeys(("DequantizeLinear", "QuantizeLinear"), quantize),
         "CenterCropPad": center_crop_pad,
         "Compress": compress,
-        "Concat": concat,
+        "Concat": all_along_axis,
         "DFT": dft,
         "MeanVarianceNormalization": mean_variance,
     }

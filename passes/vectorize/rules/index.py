@@ -8,7 +8,7 @@ from types import MappingProxyType
 from dialects.onnx import ops as onnx
 from passes.builder.values import Value
 from passes.vectorize.batch import Batch, BatchingRule, OpCall, Operand, Result
-from passes.vectorize.rules.axes import shift
+from passes.vectorize.rules.axes import all_along_axis
 
 
 def gather(f: OpCall, b: Batch) -> Sequence[Result] | None:
@@ -39,13 +39,6 @@ def _gather_rows(b: Batch, data: Operand, indices: Operand, axis: int) -> Value:
     return b.transpose(found, [0, *before, *range(1, 1 + indices.rank), *after])
 
 
-def elements(f: OpCall, b: Batch) -> Sequence[Result] | None:
-    """GatherElements and ScatterElements: all operands have the new axis, along which indices are the row."""
-    if not all(x.has_rank for x in f.present):
-        return None
-    return f.again(b, [b.expand(x) for x in f.present], axis=shift(f.value("axis", 0)))
-
-
 def gather_nd(f: OpCall, b: Batch) -> Sequence[Result] | None:
     data, indices = f.present
     if not data.has_rank or not indices.has_rank:
@@ -70,7 +63,7 @@ def scatter_nd(f: OpCall, b: Batch) -> Sequence[Result] | None:
 
 RULES: Mapping[str, BatchingRule] = MappingProxyType(
     {
-        **dict.fromkeys(("GatherElements", "ScatterElements"), elements),
+        **dict.fromkeys(("GatherElements", "ScatterElements"), all_along_axis),
         "Gather": gather,
         "GatherND": gather_nd,
         "ScatterND": scatter_nd,

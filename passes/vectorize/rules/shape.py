@@ -11,7 +11,7 @@ from dialects.onnx import ops as onnx
 from dialects.support.shapes import static
 from passes.builder.values import Value
 from passes.vectorize.batch import Batch, BatchingRule, OpCall, Operand, Result, Unbatched
-from passes.vectorize.rules.axes import shift, shift_operand
+from passes.vectorize.rules.axes import axis_operand, shift, shift_operand
 
 
 def reshape(f: OpCall, b: Batch) -> Sequence[Result] | None:
@@ -46,11 +46,6 @@ def squeeze(f: OpCall, b: Batch) -> Sequence[Result] | None:
         return None
     ones = [1 + axis for axis, size in enumerate(shape) if size == 1]
     return f.again(b, [data.value, b.e.ints(ones)]) if ones else [data.value]
-
-
-def unsqueeze(f: OpCall, b: Batch) -> Sequence[Result] | None:
-    data, axes = f.present
-    return f.again(b, [data.value, shift_operand(b, axes)]) if f.only_batched(0) else None
 
 
 def transpose(f: OpCall, b: Batch) -> Sequence[Result] | None:
@@ -208,6 +203,6 @@ RULES: Mapping[str, BatchingRule] = MappingProxyType(
         "Squeeze": squeeze,
         "Tile": tile,
         "Transpose": transpose,
-        "Unsqueeze": unsqueeze,
+        "Unsqueeze": axis_operand,
     }
 )
