@@ -100,7 +100,7 @@ def batch_norm_remarks(function: FuncOp) -> list[Diagnostic]:
         hint = "an export in evaluation mode folds them into products"
         found.append(sentence("the file has no BatchNormalization to train", hint=hint))
     if computed:
-        what = f"{several(computed)} have names that PyTorch's exporter gives computed weights"
+        what = f"the weights {several(computed)} have names that PyTorch's exporter gives computed ones"
         found.append(f"{what}: a BatchNormalization may be folded into them")
     if inner:
         names = several([name_of(op) or "without a name" for op in inner])

@@ -117,7 +117,7 @@ def test_weights_with_names_of_computed_ones_get_a_remark():
       %c = onnx.Conv %x, %{name} : (tensor<?x3x2xf32>, tensor<3x3x1xf32>) -> tensor<?x3x2xf32>
       {ONE.replace("%x,", "%c,")}"""
     (remark,) = batch_norm_remarks(entry_function(parse(body)))
-    assert "onnx::Conv_12 have names that PyTorch's exporter gives computed weights" in str(remark)
+    assert "the weights onnx::Conv_12 have names that PyTorch's exporter gives computed ones" in str(remark)
 
 
 def test_a_model_without_one_gets_a_remark():
