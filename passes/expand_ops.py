@@ -3,8 +3,8 @@
 For example, the CUDA provider has no Pad from opset 19 on: a Concat with zeros replaces it. Ops without a
 decomposition are reported by legalize-onnx; those that run in a wider type are widened by legalize-types.
 
-Also inserts a Max with -inf between a Relu or a Clip and a QuantizeLinear to other dtypes than s8 and u8:
-onnxruntime mistakes their bounds for those of the result. It drops a Relu, and fails for a Clip.
+Also inserts a Max with -inf between a Relu or a Clip and a QuantizeLinear to other dtypes than s8 and u8: see
+the quirk bounds-before-quantization.
 """
 
 from __future__ import annotations

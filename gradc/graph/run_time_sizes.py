@@ -39,7 +39,7 @@ MOST_CHECKED = 2**10
 
 
 _ABORTING = (GRUOp, LSTMOp)
-"""Ops at which onnxruntime ends the process (`terminate`) if X has no elements."""
+"""Ops at which onnxruntime ends the process if X has no elements: quirk recurrent-of-an-empty-batch."""
 
 
 def _aborts(op: GRUOp | LSTMOp, shape: Shape) -> bool:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 OPTIMISERS = re.compile(
     "(gemm_input_shape|gemm_output_shape|squeeze_axes|SqueezeAxesInitializer|ConstAsInitializer|fused_Split)(_token_[0-9]+)?"
 )
-"""Names of constants that onnxruntime's optimiser adds. It does not check that values have such names, and
-fails on models that it wrote before with "Attempt to replace the existing tensor"."""
+"""Names of constants that onnxruntime's optimiser adds (quirk names-of-the-optimizer); it fails on models
+that it wrote before, too, with "Attempt to replace the existing tensor"."""
 
 
 class Names:

@@ -1,7 +1,7 @@
 """Kernel tables of each execution provider, as data: op -> rows of (since, until, dtypes).
 
-A registered kernel may fail at run time for some dtypes (`fails`), or for a value of an attribute: `words`
-has the dtypes for which a value works.
+A registered kernel may fail at run time for some dtypes (`fails`, see the quirk recurrent-in-f64), or for a
+value of an attribute: `words` has the dtypes for which a value works.
 
 `cpu.json` lists the kernel registry of the oldest supported runtime of each opset, `cuda.json` its
 documentation. No runtime is queried at compile time: the target may be another machine.
@@ -85,7 +85,7 @@ EXPANDED_BY_RUNTIME: Mapping[str, int] = {
 """Op -> first revision whose ONNX function body onnxruntime inlines if it has no kernel."""
 
 FAILS_ON_EMPTY = frozenset(("Attention", "GroupNormalization"))
-"""Ops whose inlined bodies fail for empty tensors: a Reshape has both -1 and 0."""
+"""Ops whose inlined bodies fail for empty tensors: quirk function-body-of-nothing."""
 
 
 def newest_opset() -> int:

@@ -186,8 +186,8 @@ REDUCTIONS: Mapping[str, Reduction] = MappingProxyType(
         "ReduceSum": total,
     }
 )
-"""Kind -> its lowering. onnxruntime's ReduceL1 and ReduceL2 sum sequentially, with an error of 5e-4 for a
-million terms; its ReduceSum does so for some orders of axes and for more terms, hence the stages."""
+"""Kind -> its lowering; norms and sums in stages: see the quirks sum-of-squares-in-one-pass and
+sum-over-first-axes."""
 
 
 def in_onnx(op: TableOp, e: ValueBuilder) -> Sequence[Value]:

@@ -3,9 +3,9 @@
 Data that is not NCX is transposed; `assign-layout` removes Transposes that do not pay.
 
 1. `ceil` is `floor` with more padding at the end: onnxruntime's own omits windows that begin in the padding.
-2. Pads as wide as the kernel, which onnxruntime rejects, and dynamic pads are a Pad, for a maximum with the
-   lowest number. A mean without the padding is then the quotient of the means of the data and of equally
-   padded ones.
+2. Pads as wide as the kernel (quirk pads-as-wide-as-the-kernel) and dynamic pads are a Pad, for a maximum
+   with the lowest number. A mean without the padding is then the quotient of the means of the data and of
+   equally padded ones.
 3. A window of padding alone has the lowest number of f32, which as a half type is -inf; it is raised to the
    lowest number of the half type.
 4. With `strict_ieee`, NaN and -inf are raised to the lowest number first, which oneDNN's maximum ignores as
@@ -47,8 +47,7 @@ def average(op: AveragePoolingOp, e: ValueBuilder) -> Sequence[Value]:
 
 
 def _pad_unfused(op: AveragePoolingOp, sides: Sides, e: ValueBuilder) -> SSAValue:
-    """Zero-pad the data. onnxruntime 1.31 fuses a constant Pad into the AveragePool after it, which rejects
-    pads as wide as its kernel: one more zero, which is sliced off again, prevents that."""
+    """Zero-pad the data. One more zero, sliced off again, prevents the quirk pad-before-average-pool."""
     layout, (begin, end) = op.data_format, sides
     if _floor_pads(op) is None:
         return pad_input(op.src, layout, sides, e.emit)

@@ -53,7 +53,7 @@ def _quantize_linear(
     op: QuantizationOp | DynamicQuantizationOp, src: Value, scales: Value, zeros: Value, **given: Any
 ) -> Value:
     """Quantize; oneDNN does not clip 8-bit floats. Values out of range are doubled: onnxruntime rounds the
-    first of them to the largest in range, or inf to NaN."""
+    first of them to the largest in range, or gives NaN (quirk inf-in-f8-e5m2)."""
     dtype = name_of(element_type_of(op.dst))
     if dtype in INTEGERS:
         return src.apply(onnx.QuantizeLinearOp, scales, zeros, **given)

@@ -21,7 +21,7 @@ class Quirk:
     what: the form of `ops`.
     behavior: what onnxruntime does with it.
     seen: the versions with which it was seen.
-    remedy: the file that avoids the form, or tests for it.
+    remedy: the file that avoids the form, or tests for it, and names the entry.
     holds: tests whether an op may have the form; `expand-ops` decomposes such an op. None if the remedy is
         another one.
     """

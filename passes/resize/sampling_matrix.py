@@ -7,9 +7,8 @@ With a `narrow` builder no number exceeds 4 L^2 in absolute value, for axes of u
 of numbers up to L: see NARROW_STEP.
 
 Integer division in ONNX rounds towards zero. Coordinates begin at -1/2, so that equals floor, then clamped to
-0. Clamping follows the division for another reason, too: onnxruntime's Min and Max of int64 are wrong for
-some pairs beyond 2^31 (seen with 1.31 on x86-64: low halves are compared as signed), which positions do not
-reach, but their numerators do.
+0. Clamping follows the division for another reason, too: the quirk signs-of-low-halves, of numbers beyond
+2^31, which positions do not reach, but their numerators do.
 """
 
 from __future__ import annotations

@@ -55,8 +55,8 @@ def _at_quotients(node: Source) -> None:
 
 
 def _gather_nearest(node: Source, scales: np.ndarray | None) -> SSAValue:
-    """Gather the nearest elements along each axis. Two Resizes would differ: onnxruntime copies if no size
-    changes, whatever the scales."""
+    """Gather the nearest elements along each axis. Two Resizes would differ: see the quirk
+    resize-of-unchanged-sizes."""
     value, given = node.operand(0), node.operand(2)
     rank = _rank(value, given)
     sizes = node.emit(ops.ShapeOp(value))

@@ -1,5 +1,5 @@
-"""Einsum as matrix products where possible: onnxruntime runs MatMul faster, and its Einsum crashes the
-process on an empty batch."""
+"""Einsum as matrix products where possible: onnxruntime runs MatMul faster, and its Einsum has
+the quirk einsum-of-an-empty-batch."""
 
 from __future__ import annotations
 

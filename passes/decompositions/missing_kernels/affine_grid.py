@@ -12,7 +12,7 @@ from passes.decompositions.registry import Results
 
 
 def may_have_size_1(op: OnnxOp) -> bool:
-    """Return whether an align_corners axis may have size 1: -1 in ONNX, 1 in onnxruntime."""
+    """Return whether an align_corners axis may have size 1: quirk affine-grid-of-size-1."""
     assert isinstance(op, onnx.AffineGridOp)
     if not op.call().attribute("align_corners", 0):
         return False

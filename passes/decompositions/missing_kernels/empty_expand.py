@@ -1,4 +1,4 @@
-"""Fold an Expand to no elements: onnxruntime mistakes one from 1 to 0 for a no-op and removes it."""
+"""Fold an Expand to no elements: see the quirk expand-to-nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inverse DFT in f64: onnxruntime rounds 1/n to f32 unless n is a power of two."""
+"""Inverse DFT in f64: see the quirk inverse-dft-in-f64."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from passes.decompositions.registry import Results
 
 
 def is_unsupported_lrn(op: OnnxOp) -> bool:
-    """Return whether the data is not 4D, or the window of channels is even: onnxruntime fails then."""
+    """Return whether the data is not 4D, or the window of channels is even: quirk lrn-of-even-size."""
     assert isinstance(op, onnx.LRNOp)
     size = op.call().attribute("size")
     is_even = isinstance(size, int) and size % 2 == 0

@@ -1,7 +1,7 @@
 """Rewrite matrix-vector products to matrix products.
 
 onnxruntime fuses a Transpose with the MatMul that reads it; for a vector operand the fused op ignores the
-transposition.
+transposition (quirk transposed-matrix-by-vector).
 """
 
 from __future__ import annotations

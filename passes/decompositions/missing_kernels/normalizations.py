@@ -71,7 +71,7 @@ def group_normalization(f: Primal, e: ValueBuilder) -> Results | None:
 
 def may_overwrite(op: OnnxOp) -> bool:
     """Return whether a training BatchNormalization has a running statistic that is not a graph result:
-    onnxruntime writes it into the operand, which may be shared with scale or bias after constant merging."""
+    the quirk batch-normalization-in-place."""
     assert isinstance(op, onnx.BatchNormalizationOp)
     if not op.call().attribute("training_mode", 0):
         return False

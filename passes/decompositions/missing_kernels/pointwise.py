@@ -37,7 +37,7 @@ def hard_swish(f: Primal, e: ValueBuilder) -> Results:
 
 
 def is_in_f64(op: OnnxOp) -> bool:
-    """Return whether an op is in f64: HardSwish's function body has the f32 attribute 1 / 6."""
+    """Return whether an op is in f64: quirk hard-swish-in-f64."""
     return element_type_of(op.operands[0]) == f64
 
 

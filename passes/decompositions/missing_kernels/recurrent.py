@@ -1,4 +1,7 @@
-"""LSTM, GRU and RNN as a Scan over the steps, for types without a kernel, and for a dynamic hidden size."""
+"""LSTM, GRU and RNN as a Scan over the steps, for types without a kernel, and for a dynamic hidden size.
+
+The latter has the quirk no-hidden-size.
+"""
 
 from __future__ import annotations
 

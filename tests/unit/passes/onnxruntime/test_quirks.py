@@ -73,7 +73,7 @@ class TestEntry:
         assert quirk.behavior
         assert quirk.seen
         assert set(quirk.seen) <= set(TESTED)
-        assert (ROOT / quirk.remedy).is_file()
+        assert name in (ROOT / quirk.remedy).read_text(encoding="utf-8"), "the remedy names the entry"
         types = {op.onnx_name() for op in quirk.ops}
         assert types & {node.op_type for node in REPRODUCERS[name].nodes}
 
