@@ -19,7 +19,11 @@ AUTODIFF_PASSES = {
 }
 """Passes of a differentiation, with their files in passes/autodiff/."""
 
-VECTORIZE_PASSES = {"vectorize": "vectorize_pass", "jacobian": "jacobian_pass"}
+VECTORIZE_PASSES = {
+    "vectorize": "vectorize_pass",
+    "jacobian": "jacobian_pass",
+    "per-sample": "samples_pass",
+}
 """Passes that compute all rows of an axis in one run, with their files in passes/vectorize/."""
 
 TRAINING_PASSES = {

@@ -9,7 +9,7 @@ import click
 
 from gradc.cli.derivative_options import REDUCE, derivative_options, write_derivative
 from gradc.cli.help import Command
-from gradc.cli.options import number_or_name
+from gradc.cli.options import BATCH_AXIS, PER_SAMPLE, number_or_name
 
 if TYPE_CHECKING:
     from gradc.compiler.source import Source
@@ -49,7 +49,7 @@ LIST_RULES = click.option(
     help="List ONNX ops and their derivative rules; ops named instead of IN: only these.",
 )
 
-OPTIONS = (COTANGENTS, NUM_COTANGENTS, REDUCE, WEIGHTS_AS_INPUTS, LIST_RULES)
+OPTIONS = (COTANGENTS, NUM_COTANGENTS, PER_SAMPLE, BATCH_AXIS, REDUCE, WEIGHTS_AS_INPUTS, LIST_RULES)
 
 
 @click.command(

@@ -250,6 +250,31 @@ REBATCH = click.option(
     help="New batch size of a model with a fixed one: a number, or a name for a dynamic size.",
 )
 
+
+def _axes(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, int | None]:
+    found: dict[str, int | None] = {}
+    for text in given:
+        name, _equals, axis = text.rpartition("=")
+        if not name or axis not in ("0", "none"):
+            raise click.BadParameter(f"{text!r} is not of the form INPUT=0 or INPUT=none.")
+        if name in found:
+            raise click.BadParameter(f"{name} is given twice.")
+        found[name] = 0 if axis == "0" else None
+    return found
+
+
+PER_SAMPLE = click.option(
+    "--per-sample", is_flag=True, help="Compute one derivative for each sample of the batch, in one run."
+)
+BATCH_AXIS = click.option(
+    "--batch-axis",
+    multiple=True,
+    metavar="INPUT=0|none",
+    callback=_axes,
+    help="Whether axis 0 of an input has the samples of --per-sample; repeatable.  [default: 0 for inputs "
+    "that share the size of the result's axis 0]",
+)
+
 RECORD_PIPELINE = click.option(
     "--record-pipeline", is_flag=True, help="Write the pass pipeline into the model's metadata."
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -32,7 +32,11 @@ from passes.builder.rewriting import drop_unread_nodes
 from passes.builder.values import ValueBuilder
 from passes.differentiate import Request
 from passes.vectorize.jacobian_pass import JacobianPass
+from passes.vectorize.samples_pass import PerSamplePass
 from passes.vectorize.vectorize_pass import VectorizePass
+
+if TYPE_CHECKING:
+    from gradc.derivatives.samples import Samples
 
 
 @dataclass
@@ -51,6 +55,7 @@ class Derivation:
     observer: Observer | None = None
     claims: list[Claim] = field(default_factory=list[Claim])
     remarks: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    samples: Samples | None = None
 
     @classmethod
     def begin(
@@ -65,7 +70,14 @@ class Derivation:
         names, bound = edge_names(module), None if constants is None else constants_of(constants)
         module = prepare(module, user_request, options, bound, observer)
         remarks = apply_training(module, user_request, options, observer)
-        return cls(module, module.clone(), names, user_request, options, observer, remarks=remarks)
+        if not user_request.per_sample:
+            return cls(module, module.clone(), names, user_request, options, observer, remarks=remarks)
+        from gradc.derivatives.separate_samples import function_of_one_sample
+
+        module, samples, more = function_of_one_sample(module, user_request)
+        return cls(
+            module, module.clone(), names, user_request, options, observer, remarks=[*remarks, *more], samples=samples
+        )
 
     def differentiate(self, request: Request) -> Session:
         """Replace the function by its gradient, whose cotangents are inputs or seeds."""
@@ -79,7 +91,7 @@ class Derivation:
             self.claims.append(claim)
         return found
 
-    def run(self, pass_: VectorizePass | JacobianPass) -> None:
+    def run(self, pass_: VectorizePass | JacobianPass | PerSamplePass) -> None:
         """Run a pass over the module, with a remark on the ops that it computes row by row."""
         run_passes(self.module, [pass_], self.options, self.observer, start=self.module.clone())
         if pass_.fallbacks:
@@ -117,6 +129,12 @@ class Derivation:
         """
         cotangents = written.cotangents if cotangents is None else cotangents
         gradients = written.gradients if gradients is None else gradients
+        if self.samples is not None:
+            per_sample = self.samples.pass_of(
+                self.module, derivatives, cotangents, strict_ieee=self.options.strict_ieee
+            )
+            self.run(per_sample)
+            written = self.samples.written(per_sample, written)
         results = [one.result for one in derivatives]
         names, factors = self.user_request.finish(self.module, results, self.names)
         written = replace(written.renamed(names), factors=factors)

@@ -34,6 +34,11 @@ def grad(model: Any, **given: Unpack[GradOptions]) -> Compiled:
     cotangents: add an input `cotangent_<of>` in its shape for each `of`; otherwise `of` has one element.
     num_cotangents: a number or a name K: cotangents and gradients have a leading axis of K, and all rows are
     computed in one run; implies cotangents.
+    per_sample: compute one gradient for each sample of the batch: `grad_<weight>` has a leading axis of the
+    samples, `grad_<input>` the shape of the input. A loss that is a mean or sum over the batch is taken of
+    each sample alone. Samples must be independent (docs/derivatives.md).
+    batch_axis: input name -> 0 if its axis 0 has the samples, None if all samples share it; default: 0 for
+    the inputs that share the size of axis 0 of `of`.
     reduce: `sum` or `mean`, the reduction of an `of` that is not a scalar.
     keep_outputs: `none`, `of`, `all`, or names of values that are also results, before the gradients.
     weights: how a weight among `wrt` is stored. `default`: an input whose value is its default; `required`:

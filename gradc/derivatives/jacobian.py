@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
@@ -28,6 +29,8 @@ class JacobianOptions(DerivativeOptions, total=False):
     """Options of `jacobian`."""
 
     mode: str
+    per_sample: bool
+    batch_axis: Mapping[str, int | None] | None
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class JacobianRequest(GradientRequest):
 
     @property
     def row_passes(self) -> tuple[str, ...]:
-        return ("jacobian",)
+        return ("jacobian", *self.sample_passes)
 
 
 @takes(JacobianOptions, JacobianRequest)
@@ -50,7 +53,9 @@ def jacobian(model: Any, **given: Unpack[JacobianOptions]) -> Compiled:
     """Return the Jacobian, with a result `jacobian_<of>_<wrt>` of shape [*of, *wrt] for each `of` and `wrt`.
 
     mode: `reverse` computes the rows, from cotangents; `forward` the columns, from tangents; `auto` what has
-    fewer elements. Other arguments as for `grad`.
+    fewer elements.
+    per_sample: one Jacobian for each sample of the batch, [N, *of, *wrt] without the batch axes of `of` and
+    `wrt`; `batch_axis` as for `grad`. Other arguments as for `grad`.
     """
     request, options, constants = split(given, JacobianRequest)
     with using(options.limits):

@@ -62,6 +62,8 @@ class GradOptions(HvpOptions, total=False):
 
     cotangents: bool
     num_cotangents: int | str | None
+    per_sample: bool
+    batch_axis: Mapping[str, int | None] | None
     weights_as_inputs: bool | None
 
 

@@ -46,7 +46,7 @@ REQUIRED, DEFAULT, CONSTANT = WEIGHTS = ("required", "default", "constant")
 WORDS = {"batchnorm": ("train", "eval"), "dropout": ("hashed", "keep", "off")}
 """Values of options of the training form; None leaves the source as it is."""
 
-FLAGS = ("cotangents", "allow_unused", "straight_through", "untie")
+FLAGS = ("cotangents", "allow_unused", "straight_through", "untie", "per_sample")
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,8 @@ class GradientRequest:
     num_cotangents: int | str | None = None
     batchnorm: str | None = None
     dropout: str | None = None
+    per_sample: bool = False
+    batch_axis: Mapping[str, int | None] | None = None
 
     def __post_init__(self) -> None:
         """Validate and normalize the options. Raises UsageError."""
@@ -84,6 +86,7 @@ class GradientRequest:
         sizes = {
             "static_shapes": validate_static_shapes(self.static_shapes),
             "rebatch": validate_rebatch(self.rebatch),
+            "batch_axis": validate_batch_axis(self.batch_axis, per_sample=self.per_sample),
         }
         results = {"rename": validate_names(self.rename), "scale": validate_scales(self.scale)}
         for name, value in {**plain, **named, **results, **sizes}.items():
@@ -92,6 +95,9 @@ class GradientRequest:
         if self.reduce is not None:
             arguments.one_of("reduce", self.reduce, REDUCTIONS)
         _check_rows("num_cotangents", self.num_cotangents)
+        if self.num_cotangents is not None and self.per_sample:
+            both = f"{option('per_sample', True)} and {option('num_cotangents', self.num_cotangents)}"
+            raise usage(both, expected="one of the two")
         if self.num_cotangents is not None:
             object.__setattr__(self, "cotangents", True)
         if self.cotangents and self.reduce is not None:
@@ -149,7 +155,13 @@ class GradientRequest:
     @property
     def row_passes(self) -> tuple[str, ...]:
         """The names of passes that compute several rows in one run, after the differentiation."""
-        return () if self.num_cotangents is None else ("vectorize",)
+        rows = () if self.num_cotangents is None else ("vectorize",)
+        return (*rows, *self.sample_passes)
+
+    @property
+    def sample_passes(self) -> tuple[str, ...]:
+        """The names of passes that compute all samples, after the differentiation."""
+        return ("per-sample",) if self.per_sample else ()
 
     def with_named_weights(self, module: ModuleOp) -> ModuleOp:
         """Untie weights, and give weights the names of the exported module by which they are requested."""
@@ -205,6 +217,18 @@ def _check_rows(what: str, given: Any) -> None:
         return
     if isinstance(given, bool) or not isinstance(given, int) or given < 1:
         raise arguments.invalid(what, given, "a number >= 1, or a name such as K for a dynamic size")
+
+
+def validate_batch_axis(given: Any, *, per_sample: bool) -> dict[str, int | None]:
+    """Validate `batch_axis`. Raises UsageError."""
+    expected = "a mapping from names of inputs to 0 or None"
+    found = arguments.mapping("batch_axis", {} if given is None else given, expected)
+    for name, axis in found.items():
+        if axis is not None and (isinstance(axis, bool) or axis != 0):
+            raise arguments.invalid("batch_axis", axis, "0 or None", part=f"of {name}")
+    if found and not per_sample:
+        raise arguments.invalid("batch_axis", found, f"{option('per_sample', True)} with it")
+    return dict(found)
 
 
 def _check_functions(what: str, given: Any) -> None:

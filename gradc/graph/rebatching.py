@@ -56,20 +56,44 @@ def change_batch(module: ModuleOp, size: int | str) -> ModuleOp:
     function = entry.entry_function(module)
     arguments, before = _batch_inputs(function, size)
     check_new_size(function, "rebatch", size)
+    return set_batch(module, arguments, before, size, option("rebatch", size))
+
+
+def set_batch(
+    module: ModuleOp, arguments: Sequence[int], before: int, size: int | str, what: str
+) -> ModuleOp:
+    """Change the leading dim of some arguments of a module from one size to another.
+
+    Raises UnsupportedError, which begins with `what`, at an op that prevents it.
+    """
+    function = entry.entry_function(module)
     probe = module.clone()
-    repairs = _Probe(entry.entry_function(probe), arguments, size, before).repairs()
+    repairs = _Probe(entry.entry_function(probe), arguments, what, before).repairs()
     batch = Batch(size, before, _shapes(function), function.args[arguments[0]])
     ops = list(function.body.block.ops)
-    _set_batch(function, arguments, size)
+    set_leading_dims(function, arguments, size)
     for index, op in enumerate(ops):
         for repair in repairs.get(index, ()):
             repair.apply(op, batch)
+    infer_again(module)
+    return module
+
+
+def probe_batch(module: ModuleOp, arguments: Sequence[int], before: int, what: str) -> ModuleOp:
+    """Return a copy of a module whose batch is PROBE instead of a fixed one; raises as `set_batch`."""
+    probe = module.clone()
+    _Probe(entry.entry_function(probe), arguments, what, before).repairs()
+    return probe
+
+
+def infer_again(module: ModuleOp) -> None:
+    """Infer all types of a module from those of its arguments."""
+    function = entry.entry_function(module)
     for op in function.walk():
         _forget_results(op)
     infer_types(module)
     entry.drop_declared_types(function)
     entry.update_function_type(function)
-    return module
 
 
 def _batch_inputs(function: FuncOp, size: int | str) -> tuple[list[int], int]:
@@ -100,7 +124,8 @@ def check_new_size(function: FuncOp, what: str, size: int | str) -> None:
         raise usage(given, expected=expected)
 
 
-def _set_batch(function: FuncOp, arguments: Sequence[int], size: int | str) -> None:
+def set_leading_dims(function: FuncOp, arguments: Sequence[int], size: int | str) -> None:
+    """Set the leading dim of some arguments."""
     for index in arguments:
         value = function.args[index]
         dims: list[DimLike] = [size, *shape_of(value)[1:]]
@@ -128,7 +153,7 @@ class _Probe:
 
     function: FuncOp
     arguments: Sequence[int]
-    size: int | str
+    what: str
     before: int
     old: dict[SSAValue, Shape] = field(default_factory=dict)
     inner: dict[SSAValue, int] = field(default_factory=dict)
@@ -136,7 +161,7 @@ class _Probe:
 
     def repairs(self) -> dict[int, list[Repair]]:
         self.old = _shapes(self.function)
-        _set_batch(self.function, self.arguments, PROBE)
+        set_leading_dims(self.function, self.arguments, PROBE)
         found: dict[int, list[Repair]] = {}
         for index, op in enumerate(list(self.function.body.block.ops)):
             if op is not entry.return_op(self.function) and any(map(batch_axes, _all_operands(op))):
@@ -146,7 +171,7 @@ class _Probe:
     def _repairs_of(self, op: Operation) -> list[Repair]:
         if op.regions or not isinstance(op, InfersTypes):
             raise self._reject(op, "an op with subgraphs" if op.regions else "an op of unknown shapes")
-        if (why := _obstacle(op)) is not None:
+        if (why := obstacle(op)) is not None:
             raise self._reject(op, why)
         repairs = list(self._reshape_repairs(op) if isinstance(op, onnx.ReshapeOp) else ())
         repairs += self._repeats(op) if isinstance(op, RECURRENT) else ()
@@ -230,7 +255,7 @@ class _Probe:
                     raise self._reject(op, "a size of its result is no multiple of the batch")
 
     def _reject(self, op: Operation, why: str) -> GradcError:
-        what = f"{option('rebatch', self.size)}: this op requires the batch {self.before}: {why}"
+        what = f"{self.what}: this op requires the batch {self.before}: {why}"
         return error_at(op, what, kind=UnsupportedError)
 
 
@@ -250,7 +275,7 @@ def _axis(op: OnnxOp) -> int:
     return attribute_of(op, "axis", onnx.default_of(op.onnx_name(), "axis"))
 
 
-def _obstacle(op: Operation) -> str | None:
+def obstacle(op: Operation) -> str | None:
     """Return the reason why an op treats elements of the batch differently, or None."""
     axes, rank = batch_axes(op.operands[0]), 0
     if not axes:

@@ -86,12 +86,16 @@ class Model:
 
     def judge(self, inputs: Arrays, outcome: Outcome) -> None:
         """Raise CheckError if the compiled gradient differs from the checked one."""
-        given = self.given(inputs, outcome.cotangents)
+        for written in self.written.arrangements():
+            self._judge(written, inputs, outcome)
+
+    def _judge(self, written: Written, inputs: Arrays, outcome: Outcome) -> None:
+        given = self.given(inputs, outcome.cotangents, written)
         wide_ = self.values(given)
-        found = self.written.read(wide_, outcome.cotangents)
+        found = written.read(wide_, outcome.cotangents)
 
         def read(inputs: Arrays) -> dict[str, np.ndarray]:
-            return self.written.read(self.values(inputs), outcome.cotangents)
+            return written.read(self.values(inputs), outcome.cotangents)
 
         for name, got in found.items():
             expected = outcome.gradients.get(name)
@@ -107,9 +111,10 @@ class Model:
                 raise _wrong(what, off, "the gradient that was proved")
         self._judge_run(given, wide_, outcome)
 
-    def given(self, inputs: Arrays, cotangents: Arrays) -> dict[str, Any]:
+    def given(self, inputs: Arrays, cotangents: Arrays, written: Written | None = None) -> dict[str, Any]:
         """Return the compiled model's inputs in its types; `cotangents` are by the names of `of`."""
-        found = {**inputs, **self.written.feeds(cotangents)}
+        written = self.written if written is None else written
+        found = {**written.inputs(inputs), **written.feeds(cotangents)}
         return {name: _as(array, self.infos[name]) for name, array in found.items() if name in self.infos}
 
     def _is_below(

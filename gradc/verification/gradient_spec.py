@@ -57,6 +57,14 @@ class Written:
         )
         return replace(self, gradients=gradients, cotangents=cotangents)
 
+    def arrangements(self) -> Sequence[Written]:
+        """Return the forms by which to compare the model, each with other inputs."""
+        return (self,)
+
+    def inputs(self, inputs: Arrays) -> Arrays:
+        """Return the model's inputs for those of the checked function."""
+        return inputs
+
     def feeds(self, cotangents: Arrays) -> dict[str, Any]:
         """Return the model's inputs for the cotangents of `of`, by name."""
         return {self.cotangents[name]: array for name, array in cotangents.items() if name in self.cotangents}
