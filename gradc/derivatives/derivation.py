@@ -76,7 +76,14 @@ class Derivation:
 
         module, samples, more = function_of_one_sample(module, user_request)
         return cls(
-            module, module.clone(), names, user_request, options, observer, remarks=[*remarks, *more], samples=samples
+            module,
+            module.clone(),
+            names,
+            user_request,
+            options,
+            observer,
+            remarks=[*remarks, *more],
+            samples=samples,
         )
 
     def differentiate(self, request: Request) -> Session:

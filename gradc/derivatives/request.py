@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from dialects.onnx.ops import op_names
 from dialects.support import entry
 from dialects.support.attributes import entries
-from dialects.support.diagnostics import Diagnostic, UsageError, sentence, suggest
+from dialects.support.diagnostics import Diagnostic, UsageError, sentence, suggest, usage
 from dialects.support.error_list import Errors
 from dialects.support.names import is_text
 from dialects.support.option_names import option
