@@ -113,13 +113,13 @@ class Derivation:
         shared = [name for name in entry.output_names(function) if name not in set(results)]
         self.run(VectorizePass(tuple(inputs), str(rows), tuple(shared), self.options.strict_ieee))
 
-    def drop_results(self, names: Collection[str]) -> None:
-        """Drop results of the module, and what only they need."""
+    def keep_results(self, names: Sequence[str]) -> None:
+        """Keep these results of the module, in this order, and what they need."""
         function = entry.entry_function(self.module)
-        named = zip(entry.output_names(function), entry.return_op(function).arguments, strict=True)
-        kept = {name: value for name, value in named if name not in names}
-        set_results(function, ValueBuilder(), list(kept.values()))
-        entry.set_new_names(function, entry.input_names(function), list(kept))
+        inputs = entry.input_names(function)
+        named = dict(zip(entry.output_names(function), entry.return_op(function).arguments, strict=True))
+        set_results(function, ValueBuilder(), [named[name] for name in names])
+        entry.set_new_names(function, inputs, names)
         drop_unread_nodes(function)
         entry.update_function_type(function)
 

@@ -80,8 +80,11 @@ def jvp_of(
     return derivation.finish(Written(cotangents, of_gradients), derivatives, tangents, names)
 
 
-def transpose(derivation: Derivation) -> tuple[Session, Session]:
-    """Differentiate the function, and its gradient by the cotangents, which are then no inputs any more."""
+def transpose(derivation: Derivation, *, keep_tangents: bool = False) -> tuple[Session, Session]:
+    """Differentiate the function, and its gradient by the cotangents, which are then no inputs any more.
+
+    Tangents that no result depends on are no inputs either, unless `keep_tangents`.
+    """
     module, user_request = derivation.module, derivation.user_request
     request = user_request.request(module)
     function = entry.entry_function(module)
@@ -104,7 +107,8 @@ def transpose(derivation: Derivation) -> tuple[Session, Session]:
     twice = derivation.differentiate(again)
     derivation.remarks = remarks
     run_passes(module, parse("simplify"), derivation.options, derivation.observer, start=module.clone())
-    _remove_inputs(module, once.cotangents, shapes, twice.cotangents.values())
+    removable = () if keep_tangents else twice.cotangents.values()
+    _remove_inputs(module, once.cotangents, shapes, removable)
     return once, twice
 
 

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import inf, prod
 from typing import Any, Unpack
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
 
 from dialects.support import entry
 from dialects.support.limits import using
+from dialects.support.shapes import has_rank, static_shape
 from gradc.compiler.compiled import Compiled, Derivative
 from gradc.compiler.driver import load
 from gradc.compiler.options import Options
 from gradc.compiler.pass_runner import Observer
 from gradc.derivatives.derivation import Derivation
+from gradc.derivatives.forward import transpose
 from gradc.derivatives.options import DerivativeOptions, split, takes
 from gradc.derivatives.request import GradientRequest
 from gradc.util import arguments
 from gradc.verification.written_forms import WrittenBlocks
+from passes.autodiff.named_values import add_elements, values_by_name
+from passes.autodiff.request import floats
 from passes.autodiff.vjp_pass import check_names
+from passes.builder.rewriting import drop_unread_nodes
 from passes.vectorize.jacobian_pass import JacobianPass
 
 MODES = ("auto", "forward", "reverse")
@@ -72,15 +79,57 @@ def jacobian_of(
 ) -> Compiled:
     """Return the Jacobian of a module, which is modified."""
     derivation = Derivation.begin(module, user_request, options, constants, observer)
-    return _reverse(derivation, user_request)
+    kept = user_request.request(derivation.module).keep
+    inputs = entry.input_names(entry.entry_function(derivation.module))
+    is_forward = user_request.mode == "forward" or (user_request.mode == "auto" and _is_narrow(derivation))
+    found = _forward(derivation) if is_forward else _reverse(derivation)
+    template = user_request.name_template
+    names = {key: template.format(what="jacobian", name="_".join(key)) for key in found}
+    check_names(list(names.values()), [*inputs, *kept])
+    derivation.keep_results([*kept, *(block.result for block in found.values())])
+    derivation.rename({}, {block.result: names[key] for key, block in found.items()})
+    derivatives = [Derivative(name, "jacobian", (of,), (wrt,)) for (of, wrt), name in names.items()]
+    of = {key[0] for key in found}
+    by = {wrt: name for (_, wrt), name in names.items()} if len(of) == 1 else {}
+    blocks = {block.checked: names[key] for key, block in found.items()}
+    shown = {block.checked[1]: names[key] for key, block in found.items()}
+    written = WrittenBlocks(shown, {}, blocks=blocks, columns=is_forward)
+    return derivation.finish(written, derivatives, gradients=by)
 
 
-def _reverse(derivation: Derivation, user_request: JacobianRequest) -> Compiled:
-    module = derivation.module
+@dataclass(frozen=True)
+class _Block:
+    """The block of an `of` and a `wrt`: a result, and the names of cotangent and gradient in the check."""
+
+    result: str
+    checked: tuple[str, str]
+
+
+def _is_narrow(derivation: Derivation) -> bool:
+    """Return whether `wrt` has fewer elements than `of`. Dynamic sizes count as infinite."""
+    module, user_request = derivation.module, derivation.user_request
+    function = entry.entry_function(module)
+    values = values_by_name(function)
+    of = list(user_request.of_names(module))
+    known = {**values, **add_elements(function, of, values)}
+    wrt = user_request.request(module).wrt or floats(function.args, entry.input_names(function))
+    drop_unread_nodes(function)
+    if any(name not in known for name in (*of, *wrt)):
+        return False
+    sides = [sum(map(_elements, (known[name] for name in names))) for names in (wrt, of)]
+    return sides[0] < sides[1]
+
+
+def _elements(value: SSAValue) -> float:
+    shape = static_shape(value) if has_rank(value) else None
+    return inf if shape is None else prod(shape)
+
+
+def _reverse(derivation: Derivation) -> dict[tuple[str, str], _Block]:
+    """Compute all rows; return the blocks by the names of `of` and `wrt`."""
+    module, user_request = derivation.module, derivation.user_request
     request = user_request.request(module)
-    of = user_request.of_names(module)
-    keep = list(dict.fromkeys([*request.keep, *of]))
-    inputs = entry.input_names(entry.entry_function(module))
+    keep = list(dict.fromkeys([*request.keep, *user_request.of_names(module)]))
     found = derivation.differentiate(replace(request, cotangents=True, keep=keep))
     rows = JacobianPass(
         inputs=tuple(found.cotangents.values()),
@@ -89,18 +138,26 @@ def _reverse(derivation: Derivation, user_request: JacobianRequest) -> Compiled:
         strict_ieee=derivation.options.strict_ieee,
     )
     derivation.run(rows)
-    derivation.drop_results(set(keep) - set(request.keep))
-    blocks = {
-        (one, wrt): (
-            f"{result}_{cotangent}",
-            user_request.name_template.format(what="jacobian", name=f"{one}_{wrt}"),
-        )
-        for one, cotangent in found.cotangents.items()
+    return {
+        (of, wrt): _Block(f"{result}_{cotangent}", (of, wrt))
+        for of, cotangent in found.cotangents.items()
         for wrt, result in found.gradients.items()
     }
-    names = {key: new for key, (_, new) in blocks.items()}
-    check_names(list(names.values()), [*inputs, *request.keep])
-    derivation.rename({}, dict(blocks.values()))
-    derivatives = [Derivative(name, "jacobian", (of,), (wrt,)) for (of, wrt), name in names.items()]
-    by = {wrt: name for (_, wrt), name in names.items()} if len(found.of) == 1 else {}
-    return derivation.finish(WrittenBlocks(by, {}, blocks=names), derivatives)
+
+
+def _forward(derivation: Derivation) -> dict[tuple[str, str], _Block]:
+    """Compute all columns; return the blocks by the names of `of` and `wrt`."""
+    once, twice = transpose(derivation, keep_tangents=True)
+    columns = JacobianPass(
+        inputs=tuple(twice.cotangents[gradient] for gradient in once.gradients.values()),
+        like=tuple(once.gradients),
+        results=tuple(twice.gradients[cotangent] for cotangent in once.cotangents.values()),
+        columns=True,
+        strict_ieee=derivation.options.strict_ieee,
+    )
+    derivation.run(columns)
+    return {
+        (of, wrt): _Block(f"{twice.gradients[cotangent]}_{twice.cotangents[gradient]}", (gradient, cotangent))
+        for of, cotangent in once.cotangents.items()
+        for wrt, gradient in once.gradients.items()
+    }

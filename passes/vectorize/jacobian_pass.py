@@ -20,6 +20,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
+from dialects.support.diagnostics import Diagnostic, UnsupportedError
 from dialects.support.entry import (
     entry_function,
     input_names,
@@ -29,7 +30,8 @@ from dialects.support.entry import (
     set_new_names,
     update_function_type,
 )
-from dialects.support.shapes import element_type_of, shape_of, static, static_shape
+from dialects.support.shapes import Shape, element_type_of, shape_of, static
+from passes.autodiff.named_values import values_by_name
 from passes.autodiff.pin_values import set_results
 from passes.builder.captured_values import uses_by
 from passes.builder.operands import replace_uses
@@ -46,9 +48,9 @@ MOST = 2**31 - 1
 class JacobianPass(ModulePass):
     """Replace `inputs`, in order, by rows of one identity, and each of `results` by a block for each input.
 
-    like: for each input, a result of its shape. columns: the blocks have the axes of the result first, else
-    those of the input. The blocks follow the other results, those of the first input first; block
-    `<result>_<input>` is of a result and an input.
+    like: for each input, another value of its shape, if that is dynamic. columns: the blocks have the axes of
+    the result first, else those of the input. The blocks follow the other results, those of the first input
+    first; block `<result>_<input>` is of a result and an input.
     """
 
     name = "jacobian"
@@ -64,37 +66,45 @@ class JacobianPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         function = entry_function(op)
-        count = _number_of_rows(self._like(function))
+        parts = self._parts(function)
+        counts = [one.count for one in parts if one.count is not None]
         arguments = _named(input_names(function), function.args)
         found = vectorize(
             function,
             [arguments[name] for name in self.inputs],
-            ROWS if count is None else count,
+            sum(counts) if len(counts) == len(parts) else ROWS,
             expand=[name in self.results for name in output_names(function)],
             strict_ieee=self.strict_ieee,
         )
         self.fallbacks.extend(found.fallbacks)
-        rows = self._seed(function)
-        self._shape_results(function, rows)
+        self._shape_results(function, parts, self._seed(function, parts))
         update_function_type(function)
 
-    def _like(self, function: FuncOp) -> list[SSAValue]:
-        results = _named(output_names(function), return_op(function).arguments)
-        return [results[name] for name in self.like]
+    def _parts(self, function: FuncOp) -> list[_Part]:
+        values, arguments = values_by_name(function), _named(input_names(function), function.args)
+        found: list[_Part] = []
+        for name, like in zip(self.inputs, self.like, strict=True):
+            shape = shape_of(arguments[name])
+            if static(shape) is None and like not in values:
+                raise UnsupportedError(
+                    Diagnostic("error", f"jacobian: {like} has a dynamic shape and is gone")
+                )
+            found.append(_Part(shape, values.get(like)))
+        return found
 
-    def _seed(self, function: FuncOp) -> list[Value]:
+    def _seed(self, function: FuncOp, parts: Sequence[_Part]) -> list[Value]:
         """Replace the inputs by rows of an identity; return the first row of each, and the number of all."""
         block, e = function.body.block, ValueBuilder()
-        counts = [_size_of(e, e(value)) for value in self._like(function)]
+        counts = [one.size(e) for one in parts]
         firsts = [e.ints([0])]
         for count in counts:
             firsts.append(_add(e, firsts[-1], count))
         names = input_names(function)
         arguments = dict(zip(names, function.args, strict=True))
-        for name, like, first, count in zip(self.inputs, self._like(function), firsts, counts, strict=False):
+        for name, part, first, count in zip(self.inputs, parts, firsts, counts, strict=False):
             argument = arguments[name]
             seed = _identity_rows(e, firsts[-1], first, count, element_type_of(argument))
-            shape = e.concat([firsts[-1], e.shape(e(like))], 0)
+            shape = e.concat([firsts[-1], part.sizes(e)], 0)
             shaped = seed.apply(onnx.ReshapeOp, shape, allowzero=1).assume_shape(shape_of(argument))
             replace_uses(argument, shaped.value)
         first_op = block.first_op
@@ -106,49 +116,67 @@ class JacobianPass(ModulePass):
             block.erase_arg(arguments[name])
         return firsts
 
-    def _shape_results(self, function: FuncOp, firsts: Sequence[Value]) -> None:
+    def _shape_results(self, function: FuncOp, parts: Sequence[_Part], firsts: Sequence[Value]) -> None:
         e, results = ValueBuilder(), _named(output_names(function), return_op(function).arguments)
         kept = {name: value for name, value in results.items() if name not in self.results}
         blocks = {
-            f"{result}_{name}": self._block(e, e(results[result]), e(like), first, last)
-            for name, like, first, last in zip(
-                self.inputs, self._like(function), firsts, firsts[1:], strict=False
-            )
+            f"{result}_{name}": self._block(e, e(results[result]), part, first, last)
+            for name, part, first, last in zip(self.inputs, parts, firsts, firsts[1:], strict=False)
             for result in self.results
         }
         set_results(function, e, [*kept.values(), *(value.value for value in blocks.values())])
         names = [name for name in input_names(function) if name not in self.inputs]
         set_new_names(function, names, [*kept, *blocks])
 
-    def _block(self, e: ValueBuilder, rows: Value, like: Value, first: Value, last: Value) -> Value:
+    def _block(self, e: ValueBuilder, rows: Value, part: _Part, first: Value, last: Value) -> Value:
         """Return the rows of one input in the shape of a block."""
-        own, row = e.shape(like), rows.apply(onnx.ShapeOp).apply(onnx.SliceOp, e.ints([1]), e.ints([MOST]))
-        known = shape_of(rows.value)[1:]
-        row = e.ints(sizes) if (sizes := static(known)) is not None else row
-        part = rows if len(self.inputs) == 1 else rows.apply(onnx.SliceOp, first, last, e.ints([0]))
+        row = rows.shape[1:]
+        own, of_row = part.sizes(e), _row_sizes(e, rows)
+        own_rows = rows if len(self.inputs) == 1 else rows.apply(onnx.SliceOp, first, last, e.ints([0]))
         if not self.columns:
-            shaped = part.apply(onnx.ReshapeOp, e.concat([own, row], 0), allowzero=1)
-            return shaped.assume_shape((*shape_of(like.value), *known))
-        moved = part.transpose([*range(1, len(known) + 1), 0])
-        shaped = moved.apply(onnx.ReshapeOp, e.concat([row, own], 0), allowzero=1)
-        return shaped.assume_shape((*known, *shape_of(like.value)))
+            shaped = own_rows.apply(onnx.ReshapeOp, e.concat([own, of_row], 0), allowzero=1)
+            return shaped.assume_shape((*part.shape, *row))
+        moved = own_rows.transpose([*range(1, len(row) + 1), 0])
+        shaped = moved.apply(onnx.ReshapeOp, e.concat([of_row, own], 0), allowzero=1)
+        return shaped.assume_shape((*row, *part.shape))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The rows of an input: its shape, and a value that has it, if there is one."""
+
+    shape: Shape
+    like: SSAValue | None
+
+    @property
+    def count(self) -> int | None:
+        known = static(self.shape)
+        return None if known is None else prod(known)
+
+    def sizes(self, e: ValueBuilder) -> Value:
+        known = static(self.shape)
+        if known is not None:
+            return e.ints(known)
+        assert self.like is not None
+        return e.shape(e(self.like))
+
+    def size(self, e: ValueBuilder) -> Value:
+        """Return the number of elements as a vector of one."""
+        if self.count is not None:
+            return e.ints([self.count])
+        assert self.like is not None
+        return e(self.like).apply(onnx.SizeOp).unsqueeze([0])
+
+
+def _row_sizes(e: ValueBuilder, rows: Value) -> Value:
+    known = static(rows.shape[1:])
+    if known is not None:
+        return e.ints(known)
+    return rows.apply(onnx.ShapeOp).apply(onnx.SliceOp, e.ints([1]), e.ints([MOST]))
 
 
 def _named(names: Sequence[str], values: Sequence[SSAValue]) -> dict[str, SSAValue]:
     return dict(zip(names, values, strict=True))
-
-
-def _number_of_rows(likes: Sequence[SSAValue]) -> int | None:
-    """Return the number of elements of all values; None if it is dynamic."""
-    shapes = [static_shape(value) for value in likes]
-    known = [prod(shape) for shape in shapes if shape is not None]
-    return sum(known) if len(known) == len(shapes) else None
-
-
-def _size_of(e: ValueBuilder, value: Value) -> Value:
-    """Return the number of elements as a vector of one."""
-    shape = static_shape(value.value)
-    return value.apply(onnx.SizeOp).unsqueeze([0]) if shape is None else e.ints([prod(shape)])
 
 
 def _add(e: ValueBuilder, a: Value, b: Value) -> Value:

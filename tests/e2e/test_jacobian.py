@@ -72,7 +72,7 @@ def rows(source: onnx.ModelProto, of: str, wrt: str, inputs: Arrays) -> np.ndarr
     [(DOUBLE, differences), (SCALAR, differences), (GATES, rows)],
     ids=["two results", "scalars", "a network"],
 )
-@pytest.mark.parametrize("mode", ["auto", "reverse"])
+@pytest.mark.parametrize("mode", ["auto", "forward", "reverse"])
 def test_against_differences_and_single_rows(text: str, oracle: Oracle, mode: str):
     source = model(text)
     of = [one.name for one in source.graph.output]
@@ -89,9 +89,10 @@ def test_against_differences_and_single_rows(text: str, oracle: Oracle, mode: st
         np.testing.assert_allclose(results[one.result], expected, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
 @pytest.mark.parametrize("batch", [0, 1, 3])
-def test_dynamic_sizes(batch: int):
-    found = gradc.jacobian(model(DYNAMIC), of=["y", "z"], wrt="x")
+def test_dynamic_sizes(batch: int, mode: str):
+    found = gradc.jacobian(model(DYNAMIC), of=["y", "z"], wrt="x", mode=mode)
     inputs = drawn(found, batch)
     results = found.run(inputs)
     y = np.tanh(inputs["x"] @ inputs["w"])
@@ -100,8 +101,9 @@ def test_dynamic_sizes(batch: int):
     np.testing.assert_allclose(results["jacobian_z_x"], slope.sum(0), rtol=1e-5, atol=1e-6)
 
 
-def test_an_element_and_an_inner_value():
-    found = gradc.jacobian(model(DYNAMIC), of="y[:,1]", wrt="h", keep_outputs="of")
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_an_element_and_an_inner_value(mode: str):
+    found = gradc.jacobian(model(DYNAMIC), of="y[:,1]", wrt="h", keep_outputs="of", mode=mode)
     assert [one.name for one in found.outputs] == ["y", "jacobian_y[:,1]_h"]
     inputs = drawn(found)
     results = found.run(inputs)
@@ -125,6 +127,25 @@ def test_names_scales_and_weights():
     x = drawn(plain)
     expected = plain.run(x)["jacobian_y_k"]
     np.testing.assert_allclose(found.run({**x, **found.weights})["J"], -2 * expected)
+
+
+@pytest.mark.parametrize(("rows", "mode"), [(1, "reverse"), (9, "forward")])
+def test_the_smaller_side_is_computed(rows: int, mode: str):
+    source = model(
+        DOUBLE.replace("double[2,3] y", f"double[{rows},3] y").replace("double[2,4]", f"double[{rows},4]")
+    )
+    found = gradc.jacobian(source, of="y", wrt="w")
+    assert found.proto == gradc.jacobian(source, of="y", wrt="w", mode=mode).proto
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_a_value_without_influence_is_zero(mode: str):
+    found = gradc.jacobian(model(DOUBLE), of="h", wrt=["x", "z"], allow_unused=True, mode=mode, check=True)
+    inputs = drawn(found)
+    results = found.run(inputs)
+    assert results["jacobian_h_z"].shape == (2, 3, 3)
+    assert not results["jacobian_h_z"].any()
+    assert results["jacobian_h_x"].any()
 
 
 def test_names_that_collide():
