@@ -21,14 +21,15 @@ _ELEMENT = re.compile(r"(.+)\[([^\]]*)\]")
 
 
 def values_by_name(function: FuncOp) -> dict[str, SSAValue]:
-    """Return the values by name: inner ones, overridden by results, then by inputs. If results of one op
-    share a name, it means the first."""
-    found: dict[str, SSAValue] = {}
+    """Return the values by name: inner ones by the names of their ops, overridden by their own names, then by
+    results and inputs. If results of one op share a name, it means the first."""
+    nodes: dict[str, SSAValue] = {}
+    inner: dict[str, SSAValue] = {}
     for op in function.body.block.ops:
         own = {name_of_value(result): result for result in reversed(op.results)}
-        if len(own) == 1:
-            own = {name_of(op): op.results[0]} | own
-        found |= {name: result for name, result in own.items() if name}
+        nodes |= {name_of(op): op.results[0]} if len(own) == 1 else {}
+        inner |= own
+    found = {name: value for name, value in (nodes | inner).items() if name}
     found |= zip(output_names(function), return_op(function).arguments, strict=True)
     return found | dict(zip(input_names(function), function.args, strict=True))
 

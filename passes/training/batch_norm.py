@@ -41,6 +41,7 @@ from dialects.support.names import hint_of, name_of_value
 from dialects.support.shapes import element_type_of, has_rank, shape_of
 from passes.builder.operands import set_operand
 from passes.builder.values import Value, ValueBuilder
+from passes.training.locations import place_at
 
 NEW = "new_"
 """Prefix of the result that replaces a state."""
@@ -142,8 +143,7 @@ class _States:
             value.value.name_hint = hint_of(name)
             self.results[name] = value.value
         Rewriter.insert_op(e.emit.ops, InsertPoint.after(op))
-        for new in e.emit.ops:
-            new.location = op.location
+        place_at(e.emit.ops, op, "statistics")
 
     def _state(self, op: onnx.BatchNormalizationOp, index: int) -> str:
         """Return the name of a result, after making the statistic that it updates an input."""

@@ -25,6 +25,7 @@ from dialects.support.diagnostics import (
     Diagnostic,
     UnsupportedError,
     error_at,
+    location,
     name_of,
     sentence,
     usage,
@@ -43,6 +44,7 @@ from dialects.support.shapes import has_rank, static
 from passes.builder.operands import replace_uses
 from passes.builder.values import Value, ValueBuilder
 from passes.targets.target import DEFAULT_OPSET, Target
+from passes.training.locations import place_at
 from passes.training.random_words import FORMS, WORD, Keys, Words
 
 SEED = "seed"
@@ -105,8 +107,9 @@ def hash_dropout(function: FuncOp, target: Target) -> None:
         e = ValueBuilder()
         own = Keys(keys.words, e(keys.first.value), e(keys.second.value))
         dropped = _drop_mask(own, e(op.data), stream, _ratio(op))
+        kept = dropped.apply(onnx.NotOp) if op.results[1].first_use else None
         scaled = e(op.data) * (1 / (1 - _ratio(op)) if _ratio(op) < 1 else 0)
-        _replace(op, e, dropped.where(e.scalar(0, scaled), scaled), dropped.apply(onnx.NotOp))
+        _replace(op, e, dropped.where(e.scalar(0, scaled), scaled), kept)
 
 
 def _keys(function: FuncOp, words: Words) -> Keys:
@@ -125,7 +128,7 @@ def _keys(function: FuncOp, words: Words) -> Keys:
     keys = Keys.of_seed(words, e(argument).apply(onnx.ReshapeOp, e.ints([1])))
     Rewriter.insert_op(e.emit.ops, InsertPoint.before(first))
     for op in e.emit.ops:
-        op.location = first.location
+        op.location = location(SEED)
     return keys
 
 
@@ -157,8 +160,7 @@ def _all_kept(op: onnx.DropoutOp, e: ValueBuilder) -> Value | None:
 
 
 def _replace(op: onnx.DropoutOp, e: ValueBuilder, result: Value, mask: Value | None) -> None:
-    for new in e.emit.ops:
-        new.location = op.location
+    place_at(e.emit.ops, op, "mask", result.value)
     Rewriter.insert_op(e.emit.ops, InsertPoint.before(op))
     values = [result.value, *([] if mask is None else [mask.value])]
     for old, value in zip(op.results, values, strict=False):

@@ -200,3 +200,18 @@ def test_a_file_without_them_gets_remarks():
 def test_an_unknown_word(model: onnx.ModelProto, option: str, word: str):
     with pytest.raises(gradc.GradcError, match=f"{option}: given .{word}., expected"):
         gradc.grad(model, **{option: word})
+
+
+@pytest.mark.parametrize("name", ["n", "d", "drop", "y"])
+def test_names_of_values_and_nodes_stay(model: onnx.ModelProto, name: str):
+    """Of the ops of a training form only the one that makes the value has the name of the node."""
+    options = {"batchnorm": "train", "dropout": "hashed", "reduce": "mean", "keep_outputs": [name]}
+    compiled = gradc.grad(model, wrt=name, of="y", **options)
+    given = {"x": X, "seed": np.array(11, np.int64)}
+    found = compiled.run(given)
+    assert found[name].shape == found[f"grad_{name}"].shape == X.shape
+    kept = gradc.grad(model, wrt="x", **{**options, "keep_outputs": ["d"]}).run(given)["d"]
+    if name in ("d", "drop"):
+        np.testing.assert_array_equal(found[name], kept)
+    stopped = gradc.grad(model, wrt="bn2.weight", stop_gradient=name, allow_unused=True, **options)
+    assert (stopped.run(given)["grad_bn2.weight"] == 0).all() == (name == "y")
