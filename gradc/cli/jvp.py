@@ -8,9 +8,18 @@ import click
 
 from gradc.cli.derivative_options import derivative_options, write_derivative
 from gradc.cli.help import Command
+from gradc.cli.options import number_or_name
 
 if TYPE_CHECKING:
     from gradc.compiler.source import Source
+
+NUM_TANGENTS = click.option(
+    "--num-tangents",
+    metavar="K|NAME",
+    callback=number_or_name,
+    help="Tangents and results have a leading axis of this size, all computed in one run: a number, or a "
+    "name for a dynamic size.",
+)
 
 
 @click.command(
@@ -19,14 +28,13 @@ if TYPE_CHECKING:
     common="-o --wrt --of --keep-outputs --rename --scale --weights --rebatch --check --target --opset",
     options_metavar="-o OUT [OPTIONS]",
 )
-@derivative_options(whats="jvp or tangent")
+@derivative_options(NUM_TANGENTS, whats="jvp or tangent")
 def jvp(source: Source, **given: Any) -> None:
     """Write the product of the Jacobian of IN with a vector, as a model: forward mode.
 
     It has the inputs of IN, an input tangent_<WRT> for each --wrt, and a result jvp_<OF> for each --of, the
     directional derivative along all tangents.
     """
-    from gradc.derivatives.forward import jvp_of
-    from gradc.derivatives.request import GradientRequest
+    from gradc.derivatives.forward import JvpRequest, jvp_of
 
-    write_derivative(jvp_of, GradientRequest, source, **given)
+    write_derivative(jvp_of, JvpRequest, source, **given)

@@ -7,7 +7,7 @@ as cotangents, is J v, which does not depend on u: https://j-towns.github.io/201
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from xdsl.dialects.builtin import ModuleOp
@@ -24,9 +24,10 @@ from gradc.compiler.options import Options
 from gradc.compiler.pass_runner import Observer, parse, run_passes
 from gradc.derivatives.derivation import Derivation
 from gradc.derivatives.options import DerivativeOptions, split, takes
-from gradc.derivatives.request import GradientRequest
+from gradc.derivatives.request import GradientRequest, check_rows
 from gradc.derivatives.second_order import free_template
 from gradc.verification.gradient_spec import Written
+from gradc.verification.written_forms import WrittenRows
 from passes.autodiff.named_values import add_elements, values_by_name
 from passes.autodiff.request import default_output
 from passes.autodiff.session import Session
@@ -38,13 +39,36 @@ SHAPES = "gradc.shape_of."
 """Prefix of results that only give the shapes of cotangents."""
 
 
-@takes(DerivativeOptions)
-def jvp(model: Any, **given: Unpack[DerivativeOptions]) -> Compiled:
+class JvpOptions(DerivativeOptions, total=False):
+    """Options of `jvp`."""
+
+    num_tangents: int | str | None
+
+
+@dataclass(frozen=True)
+class JvpRequest(GradientRequest):
+    """Options of a Jacobian-vector product."""
+
+    num_tangents: int | str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_rows("num_tangents", self.num_tangents)
+
+    @property
+    def row_passes(self) -> tuple[str, ...]:
+        return () if self.num_tangents is None else ("vectorize",)
+
+
+@takes(JvpOptions, JvpRequest)
+def jvp(model: Any, **given: Unpack[JvpOptions]) -> Compiled:
     """Return the Jacobian-vector product, with inputs `tangent_<wrt>` and results `jvp_<of>`.
 
-    The sum over `wrt` of the directional derivatives of each `of`: forward mode. Arguments as for `grad`.
+    The sum over `wrt` of the directional derivatives of each `of`: forward mode.
+    num_tangents: a number or a name K: tangents and results have a leading axis of K, and all rows are
+    computed in one run. Other arguments as for `grad`.
     """
-    user_request, options, constants = split(given, GradientRequest)
+    user_request, options, constants = split(given, JvpRequest)
     with using(options.limits):
         module = load(model, for_gradients=tuple(user_request.rules or ()))
         return jvp_of(module, user_request, options, constants)
@@ -52,7 +76,7 @@ def jvp(model: Any, **given: Unpack[DerivativeOptions]) -> Compiled:
 
 def jvp_of(
     module: ModuleOp,
-    user_request: GradientRequest,
+    user_request: JvpRequest,
     options: Options,
     constants: Any = None,
     observer: Observer | None = None,
@@ -77,7 +101,11 @@ def jvp_of(
     tangents = {name: tangent for name, tangent in tangents.items() if tangent in left}
     wrt = tuple(once.gradients)
     derivatives = [Derivative(result, "jvp", (name,), wrt) for name, result in names.items()]
-    return derivation.finish(Written(cotangents, of_gradients), derivatives, tangents, names)
+    written = Written(cotangents, of_gradients)
+    if (rows := user_request.num_tangents) is not None:
+        derivation.vectorize("num_tangents", rows, tangents.values(), names.values())
+        written = WrittenRows(cotangents, of_gradients, rows=rows if isinstance(rows, int) else None)
+    return derivation.finish(written, derivatives, tangents, names)
 
 
 def transpose(derivation: Derivation, *, keep_tangents: bool = False) -> tuple[Session, Session]:

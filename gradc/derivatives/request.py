@@ -94,7 +94,7 @@ class GradientRequest:
         arguments.one_of("weights", self.weights, WEIGHTS)
         if self.reduce is not None:
             arguments.one_of("reduce", self.reduce, REDUCTIONS)
-        _check_rows("num_cotangents", self.num_cotangents)
+        check_rows("num_cotangents", self.num_cotangents)
         if self.num_cotangents is not None and self.per_sample:
             both = f"{option('per_sample', True)} and {option('num_cotangents', self.num_cotangents)}"
             raise usage(both, expected="one of the two")
@@ -211,7 +211,7 @@ def _check_seconds(given: Any, check: bool | None) -> None:
         raise UsageError(Diagnostic("error", sentence(both, expected="one of the two", hint=hint)))
 
 
-def _check_rows(what: str, given: Any) -> None:
+def check_rows(what: str, given: Any) -> None:
     """Check a number of rows, or the name of a dynamic size."""
     if given is None or (isinstance(given, str) and given.isidentifier()):
         return

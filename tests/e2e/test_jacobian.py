@@ -184,6 +184,22 @@ def test_several_cotangents(rows: int | str):
             np.testing.assert_allclose(results[name][row], array, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("rows", [1, 3, "K"])
+def test_several_tangents(rows: int | str):
+    source = model(DYNAMIC)
+    found = gradc.jvp(source, of=["y", "z"], wrt="x", num_tangents=rows, check=True)
+    assert found.proof is not None
+    assert found.proof.status == "proved"
+    single = gradc.jvp(source, of=["y", "z"], wrt="x")
+    inputs = drawn(single)
+    stack = np.random.default_rng(3).normal(size=(rows if isinstance(rows, int) else 4, 2, 4))
+    results = found.run({**inputs, "tangent_x": stack.astype(np.float32)})
+    for row, tangent in enumerate(stack):
+        expected = single.run({**inputs, "tangent_x": tangent.astype(np.float32)})
+        for name, array in expected.items():
+            np.testing.assert_allclose(results[name][row], array, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("rows", "remedy"), [(0, "a number >= 1"), (True, "a number >= 1"), ("N", "no other dim")]
 )
