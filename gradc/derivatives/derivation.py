@@ -111,7 +111,7 @@ class Derivation:
         function = entry.entry_function(self.module)
         check_new_size(function, what, rows)
         shared = [name for name in entry.output_names(function) if name not in set(results)]
-        self.run(VectorizePass(tuple(inputs), str(rows), tuple(shared), self.options.strict_ieee))
+        self.run(VectorizePass(tuple(inputs), rows, tuple(shared), self.options.strict_ieee))
 
     def keep_results(self, names: Sequence[str]) -> None:
         """Keep these results of the module, in this order, and what they need."""

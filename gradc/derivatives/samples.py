@@ -60,7 +60,7 @@ class Samples:
         moved = {name: place for name, place in places.items() if place}
         return PerSamplePass(
             inputs=tuple(present),
-            size=str(self.size),
+            size=self.size,
             axes=tuple(axis for axis in present.values() if axis is not None),
             stacked=tuple(name for value, name in cotangents.items() if self.axis(value) is None),
             results=tuple(removed),

@@ -55,9 +55,9 @@ class JacobianPass(ModulePass):
 
     name = "jacobian"
 
-    inputs: tuple[str, ...]
-    like: tuple[str, ...]
-    results: tuple[str, ...]
+    inputs: tuple[str, ...] = ()
+    like: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
     columns: bool = False
     strict_ieee: bool = False
 

@@ -40,8 +40,8 @@ class PerSamplePass(ModulePass):
 
     name = "per-sample"
 
-    inputs: tuple[str, ...]
-    size: str
+    inputs: tuple[str, ...] = ()
+    size: int | str = 1
     axes: tuple[int, ...] = ()
     stacked: tuple[str, ...] = ()
     results: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class PerSamplePass(ModulePass):
         found = vectorize(
             function,
             [named[name] for name in (*self.inputs, *self.stacked)],
-            int(self.size) if self.size.isdecimal() else self.size,
+            self.size,
             expand=[name in self.results for name in names],
             strict_ieee=self.strict_ieee,
         )

@@ -20,8 +20,8 @@ class VectorizePass(ModulePass):
 
     name = "vectorize"
 
-    inputs: tuple[str, ...]
-    size: str
+    inputs: tuple[str, ...] = ()
+    size: int | str = 1
     shared: tuple[str, ...] = ()
     strict_ieee: bool = False
 
@@ -34,7 +34,7 @@ class VectorizePass(ModulePass):
         found = vectorize(
             function,
             [named[name] for name in self.inputs],
-            int(self.size) if self.size.isdecimal() else self.size,
+            self.size,
             expand=[name not in self.shared for name in output_names(function)],
             strict_ieee=self.strict_ieee,
         )
