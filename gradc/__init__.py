@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gradc.crash_reports.crash import InternalError
     from gradc.derivatives.forward import jvp
     from gradc.derivatives.gradient import grad, value_and_grad, vjp
+    from gradc.derivatives.hessian import hessian
     from gradc.derivatives.jacobian import jacobian
     from gradc.derivatives.second_order import hvp
     from gradc.reporting.collect import report
@@ -51,6 +52,7 @@ __all__ = [
     "__version__",
     "compile",
     "grad",
+    "hessian",
     "hvp",
     "jacobian",
     "jvp",
@@ -75,6 +77,7 @@ _HOMES = {
     "UsageError": "dialects.support.diagnostics",
     "compile": "gradc.compiler.driver",
     "grad": "gradc.derivatives.gradient",
+    "hessian": "gradc.derivatives.hessian",
     "hvp": "gradc.derivatives.second_order",
     "jacobian": "gradc.derivatives.jacobian",
     "jvp": "gradc.derivatives.forward",

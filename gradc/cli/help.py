@@ -22,7 +22,7 @@ from gradc.terminal.messages import FORMATS, OPTION
 
 SECTIONS = {
     "Compile and run": ("compile", "run", "verify", "weights"),
-    "Differentiate": ("grad", "hvp", "jacobian", "jvp"),
+    "Differentiate": ("grad", "hessian", "hvp", "jacobian", "jvp"),
     "Inspect": ("inspect", "explain", "report"),
     "Measure": ("bench",),
     "Diagnose problems": ("doctor", "reduce"),

@@ -22,6 +22,7 @@ from gradc.cli.endings import ARRAYS, check_ending
 from gradc.cli.errors import EXIT_CHECK_FAILED, one_line_errors
 from gradc.cli.grad import grad
 from gradc.cli.help import Group, Word, help_command, usage_errors
+from gradc.cli.hessian import hessian
 from gradc.cli.hvp import hvp
 from gradc.cli.jacobian import jacobian
 from gradc.cli.jvp import jvp
@@ -316,6 +317,7 @@ cli.add_command(compile_command)
 cli.add_command(bench)
 cli.add_command(help_command)
 cli.add_command(grad)
+cli.add_command(hessian)
 cli.add_command(hvp)
 cli.add_command(jacobian)
 cli.add_command(jvp)

@@ -6,18 +6,17 @@ as cotangents, is J v, which does not depend on u: https://j-towns.github.io/201
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from dialects.support import entry
 from dialects.support.limits import using
-from dialects.support.shapes import has_rank, shape_of, static
 from gradc.compiler.compiled import Compiled, Derivative
 from gradc.compiler.driver import load
 from gradc.compiler.options import Options
@@ -25,10 +24,10 @@ from gradc.compiler.pass_runner import Observer, parse, run_passes
 from gradc.derivatives.derivation import Derivation
 from gradc.derivatives.options import DerivativeOptions, split, takes
 from gradc.derivatives.request import GradientRequest, check_rows
+from gradc.derivatives.results import add_results, results_of, set_results_of
 from gradc.derivatives.second_order import free_template
 from gradc.verification.gradient_spec import Written
 from gradc.verification.written_forms import WrittenRows
-from passes.autodiff.named_values import add_elements, values_by_name
 from passes.autodiff.request import default_output
 from passes.autodiff.session import Session
 from passes.autodiff.vjp_pass import check_names
@@ -118,7 +117,7 @@ def transpose(derivation: Derivation, *, keep_tangents: bool = False) -> tuple[S
     function = entry.entry_function(module)
     of = request.of or default_output(function, entry.output_names(function))
     names = {*entry.input_names(function), *entry.output_names(function), *request.wrt, *of}
-    template, shapes = free_template(names), _keep_shapes(function, of)
+    template, shapes = free_template(names), add_results(function, of, SHAPES)
     keep = [*request.keep, *shapes.values()]
     request = replace(request, of=of, keep=keep, cotangents=True, name_template=template)
     once = derivation.differentiate(request)
@@ -140,29 +139,17 @@ def transpose(derivation: Derivation, *, keep_tangents: bool = False) -> tuple[S
     return once, twice
 
 
-def _keep_shapes(function: FuncOp, of: Sequence[str]) -> Mapping[str, str]:
-    """Return values with dynamic shapes as results; return the names of these results by those of `of`."""
-    values, results = values_by_name(function), _results(function)
-    values = {**values, **add_elements(function, of, values)}
-    found = {name: values[name] for name in of if name in values and has_rank(values[name])}
-    dynamic = {name: value for name, value in found.items() if static(shape_of(value)) is None}
-    shapes = {name: f"{SHAPES}{name}" for name in dynamic}
-    _set_results(function, {**results, **{shapes[name]: value for name, value in dynamic.items()}})
-    return shapes
-
-
 def _remove_inputs(
     module: ModuleOp, cotangents: Mapping[str, str], shapes: Mapping[str, str], tangents: Collection[str]
 ) -> None:
     """Replace remaining uses of the cotangents by zeros; remove unused inputs and the results `shapes`."""
     function = entry.entry_function(module)
-    inputs, results = entry.input_names(function), _results(function)
+    inputs, results = entry.input_names(function), results_of(function)
     arguments = dict(zip(inputs, function.args, strict=True))
     for name, cotangent in cotangents.items():
         if arguments[cotangent].uses:
-            like = results[shapes[name]] if name in shapes else arguments[cotangent]
-            arguments[cotangent].replace_all_uses_with(_zeros(function, like))
-    _set_results(function, {name: value for name, value in results.items() if name not in shapes.values()})
+            arguments[cotangent].replace_all_uses_with(_zeros(function, results[shapes[name]]))
+    set_results_of(function, {name: value for name, value in results.items() if name not in shapes.values()})
     removed = {*cotangents.values(), *(name for name in tangents if not arguments[name].uses)}
     for name in removed:
         function.body.block.erase_arg(arguments[name])
@@ -179,15 +166,3 @@ def _zeros(function: FuncOp, like: SSAValue) -> SSAValue:
     after = InsertPoint.after(like.owner) if isinstance(like.owner, Operation) else InsertPoint.before(first)
     Rewriter.insert_op(e.emit.ops, after)
     return zeros
-
-
-def _results(function: FuncOp) -> dict[str, SSAValue]:
-    return dict(zip(entry.output_names(function), entry.return_op(function).arguments, strict=True))
-
-
-def _set_results(function: FuncOp, results: Mapping[str, SSAValue]) -> None:
-    inputs, last = entry.input_names(function), entry.return_op(function)
-    Rewriter.insert_op(ReturnOp(*results.values()), InsertPoint.before(last))
-    Rewriter.erase_op(last)
-    entry.set_new_names(function, inputs, list(results))
-    entry.update_function_type(function)

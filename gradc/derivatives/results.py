@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, f64
-from xdsl.dialects.func import ReturnOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from dialects.support import entry
@@ -18,6 +19,8 @@ from dialects.support.shapes import element_type_of
 from gradc.graph.renaming import rename_edges
 from gradc.util import arguments
 from passes.autodiff.activity.active_values import is_float
+from passes.autodiff.named_values import add_elements, values_by_name
+from passes.autodiff.pin_values import set_results
 from passes.builder.values import ValueBuilder
 
 NAMES = "a mapping from names to names"
@@ -79,6 +82,36 @@ def scale_results(
     gradients = {name for name in results if name in scales}
     exact = {name for name in gradients if element_type_of(values[name]) == f64}
     return {name: scales[name] if name in exact else float(np.float32(scales[name])) for name in gradients}
+
+
+def add_results(function: FuncOp, names: Iterable[str], prefix: str) -> dict[str, str]:
+    """Let a function also return values and elements; return the names of the results, with a prefix."""
+    values, results = values_by_name(function), results_of(function)
+    names = list(dict.fromkeys(names))
+    values = {**values, **add_elements(function, names, values)}
+    added = {name: f"{prefix}{name}" for name in names if name in values}
+    set_results_of(function, {**results, **{added[name]: values[name] for name in added}})
+    return added
+
+
+def add_axes(function: FuncOp, names: Collection[str], count: int) -> None:
+    """Give results leading axes of size 1."""
+    e, results = ValueBuilder(), results_of(function)
+    shaped = {name: e(results[name]).unsqueeze(list(range(count))).value for name in names}
+    set_results_of(function, {**results, **shaped}, e)
+
+
+def results_of(function: FuncOp) -> dict[str, SSAValue]:
+    """Return the results of a function by name."""
+    return dict(zip(entry.output_names(function), entry.return_op(function).arguments, strict=True))
+
+
+def set_results_of(function: FuncOp, results: Mapping[str, SSAValue], e: ValueBuilder | None = None) -> None:
+    """Insert the ops of `e` at the end of a function, and return `results` instead."""
+    inputs = entry.input_names(function)
+    set_results(function, ValueBuilder() if e is None else e, list(results.values()))
+    entry.set_new_names(function, inputs, list(results))
+    entry.update_function_type(function)
 
 
 def validate_names(given: Any) -> dict[str, str]:

@@ -18,6 +18,7 @@ from gradc.derivatives.derivation import Derivation
 from gradc.derivatives.options import HvpOptions, split, takes
 from gradc.derivatives.request import GradientRequest
 from gradc.verification.gradient_spec import Written
+from passes.autodiff.session import Session
 from passes.autodiff.vjp_pass import NAME_TEMPLATE, check_names
 from passes.differentiate import Request
 
@@ -48,20 +49,7 @@ def hvp_of(
     request = user_request.request(module)
     inputs = entry.input_names(entry.entry_function(module))
     template = user_request.name_template
-    request = replace(request, name_template=free_template({*inputs, *request.wrt}))
-    once = derivation.differentiate(request)
-    again = Request(
-        of=list(once.gradients.values()),
-        wrt=list(once.gradients),
-        keep=request.keep,
-        cotangents=True,
-        allow_unused=True,
-        straight_through=user_request.straight_through,
-        name_template=request.name_template,
-    )
-    remarks = list(derivation.remarks)
-    twice = derivation.differentiate(again)
-    derivation.remarks = remarks
+    once, twice = differentiate_twice(derivation, request)
     names = {name: template.format(what="hvp", name=name) for name in once.gradients}
     tangents = {name: template.format(what="tangent", name=name) for name in once.gradients}
     check_names([*tangents.values(), *names.values()], [*inputs, *once.gradients, *request.keep])
@@ -74,6 +62,26 @@ def hvp_of(
         Derivative(new, "hvp", tuple(once.of), (name, *once.gradients)) for name, new in names.items()
     ]
     return derivation.finish(Written(names, of_gradients), derivatives, tangents)
+
+
+def differentiate_twice(derivation: Derivation, request: Request) -> tuple[Session, Session]:
+    """Differentiate a function, and its gradient by the same values with tangents as cotangents."""
+    inputs = entry.input_names(entry.entry_function(derivation.module))
+    template = free_template({*inputs, *request.wrt})
+    once = derivation.differentiate(replace(request, name_template=template))
+    again = Request(
+        of=list(once.gradients.values()),
+        wrt=list(once.gradients),
+        keep=request.keep,
+        cotangents=True,
+        allow_unused=True,
+        straight_through=request.straight_through,
+        name_template=template,
+    )
+    remarks = list(derivation.remarks)
+    twice = derivation.differentiate(again)
+    derivation.remarks = remarks
+    return once, twice
 
 
 def free_template(names: Set[str]) -> str:

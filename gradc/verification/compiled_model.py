@@ -92,10 +92,11 @@ class Model:
     def _judge(self, written: Written, inputs: Arrays, outcome: Outcome) -> None:
         given = self.given(inputs, outcome.cotangents, written)
         wide_ = self.values(given)
-        found = written.read(wide_, outcome.cotangents)
+        point = {**inputs, **outcome.cotangents}
+        found = written.read(wide_, point)
 
         def read(inputs: Arrays) -> dict[str, np.ndarray]:
-            return written.read(self.values(inputs), outcome.cotangents)
+            return written.read(self.values(inputs), point)
 
         for name, got in found.items():
             expected = outcome.gradients.get(name)

@@ -56,7 +56,8 @@ def at_empty_batch(claim: Claim, model: Model, guess: Guess, kernel: Kernels | N
         return ""
     cotangents = {name: np.ones(array.shape) for name, array in of.items()}
     try:
-        read = model.written.read(model.values(model.given(inputs, cotangents)), cotangents)
+        values = model.values(model.given(inputs, cotangents))
+        read = model.written.read(values, {**inputs, **cotangents})
     except Exception as error:
         return f"{WHERE}: {_in_words(error)}"
     named = {model.written.gradients.get(name, name): array for name, array in read.items()}

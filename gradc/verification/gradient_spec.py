@@ -70,7 +70,8 @@ class Written:
         return {self.cotangents[name]: array for name, array in cotangents.items() if name in self.cotangents}
 
     def read(self, results: Arrays, cotangents: Arrays) -> dict[str, np.ndarray]:
-        """Return the gradients by name of a `wrt`, from the model's results for these cotangents."""
+        """Return the gradients by name of a `wrt`, from the model's results for these cotangents, which are
+        given together with the inputs of the function."""
         return {
             name: self.unscaled(result, results)
             for name, result in self.gradients.items()

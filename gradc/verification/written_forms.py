@@ -163,3 +163,35 @@ class WrittenSamples(Written):
     @property
     def _factors(self) -> np.ndarray:
         return _multiples(self._count)
+
+
+@dataclass(frozen=True)
+class WrittenHessian(Written):
+    """Each result is a block of the Hessian of one `of`: [*of, *wrt1, *wrt2].
+
+    blocks: an `of`, a cotangent (that of the gradient by wrt1) and a gradient (by wrt2) -> result.
+    outer: `of` -> the input of the checked function with its cotangent; absent if the gradient has the
+    cotangent 1. rank: the rank of an `of` that is absent there.
+    """
+
+    blocks: Mapping[tuple[str, str, str], str] = field(default_factory=dict[tuple[str, str, str], str])
+    outer: Mapping[str, str] = field(default_factory=dict[str, str])
+    rank: int = 0
+
+    def renamed(self, names: Mapping[str, str]) -> Self:
+        blocks = {key: names.get(name, name) for key, name in self.blocks.items()}
+        return replace(super().renamed(names), blocks=blocks)
+
+    def read(self, results: Arrays, cotangents: Arrays) -> dict[str, np.ndarray]:
+        """Return the products of the blocks with the cotangents of `of` and of the gradients."""
+        found: dict[str, np.ndarray] = {}
+        unread = {key[-1] for key, name in self.blocks.items() if not self.factors.get(name, 1.0)}
+        for (of, cotangent, to), name in self.blocks.items():
+            if to in unread:
+                continue
+            rows = cotangents[self.outer[of]] if of in self.outer else np.ones((1,) * self.rank)
+            part = self.unscaled(name, results)
+            for vector in (rows, cotangents[cotangent]):
+                part = np.tensordot(vector, part, np.ndim(vector))
+            found[to] = found[to] + part if to in found else part
+        return found

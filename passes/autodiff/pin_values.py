@@ -74,7 +74,7 @@ class PinValuesPass(SessionPass):
         read, moved = values_after_stops(values), values_before_stops(values)
         of, wrt, keep = collect_errors(
             lambda: self._of(function, read),
-            lambda: resolve_floats("wrt", self.wrt or _default_wrt(function), moved),
+            lambda: resolve_floats("wrt", self.wrt or default_wrt(function), moved),
             lambda: self._keep(function, read),
         )
         pinned = _pin(function, wrt)
@@ -91,7 +91,7 @@ class PinValuesPass(SessionPass):
         )
 
 
-def _default_wrt(function: FuncOp) -> list[str]:
+def default_wrt(function: FuncOp) -> list[str]:
     """Return the names of the float inputs that are no states."""
     states = state_names(function.arg_attrs)
     return [name for name in floats(function.args, input_names(function)) if name not in states]

@@ -87,3 +87,14 @@ def test_jvp(source: Path, tmp_path: Path):
     got = run(out, x=X, w=W, tangent_x=V, tangent_w=W)
     np.testing.assert_allclose(got["y"], X**2 * W, rtol=1e-6)
     np.testing.assert_allclose(got["jvp_y"], 2 * X * W * V + X**2 * W, rtol=1e-6)
+
+
+def test_hvp_of_an_inner_value_and_its_operand():
+    """The ops of the gradient of `h` by w have the name `h`, too."""
+    text = """<ir_version: 10, opset_import: ["": 18]>
+    m (float[2,3] x, float[3,4] w) => (float[2,4] y) {
+        h = MatMul(x, w)
+        y = Sin(h)
+    }"""
+    found = gradc.hvp(onnx.parser.parse_model(text), wrt=["w", "h"], reduce="sum")
+    assert [one.shape for one in found.outputs] == [(3, 4), (2, 4)]

@@ -18,7 +18,7 @@ from gradc.reporting.data import Remark
 from gradc.runtime.session import Session
 from tools.documents.prose import escape_markdown, table
 
-FUNCTIONS = ("compile", "grad", "value_and_grad", "vjp", "jvp", "hvp", "jacobian", "report")
+FUNCTIONS = ("compile", "grad", "value_and_grad", "vjp", "jvp", "hvp", "jacobian", "hessian", "report")
 CLASSES = ("Compiled", "Graph", "Report", "Limits")
 ERRORS = ("GradcError", "UnsupportedError", "UsageError", "CheckError", "InternalError", "Diagnostic")
 OTHERS = {

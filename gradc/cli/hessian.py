@@ -1,0 +1,31 @@
+"""`gradc hessian`: write all second partial derivatives of a model as a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gradc.cli.derivative_options import derivative_options, write_derivative
+from gradc.cli.help import Command
+
+if TYPE_CHECKING:
+    from gradc.compiler.source import Source
+
+
+@click.command(
+    cls=Command,
+    example="gradc hessian model.onnx --of loss --wrt x -o hessian.onnx",
+    common="-o --wrt --of --keep-outputs --rename --weights --rebatch --check --target --opset",
+    options_metavar="-o OUT [OPTIONS]",
+)
+@derivative_options(whats="hessian")
+def hessian(source: Source, **given: Any) -> None:
+    """Write the Hessian of IN, all second partial derivatives, as a model.
+
+    It has the inputs of IN, and a result hessian_<OF>_<WRT1>_<WRT2> of shape [*OF, *WRT1, *WRT2] for each
+    --of and each two of --wrt.
+    """
+    from gradc.derivatives.hessian import HessianRequest, hessian_of
+
+    write_derivative(hessian_of, HessianRequest, source, **given)
