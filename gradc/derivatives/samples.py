@@ -103,18 +103,18 @@ class Samples:
         for one in derivatives:
             parts = (*one.of, *one.wrt) if one.kind in ("jacobian", "hessian") else one.wrt[-1:]
             parts = one.of if one.kind == "jvp" else parts
-            removed[one.result] = tuple(self._axes_of(parts, len(shape_of(values[one.result]))))
+            removed[one.result] = tuple(self._axes_of(parts))
             if len(parts) == 1 and removed[one.result]:
                 places[one.result] = removed[one.result][0]
         return removed, places
 
-    def _axes_of(self, names: Sequence[str], rank: int) -> Iterator[int]:
+    def _axes_of(self, names: Sequence[str]) -> Iterator[int]:
         """Yield the axes of samples of a result whose axes are those of several values."""
-        ends = [self.ranks[name] for name in names[1:]]
-        first = rank - sum(ends)
-        for name, start in zip(names, [0, *(first + sum(ends[:i]) for i in range(len(ends)))], strict=True):
+        start = 0
+        for index, name in enumerate(names):
             if (axis := self.axis(name)) is not None:
                 yield start + axis
+            start += self.ranks[name] if index + 1 < len(names) else 0
 
 
 def samples_of(module: ModuleOp, of: Sequence[str], batch_axis: Mapping[str, int | None]) -> Samples:

@@ -17,7 +17,7 @@ from xdsl.ir import Operation, SSAValue
 from dialects.lifetimes import last_uses
 from dialects.onnx import ops as onnx
 from dialects.support import entry
-from dialects.support.diagnostics import Diagnostic, GradcError, UnsupportedError, error_at
+from dialects.support.diagnostics import Diagnostic, GradcError, UnsupportedError, error_at, usage
 from dialects.support.option_names import option
 from dialects.support.shapes import has_rank, shape_of
 from gradc.derivatives.request import GradientRequest
@@ -29,7 +29,7 @@ from gradc.verification.kernels import Kernels
 from gradc.verification.sample_points import guesses_of, sample_inputs
 from gradc.verification.samples import Guess
 from gradc.verification.widening import wide, widen
-from passes.autodiff.named_values import add_elements, values_by_name
+from passes.autodiff.named_values import add_elements, base_of, values_by_name
 from passes.builder.captured_values import uses_by
 
 COUNT = 3
@@ -90,6 +90,12 @@ class Rule:
             if op is not last and not isinstance(op, SIZES):
                 self._follow(op)
 
+    def axes(self, value: SSAValue) -> list[int]:
+        """Return the axes of samples of a value: those of unknown size if no size shows them."""
+        if value not in self.dependent or value in self.sums:
+            return batch_axes(value)
+        return batch_axes(value) or [axis for axis, dim in enumerate(shape_of(value)) if dim is None][:1]
+
     def _follow(self, op: Operation) -> None:
         read = {use.operation.operands[use.index] for use in uses_by(op)}
         given = [value for value in read if value in self.dependent]
@@ -131,7 +137,7 @@ def _joins(op: Operation, dependent: set[SSAValue]) -> str:
         return ALONG
     if isinstance(op, onnx.MatMulOp | onnx.GemmOp) and _contracts_samples(op, dependent):
         return ALONG
-    lost = any(not batch_axes(result) for result in known)
+    lost = any(not batch_axes(result) and None not in shape_of(result) for result in known)
     return CONSUMED if lost and not op.regions and any(batch_axes(value) for value in given) else ""
 
 
@@ -170,8 +176,17 @@ def axes_of(module: ModuleOp, of: Sequence[str], samples: Samples) -> tuple[dict
     rule = Rule(probe, samples)
     rule.run()
     values = _values_by_name(probe, of)
-    axes = {name: axes[0] for name, value in values.items() if (axes := batch_axes(value))}
+    _check_elements(values, of)
+    axes = {name: axes[0] for name, value in values.items() if (axes := rule.axes(value))}
     return axes, {name: len(shape_of(value)) for name, value in values.items()}
+
+
+def _check_elements(values: Mapping[str, SSAValue], of: Sequence[str]) -> None:
+    """Raise UsageError for an element of one sample, such as `y[0,1]`."""
+    for name in of:
+        whole = values.get(base_of(name))
+        if name in values and whole is not None and batch_axes(whole) and not batch_axes(values[name]):
+            raise usage(option("of", name), "an element of one sample", "':' for the axis of the samples")
 
 
 def _dependent(module: ModuleOp, samples: Samples) -> set[SSAValue]:

@@ -236,6 +236,77 @@ def test_an_inner_value():
     )
 
 
+LOOP = """loop (float[N,4] x) => (float[N,4] y) <int64 n = {3}> {
+    y = Loop(n, , x) <body = step (int64 i, bool before, float[N,4] s) => (bool after, float[N,4] t) {
+        after = Identity(before)
+        t = Sin(s)
+    }>
+}"""
+BRANCHES = """branches (float[N,4] x, bool c) => (float[N,4] y) {
+    y = If(c) <
+        then_branch = a () => (float[N,4] p) { p = Sin(x) },
+        else_branch = b () => (float[N,4] q) { m = Cos(x) q = Softmax<axis=AXIS>(m) }
+    >
+}"""
+
+
+def test_control_flow():
+    found = gradc.vjp(model(LOOP), per_sample=True, check=True)
+    inputs = drawn(found, 3)
+    one = gradc.vjp(model(LOOP, 1), check=False)
+    runs = single_runs(one, inputs, {"x": 0, "cotangent_y": 0}, 3)
+    expected = np.concatenate([run["grad_x"] for run in runs])
+    np.testing.assert_allclose(found.run(inputs)["grad_x"], expected, rtol=1e-4, atol=1e-6)
+    assert gradc.vjp(model(BRANCHES.replace("AXIS", "1")), wrt="x", per_sample=True).gradients
+    with pytest.raises(gradc.UnsupportedError, match="samples meet in this op"):
+        gradc.vjp(model(BRANCHES.replace("AXIS", "0")), wrt="x", per_sample=True)
+
+
+def test_an_element():
+    with pytest.raises(gradc.UsageError, match="an element of one sample"):
+        gradc.grad(model(MLP), of="y[0,1]", wrt="x", per_sample=True)
+    found = gradc.grad(model(MLP), of="y[:,1]", wrt="w2", per_sample=True)
+    assert [one.shape for one in found.outputs] == [("N", 5, 3)]
+
+
+LOSSES = {
+    "regularized": (
+        "h = MatMul(x, w) s = Mul(h, h) m = ReduceMean<keepdims=0>(s) q = Mul(w, w)"
+        " r = ReduceSum<keepdims=0>(q) l = Add(m, r)"
+    ),
+    "divided": (
+        "h = MatMul(x, w) s = Exp(h) m = ReduceSum<keepdims=0>(s) c = Shape<start=0,end=1>(x)"
+        " f = Cast<to=1>(c) g = Squeeze(f) l = Div(m, g)"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_of_several_ops(name: str):
+    text = f"loss (float[N,4] x) => (float l) <float[4,3] w> {{ {LOSSES[name]} }}"
+    found = gradc.grad(model(text), wrt="w", per_sample=True, check=True)
+    inputs = drawn(found, 3)
+    one = gradc.grad(model(text, 1), wrt="w", check=False)
+    expected = [run["grad_w"] for run in single_runs(one, inputs, {"x": 0}, 3)]
+    np.testing.assert_allclose(found.run(inputs)["grad_w"], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_value_of_the_position():
+    text = """position (float[N,4] x) => (float[N,4] y) {
+        c = Shape<start=0,end=1>(x)
+        s = Squeeze(c)
+        zero = Constant<value_int=0>()
+        one = Constant<value_int=1>()
+        r = Range(zero, s, one)
+        f = Cast<to=1>(r)
+        axes = Constant<value_ints=[1]>()
+        u = Unsqueeze(f, axes)
+        y = Mul(x, u)
+    }"""
+    with pytest.raises(gradc.UnsupportedError, match="samples meet in this op"):
+        gradc.vjp(model(text), per_sample=True)
+
+
 JOINS = {
     "mean": ("m = ReduceMean <keepdims = 1> (x, first)  y = Sub (x, m)", "ReduceMean"),
     "softmax": ("s = Softmax <axis = 0> (x) y = Tanh (s)", "Softmax"),
