@@ -67,7 +67,8 @@ class PerSamplePass(ModulePass):
         self.fallbacks.extend(found.fallbacks)
         self._shape_inputs(function)
         pairs = zip(names, found.batched, strict=True)
-        self._shape_results(function, {name for name, batched in pairs if batched or name in self.results})
+        with_samples = {name for name, batched in pairs if batched or name in self.results}
+        self._shape_results(function, names, with_samples)
         update_function_type(function)
 
     def _shape_inputs(self, function: FuncOp) -> None:
@@ -87,16 +88,19 @@ class PerSamplePass(ModulePass):
         assert first is not None
         Rewriter.insert_op(e.emit.ops, InsertPoint.before(first))
 
-    def _shape_results(self, function: FuncOp, with_samples: set[str]) -> None:
-        """Remove axes of size 1 from the results, and move the samples to their axis."""
+    def _shape_results(self, function: FuncOp, names: Sequence[str], with_samples: set[str]) -> None:
+        """Remove axes of size 1 from the results, and move the samples to their axis.
+
+        A result with the name of an input is that input.
+        """
         removed: Mapping[str, list[int]] = defaultdict(list[int])
         for name, axis in zip(self.removed, self.removed_axes, strict=True):
             removed[name].append(axis)
         places = dict(zip(self.moved, self.moved_to, strict=True))
-        e, results = ValueBuilder(), list[SSAValue]()
-        for name, value in zip(output_names(function), return_op(function).arguments, strict=True):
-            shaped = e(value)
-            if name in with_samples:
+        e, results, inputs = ValueBuilder(), list[SSAValue](), _arguments(function)
+        for name, value in zip(names, return_op(function).arguments, strict=True):
+            shaped = e(inputs.get(name, value))
+            if name not in inputs and name in with_samples:
                 shaped = _place(shaped, removed.get(name, ()), places.get(name, 0))
             results.append(shaped.value)
         set_results(function, e, results)

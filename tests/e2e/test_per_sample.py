@@ -262,6 +262,11 @@ def test_control_flow():
         gradc.vjp(model(BRANCHES.replace("AXIS", "0")), wrt="x", per_sample=True)
 
 
+def test_an_input_as_a_result():
+    found = gradc.vjp(model(MLP), wrt="x", per_sample=True, keep_outputs=["x"])
+    assert [(one.name, one.shape) for one in found.outputs] == [("x", ("N", 4)), ("grad_x", ("N", 4))]
+
+
 def test_an_element():
     with pytest.raises(gradc.UsageError, match="an element of one sample"):
         gradc.grad(model(MLP), of="y[0,1]", wrt="x", per_sample=True)
