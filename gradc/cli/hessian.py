@@ -12,14 +12,22 @@ from gradc.cli.help import Command
 if TYPE_CHECKING:
     from gradc.compiler.source import Source
 
+DIAGONAL = click.option(
+    "--diagonal", is_flag=True, help="Diagonals instead: hessian_diagonal_<OF>_<WRT>, [*OF, *WRT]."
+)
+TRACE = click.option(
+    "--trace", is_flag=True, help="Sum of the diagonals instead: laplacian_<OF>, in the shape of OF."
+)
+
 
 @click.command(
     cls=Command,
     example="gradc hessian model.onnx --of loss --wrt x -o hessian.onnx",
-    common="-o --wrt --of --keep-outputs --rename --weights --rebatch --check --target --opset",
+    common="-o --wrt --of --diagonal --trace --keep-outputs --rename --weights --rebatch --check --target "
+    "--opset",
     options_metavar="-o OUT [OPTIONS]",
 )
-@derivative_options(whats="hessian")
+@derivative_options(DIAGONAL, TRACE, whats="hessian, hessian_diagonal or laplacian")
 def hessian(source: Source, **given: Any) -> None:
     """Write the Hessian of IN, all second partial derivatives, as a model.
 

@@ -12,6 +12,7 @@ import onnx
 import pytest
 
 import gradc
+from gradc.derivatives import hessian as hessians
 from passes.vectorize import jacobian_pass
 from tests.support.cli import run_gradc
 from tests.support.onnx_models import model_of, run
@@ -162,3 +163,42 @@ def test_the_command(tmp_path: Path):
     second = -2 * np.tanh(x @ w) * (1 - np.tanh(x @ w) ** 2)
     want = np.einsum("nj,ni,nk,jl->ijkl", second, x, x, np.eye(2))
     np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_diagonals_and_traces(name: str):
+    text, of, wrt, fed = CASES[name]
+    whole = gradc.hessian(model_of(text), of=of, wrt=wrt, check=False).run(fed)
+    found = gradc.hessian(model_of(text), of=of, wrt=wrt, diagonal=True, trace=True, check=True)
+    assert str(found.proof).startswith("proved: "), str(found.proof)
+    got = found.run(fed)
+    kinds = [f"hessian_diagonal_{one}_{a}" for one in of for a in wrt]
+    assert set(got) == {*kinds, *(f"laplacian_{one}" for one in of)}
+    for one in of:
+        total: Any = 0
+        for a in wrt:
+            block = whole[f"hessian_{one}_{a}_{a}"]
+            outer = block.shape[: block.ndim - 2 * fed[a].ndim]
+            matrix = block.reshape((*outer, fed[a].size, fed[a].size))
+            want = np.diagonal(matrix, axis1=-2, axis2=-1)
+            np.testing.assert_allclose(
+                got[f"hessian_diagonal_{one}_{a}"], want.reshape((*outer, *fed[a].shape))
+            )
+            total = total + want.sum(-1)
+        np.testing.assert_allclose(got[f"laplacian_{one}"], total)
+
+
+def test_wrong_diagonals_are_found(monkeypatch: pytest.MonkeyPatch):
+    right = hessians.diagonal
+    monkeypatch.setattr(hessians, "diagonal", lambda *given, **how: right(*given, **how) * 1.01)
+    for what in ("diagonal", "trace"):
+        with pytest.raises(gradc.CheckError, match="from the Hessian"):
+            gradc.hessian(model_of(STATIC), of="s", **{what: True})
+
+
+def test_the_command_for_traces(tmp_path: Path):
+    onnx.save(model_of(STATIC), source := tmp_path / "network.onnx")
+    out = tmp_path / "laplacian.onnx"
+    assert run_gradc("hessian", source, "--of", "s", "--wrt", "x", "--trace", "-o", out).code == 0
+    assert onnx.load(out) == gradc.hessian(str(source), of="s", wrt="x", trace=True).proto
+    assert [one.name for one in onnx.load(out).graph.output] == ["laplacian_s"]
