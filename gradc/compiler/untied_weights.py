@@ -107,17 +107,19 @@ def _erase_unread(value: SSAValue) -> None:
 
 
 def _repeat(value: SSAValue, weight: SSAValue, own: SSAValue) -> SSAValue:
-    """Return a value with the ops between it and a weight repeated on another weight."""
-    if value is weight:
-        return own
-    if not isinstance(value, OpResult) or isinstance(value.op, ConstantOp) or value.op.parent is None:
-        return value
-    made = value.op
-    operands = [_repeat(operand, weight, own) for operand in made.operands]
-    if all(new is old for new, old in zip(operands, made.operands, strict=True)):
-        return value
-    again = made.clone(dict(zip(made.operands, operands, strict=True)))
-    for result in again.results:
-        result.name_hint = None
-    value.op.parent.insert_op_after(again, made)
-    return again.results[value.index]
+    """Return a value with the views between it and a weight repeated on another weight."""
+    views: list[OpResult] = []
+    viewed = value
+    while viewed is not weight:
+        if not isinstance(viewed, OpResult) or isinstance(viewed.op, ConstantOp) or not viewed.op.operands:
+            return value
+        views.append(viewed)
+        viewed = viewed.op.operands[0]
+    for view in reversed(views):
+        assert view.op.parent is not None
+        again = view.op.clone({view.op.operands[0]: own})
+        for result in again.results:
+            result.name_hint = None
+        view.op.parent.insert_op_after(again, view.op)
+        own = again.results[view.index]
+    return own

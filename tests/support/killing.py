@@ -36,6 +36,7 @@ def main(folder: Path, snapshots: Path, kills: int, limit: int, fresh: bool, arg
     saving.save_model.__defaults__ = (limit, None)
     with contextlib.suppress(SystemExit):
         cli.main([argument.replace("{i}", "0") for argument in arguments])  # imports what there is to import
+    os.waitpid(child(arguments, 0), 0)  # the first takes longer
     start = time.perf_counter()
     os.waitpid(child(arguments, 0), 0)
     whole = time.perf_counter() - start
@@ -46,7 +47,8 @@ def main(folder: Path, snapshots: Path, kills: int, limit: int, fresh: bool, arg
             folder.mkdir()
         number = child(arguments, turn)
         # writing comes last: most of the kills are aimed at it
-        time.sleep(whole * rng.choice([rng.random(), rng.uniform(0.7, 1.1), rng.uniform(0.85, 1.0)]))
+        late = rng.choice([rng.random(), rng.uniform(0.7, 1.1), rng.uniform(0.85, 1.0)])
+        time.sleep(whole * (late if turn else 0.5))
         os.kill(number, signal.SIGKILL)
         killed += os.waitpid(number, 0)[1] == signal.SIGKILL
         shutil.copytree(folder, snapshots / str(turn))
