@@ -19,6 +19,7 @@ from dialects.onnx.ops import ConstantOp
 from dialects.onnx.opset_range import opset_range
 from dialects.onnx.types import UnknownType
 from dialects.support.diagnostics import GradcError, name_of, violation
+from dialects.support.entry import entry_function, update_function_type
 from gradc.importers.onnx.read import body_of
 from gradc.model.attribute_protos import fill_attribute, type_proto
 from passes.builder.builder import Builder
@@ -34,6 +35,7 @@ def inline_missing_ops(module: ModuleOp, target: Target) -> None:
     for op in list(module.walk()):
         if isinstance(op, OnnxOp) and _has_body(op.onnx_name()) and _is_missing(op, target):
             _replace(op, target, 1)
+    update_function_type(entry_function(module))  # a body may have results of other types
 
 
 def _is_missing(op: Operation, target: Target) -> bool:
