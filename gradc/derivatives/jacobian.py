@@ -24,7 +24,7 @@ from gradc.derivatives.request import GradientRequest
 from gradc.util import arguments
 from gradc.verification.written_forms import WrittenBlocks
 from passes.autodiff.named_values import add_elements, values_by_name
-from passes.autodiff.request import floats
+from passes.autodiff.pin_values import default_wrt
 from passes.autodiff.vjp_pass import check_names
 from passes.builder.rewriting import drop_unread_nodes
 from passes.vectorize.jacobian_pass import JacobianPass
@@ -112,7 +112,7 @@ def _is_narrow(derivation: Derivation) -> bool:
     values = values_by_name(function)
     of = list(user_request.of_names(module))
     known = {**values, **add_elements(function, of, values)}
-    wrt = user_request.request(module).wrt or floats(function.args, entry.input_names(function))
+    wrt = user_request.request(module).wrt or default_wrt(function)
     drop_unread_nodes(function)
     if any(name not in known for name in (*of, *wrt)):
         return False

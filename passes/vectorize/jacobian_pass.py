@@ -19,6 +19,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from dialects.onnx import ops as onnx
+from dialects.onnx.dims import TO_THE_END
 from dialects.onnx.values import constant_of
 from dialects.support.diagnostics import Diagnostic, UnsupportedError
 from dialects.support.entry import (
@@ -40,8 +41,6 @@ from passes.vectorize.vectorize import vectorize
 
 ROWS = "jacobian_rows"
 """Name of the size of the new axis, if it is dynamic."""
-
-MOST = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -165,14 +164,14 @@ class _Part:
         if self.count is not None:
             return e.ints([self.count])
         assert self.like is not None
-        return e(self.like).apply(onnx.SizeOp).unsqueeze([0])
+        return e(e.emit.product([e.emit.sizes(self.like, [axis]) for axis in range(len(self.shape))]))
 
 
 def _row_sizes(e: ValueBuilder, rows: Value) -> Value:
     known = static(rows.shape[1:])
     if known is not None:
         return e.ints(known)
-    return rows.apply(onnx.ShapeOp).apply(onnx.SliceOp, e.ints([1]), e.ints([MOST]))
+    return rows.apply(onnx.ShapeOp).apply(onnx.SliceOp, e.ints([1]), e.ints([TO_THE_END]))
 
 
 def _named(names: Sequence[str], values: Sequence[SSAValue]) -> dict[str, SSAValue]:

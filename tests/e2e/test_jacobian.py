@@ -226,3 +226,31 @@ def test_the_command(tmp_path: Path):
     assert onnx.load(out) == gradc.vjp(str(path), of="y", num_cotangents="K").proto
     assert "jacobian_rows" in run_gradc("jacobian", path, "--of", "y", "--stop-after", "jacobian").out
     assert "'sideways' is not one of" in run_gradc("jacobian", path, "--mode", "sideways", "-o", out).err
+
+
+HALVES = ("float16", "bfloat16")
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("derivative", ["rows", "tangents", "forward", "samples"])
+def test_half_types_are_proved(dtype: str, derivative: str):
+    """Rows of the check are exact in a half type, so that no rounding of theirs looks like a fault."""
+    source = model(DYNAMIC.replace("float", dtype))
+    found = {
+        "rows": lambda: gradc.vjp(source, of="y", num_cotangents="K", check=True),
+        "tangents": lambda: gradc.jvp(source, of="y", num_tangents=4, check=True),
+        "forward": lambda: gradc.jacobian(source, of="y", wrt="x", mode="forward", check=True),
+        "samples": lambda: gradc.vjp(source, of="y", wrt="w", per_sample=True, check=True),
+    }[derivative]()
+    assert found.proof is not None
+    assert found.proof.whole
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda", "portable", "openvino", "tract"])
+@pytest.mark.parametrize("opset", [13, 18, 21])
+def test_every_target_has_the_ops_of_dynamic_rows(target: str, opset: int):
+    for mode in ("forward", "reverse"):
+        found = gradc.jacobian(
+            model(DYNAMIC), of=["y", "z"], wrt="x", mode=mode, target=target, opset=opset, check=False
+        )
+        assert [one.name for one in found.outputs] == ["jacobian_y_x", "jacobian_z_x"]
