@@ -21,6 +21,7 @@ from gradc.util import arguments
 from passes.autodiff.activity.active_values import is_float
 from passes.autodiff.named_values import add_elements, values_by_name
 from passes.autodiff.pin_values import set_results
+from passes.builder.locations import place_by_operands
 from passes.builder.values import ValueBuilder
 
 NAMES = "a mapping from names to names"
@@ -76,6 +77,7 @@ def scale_results(
         if not is_float(values[name]):
             raise _scale_error(f"{name}={factor:g}", "a result that is a tensor of floats")
         values[name] = (e(values[name]) * factor).value
+    place_by_operands(e.emit.ops, function.body.block, "scaled")
     Rewriter.insert_op([*e.emit.ops, ReturnOp(*values.values())], InsertPoint.before(last))
     Rewriter.erase_op(last)
     entry.update_function_type(function)

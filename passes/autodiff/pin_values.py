@@ -45,6 +45,7 @@ from passes.autodiff.rules.norm import unmark_centred
 from passes.autodiff.session import SessionPass
 from passes.autodiff.shared_weights import pop_copies
 from passes.autodiff.stop_gradient import drop_constant_stops, values_after_stops, values_before_stops
+from passes.builder.locations import place_by_operands
 from passes.builder.rewriting import REQUEST
 from passes.builder.values import ValueBuilder
 
@@ -134,6 +135,7 @@ def set_pinned_values(
 def set_results(function: FuncOp, e: ValueBuilder, results: Sequence[SSAValue]) -> None:
     """Insert the ops of `e` at the end of a function, and return `results` instead."""
     last = return_op(function)
+    place_by_operands(e.emit.ops, function.body.block, "result")
     Rewriter.insert_op([*e.emit.ops, ReturnOp(*results)], InsertPoint.before(last))
     Rewriter.erase_op(last)
 

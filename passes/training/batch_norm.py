@@ -39,9 +39,9 @@ from dialects.support.entry import (
 )
 from dialects.support.names import hint_of, name_of_value
 from dialects.support.shapes import element_type_of, has_rank, shape_of
+from passes.builder.locations import place_at
 from passes.builder.operands import set_operand
 from passes.builder.values import Value, ValueBuilder
-from passes.training.locations import place_at
 
 NEW = "new_"
 """Prefix of the result that replaces a state."""

@@ -41,10 +41,10 @@ from dialects.support.entry import (
 )
 from dialects.support.option_names import advice
 from dialects.support.shapes import has_rank, static
+from passes.builder.locations import place_at
 from passes.builder.operands import replace_uses
 from passes.builder.values import Value, ValueBuilder
 from passes.targets.target import DEFAULT_OPSET, Target
-from passes.training.locations import place_at
 from passes.training.random_words import FORMS, WORD, Keys, Words
 
 SEED = "seed"

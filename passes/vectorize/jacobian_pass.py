@@ -35,6 +35,7 @@ from dialects.support.shapes import Shape, element_type_of, shape_of, static
 from passes.autodiff.named_values import values_by_name
 from passes.autodiff.pin_values import set_results
 from passes.builder.captured_values import uses_by
+from passes.builder.locations import place_by_operands
 from passes.builder.operands import replace_uses
 from passes.builder.values import Value, ValueBuilder
 from passes.vectorize.vectorize import vectorize
@@ -108,6 +109,7 @@ class JacobianPass(ModulePass):
             replace_uses(argument, shaped.value)
         first_op = block.first_op
         assert first_op is not None
+        place_by_operands(e.emit.ops, function.body.block, "rows")
         Rewriter.insert_op(e.emit.ops, InsertPoint.before(first_op))
         _sort(block)
         keep_argument_attributes(function, [name not in self.inputs for name in names])

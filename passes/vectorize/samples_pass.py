@@ -20,6 +20,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from dialects.support.entry import entry_function, input_names, output_names, return_op, update_function_type
 from dialects.support.shapes import element_type_of, shape_of, tensor_type
 from passes.autodiff.pin_values import set_results
+from passes.builder.locations import place_by_operands
 from passes.builder.operands import replace_uses
 from passes.builder.values import Value, ValueBuilder
 from passes.vectorize.vectorize import vectorize
@@ -86,6 +87,7 @@ class PerSamplePass(ModulePass):
             block.erase_arg(old)
         first = block.first_op
         assert first is not None
+        place_by_operands(e.emit.ops, function.body.block, "samples")
         Rewriter.insert_op(e.emit.ops, InsertPoint.before(first))
 
     def _shape_results(self, function: FuncOp, names: Sequence[str], with_samples: set[str]) -> None:

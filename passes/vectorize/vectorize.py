@@ -19,6 +19,7 @@ from dialects.support.entry import TYPE, input_names, output_names, return_op, s
 from dialects.support.shapes import Dim, has_rank, shape_of
 from passes.builder.builder import Builder
 from passes.builder.captured_values import uses_by
+from passes.builder.locations import place_by_operands
 from passes.builder.operands import replace_uses
 from passes.builder.tensors import Size
 from passes.builder.values import Value, ValueBuilder
@@ -114,6 +115,7 @@ class _Walk:
             self.size = emit.sizes(self.batched[arguments[0]].value, [0])
             first = block.first_op
             assert first is not None
+            place_by_operands(emit.ops, block, "rows")
             Rewriter.insert_op(emit.ops, InsertPoint.before(first))
 
     def results(self, block: Block, expand: Sequence[bool]) -> list[SSAValue]:
@@ -126,6 +128,7 @@ class _Walk:
         b = self._new_batch()
         pairs = zip(last.operands, expand, strict=True)
         found = [self._result(value, b, expanded) for value, expanded in pairs]
+        place_by_operands(b.e.emit.ops, block, "rows")
         Rewriter.insert_op(b.e.emit.ops, InsertPoint.before(last))
         return found
 
@@ -155,7 +158,8 @@ class _Walk:
             self.fallbacks.append(inner)
         self._set_results(op, found, b)
         for new in b.e.emit.ops:
-            new.location = op.location
+            for inner in new.walk():
+                inner.location = op.location
         Rewriter.insert_op(b.e.emit.ops, InsertPoint.before(op))
         self.dead.append(op)
 

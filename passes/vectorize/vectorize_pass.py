@@ -16,7 +16,7 @@ from passes.vectorize.vectorize import vectorize
 @dataclass(frozen=True)
 class VectorizePass(ModulePass):
     """Give `inputs` a leading axis of `size`, a number or a name; results get it, except those of `shared`,
-    which must not depend on these inputs."""
+    which must not depend on these inputs. Without inputs, nothing changes."""
 
     name = "vectorize"
 
@@ -29,6 +29,8 @@ class VectorizePass(ModulePass):
     """The ops that are computed row by row."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if not self.inputs:
+            return
         function = entry_function(op)
         named = dict(zip(input_names(function), function.args, strict=True))
         found = vectorize(
