@@ -169,11 +169,11 @@ def write_derivative(
     own |= {name: own[name] or None for name in ("wrt", "of")}
     own["weights"] = _weights(weights, weights_as_inputs, output)
     shapes = shapes_of(static_shapes, STATIC_SHAPE)
-    asked, options = kind(**own, static_shapes=shapes, rename=source.names), options_of(given)
+    user_request, options = kind(**own, static_shapes=shapes, rename=source.names), options_of(given)
     source, found = replace(source, names={}), None
-    with observing.stopping(pass_names(asked, options), output):
+    with observing.stopping(pass_names(user_request, options), output):
         found = differentiating.derivative_to(
-            derive, source, output, asked, options, constants, external_data, observing.observers
+            derive, source, output, user_request, options, constants, external_data, observing.observers
         )
     observing.show_times()
     if found is None:

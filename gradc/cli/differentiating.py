@@ -26,7 +26,7 @@ def derivative_to(
     derive: Derive,
     source: Source,
     output: str | None,
-    asked: GradientRequest,
+    user_request: GradientRequest,
     options: Options,
     constants: Files | None,
     external_data: bool,
@@ -35,7 +35,7 @@ def derivative_to(
     """Differentiate and compile, print the remarks, and write the model."""
     with progress.bar():
         module = load(source, options.auto_pad_rule, for_gradients=())
-        found = derive(module, asked, options, constants, observer)
+        found = derive(module, user_request, options, constants, observer)
     messages.show_remarks(*found.remarks)
     write_model(found, output, external_data)
     return found

@@ -66,6 +66,6 @@ def grad(source: Source, **given: Any) -> None:
     It has the inputs of IN, and a result grad_<WRT> for each --wrt, with its shape and dtype.
     """
     from gradc.derivatives.gradient import gradient_of
-    from gradc.derivatives.request import GradientRequest
+    from gradc.derivatives.row_requests import VjpRequest
 
-    write_derivative(gradient_of, GradientRequest, source, **given)
+    write_derivative(gradient_of, VjpRequest, source, **given)

@@ -35,6 +35,7 @@ def jvp(source: Source, **given: Any) -> None:
     It has the inputs of IN, an input tangent_<WRT> for each --wrt, and a result jvp_<OF> for each --of, the
     directional derivative along all tangents.
     """
-    from gradc.derivatives.forward import JvpRequest, jvp_of
+    from gradc.derivatives.forward import jvp_of
+    from gradc.derivatives.row_requests import JvpRequest
 
     write_derivative(jvp_of, JvpRequest, source, **given)

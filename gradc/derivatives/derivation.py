@@ -19,6 +19,7 @@ from gradc.compiler.pass_runner import Observer, run_passes
 from gradc.derivatives.module import differentiate, prepare
 from gradc.derivatives.request import REQUIRED, GradientRequest
 from gradc.derivatives.results import edge_names
+from gradc.derivatives.row_requests import SampleRequest
 from gradc.derivatives.training import apply_training
 from gradc.files.json_text import json_text
 from gradc.graph.rebatching import check_new_size
@@ -26,6 +27,7 @@ from gradc.model.split_model import without_initializers
 from gradc.model.weight_metadata import REQUIRED_KEY
 from gradc.verification.gradient_spec import Claim, Written
 from gradc.verification.proof import Proof
+from gradc.verification.written_forms import WrittenRows
 from passes.autodiff.pin_values import set_results
 from passes.autodiff.session import Session
 from passes.builder.rewriting import drop_unread_nodes
@@ -70,7 +72,7 @@ class Derivation:
         names, bound = edge_names(module), None if constants is None else constants_of(constants)
         module = prepare(module, user_request, options, bound, observer)
         remarks = apply_training(module, user_request, options, observer)
-        if not user_request.per_sample:
+        if not isinstance(user_request, SampleRequest) or not user_request.per_sample:
             return cls(module, module.clone(), names, user_request, options, observer, remarks=remarks)
         from gradc.derivatives.separate_samples import function_of_one_sample
 
@@ -106,12 +108,16 @@ class Derivation:
             names = ", ".join(f"{count} {name}" for name, count in counts.items())
             self.remarks.append(Diagnostic("remark", f"computed row by row, in a Scan: {names}"))
 
-    def vectorize(self, what: str, rows: int | str, inputs: Iterable[str], results: Iterable[str]) -> None:
-        """Give inputs and results an axis of rows, which the option `what` requests."""
+    def vectorize(
+        self, what: str, rows: int | str, inputs: Iterable[str], results: Iterable[str], written: Written
+    ) -> WrittenRows:
+        """Give inputs and results an axis of rows, which the option `what` requests; return the new form."""
         function = entry.entry_function(self.module)
         check_new_size(function, what, rows)
         shared = [name for name in entry.output_names(function) if name not in set(results)]
         self.run(VectorizePass(tuple(inputs), rows, tuple(shared), self.options.strict_ieee))
+        count = rows if isinstance(rows, int) else None
+        return WrittenRows(written.gradients, written.cotangents, rows=count)
 
     def keep_results(self, names: Sequence[str]) -> None:
         """Keep these results of the module, in this order, and what they need."""

@@ -7,7 +7,7 @@ as cotangents, is J v, which does not depend on u: https://j-towns.github.io/201
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Unpack
 
 from xdsl.dialects.builtin import ModuleOp
@@ -16,18 +16,15 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from dialects.support import entry
-from dialects.support.limits import using
 from gradc.compiler.compiled import Compiled, Derivative
-from gradc.compiler.driver import load
 from gradc.compiler.options import Options
 from gradc.compiler.pass_runner import Observer, parse, run_passes
 from gradc.derivatives.derivation import Derivation
-from gradc.derivatives.options import DerivativeOptions, split, takes
-from gradc.derivatives.request import GradientRequest, check_rows
+from gradc.derivatives.options import DerivativeOptions, derive, takes
 from gradc.derivatives.results import add_results, results_of, set_results_of
+from gradc.derivatives.row_requests import JvpRequest
 from gradc.derivatives.second_order import free_template
 from gradc.verification.gradient_spec import Written
-from gradc.verification.written_forms import WrittenRows
 from passes.autodiff.request import default_output
 from passes.autodiff.session import Session
 from passes.autodiff.vjp_pass import check_names
@@ -44,21 +41,6 @@ class JvpOptions(DerivativeOptions, total=False):
     num_tangents: int | str | None
 
 
-@dataclass(frozen=True)
-class JvpRequest(GradientRequest):
-    """Options of a Jacobian-vector product."""
-
-    num_tangents: int | str | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_rows("num_tangents", self.num_tangents)
-
-    @property
-    def row_passes(self) -> tuple[str, ...]:
-        return () if self.num_tangents is None else ("vectorize",)
-
-
 @takes(JvpOptions, JvpRequest)
 def jvp(model: Any, **given: Unpack[JvpOptions]) -> Compiled:
     """Return the Jacobian-vector product, with inputs `tangent_<wrt>` and results `jvp_<of>`.
@@ -67,10 +49,7 @@ def jvp(model: Any, **given: Unpack[JvpOptions]) -> Compiled:
     num_tangents: a number or a name K: tangents and results have a leading axis of K, and all rows are
     computed in one run. Other arguments as for `grad`.
     """
-    user_request, options, constants = split(given, JvpRequest)
-    with using(options.limits):
-        module = load(model, for_gradients=tuple(user_request.rules or ()))
-        return jvp_of(module, user_request, options, constants)
+    return derive(model, given, JvpRequest, jvp_of)
 
 
 def jvp_of(
@@ -102,8 +81,8 @@ def jvp_of(
     derivatives = [Derivative(result, "jvp", (name,), wrt) for name, result in names.items()]
     written = Written(cotangents, of_gradients)
     if (rows := user_request.num_tangents) is not None:
-        derivation.vectorize("num_tangents", rows, tangents.values(), names.values())
-        written = WrittenRows(cotangents, of_gradients, rows=rows if isinstance(rows, int) else None)
+        inputs, results = tangents.values(), names.values()
+        written = derivation.vectorize("num_tangents", rows, inputs, results, written)
     return derivation.finish(written, derivatives, tangents, names)
 
 

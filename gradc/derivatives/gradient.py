@@ -7,20 +7,17 @@ from warnings import warn
 
 from xdsl.dialects.builtin import ModuleOp
 
-from dialects.support.limits import using
 from gradc.compiler.compiled import Compiled, Derivative
-from gradc.compiler.driver import load
 from gradc.compiler.options import Options
 from gradc.compiler.pass_runner import Observer
 from gradc.derivatives.derivation import Derivation
-from gradc.derivatives.options import GradOptions, split, takes
-from gradc.derivatives.request import GradientRequest
+from gradc.derivatives.options import GradOptions, derive, takes
+from gradc.derivatives.row_requests import VjpRequest
 from gradc.util import arguments
 from gradc.verification.gradient_spec import Written
-from gradc.verification.written_forms import WrittenRows
 
 
-@takes(GradOptions)
+@takes(GradOptions, VjpRequest)
 def grad(model: Any, **given: Unpack[GradOptions]) -> Compiled:
     """Return the gradient of a model as a plain ONNX model, with a result `grad_<wrt>` for each `wrt`.
 
@@ -75,20 +72,17 @@ def grad(model: Any, **given: Unpack[GradOptions]) -> Compiled:
     """
     if given.get("weights_as_inputs") is not None:
         warn("weights_as_inputs is deprecated; use weights", DeprecationWarning, stacklevel=4)
-    user_request, options, constants = split(given, GradientRequest)
-    with using(options.limits):
-        module = load(model, for_gradients=tuple(user_request.rules or ()))
-        return gradient_of(module, user_request, options, constants)
+    return derive(model, given, VjpRequest, gradient_of)
 
 
-@takes(GradOptions, keep_outputs="of")
+@takes(GradOptions, VjpRequest, keep_outputs="of")
 def value_and_grad(model: Any, **given: Unpack[GradOptions]) -> Compiled:
     """Return the differentiated values and their gradient as results; arguments as for `grad`."""
     given.setdefault("keep_outputs", "of")
     return grad(model, **given)
 
 
-@takes(GradOptions, cotangents=True)
+@takes(GradOptions, VjpRequest, cotangents=True)
 def vjp(model: Any, **given: Unpack[GradOptions]) -> Compiled:
     """Return the gradient with an input `cotangent_<of>` for each `of`; arguments as for `grad`."""
     if not arguments.flag("cotangents", given.setdefault("cotangents", True)):
@@ -98,7 +92,7 @@ def vjp(model: Any, **given: Unpack[GradOptions]) -> Compiled:
 
 def gradient_of(
     module: ModuleOp,
-    user_request: GradientRequest,
+    user_request: VjpRequest,
     options: Options,
     constants: Any = None,
     observer: Observer | None = None,
@@ -111,7 +105,6 @@ def gradient_of(
     ]
     written = Written(found.gradients, found.cotangents)
     if (rows := user_request.num_cotangents) is not None:
-        derivation.vectorize("num_cotangents", rows, found.cotangents.values(), found.gradients.values())
-        count = rows if isinstance(rows, int) else None
-        written = WrittenRows(found.gradients, found.cotangents, rows=count)
+        inputs, results = found.cotangents.values(), found.gradients.values()
+        written = derivation.vectorize("num_cotangents", rows, inputs, results, written)
     return derivation.finish(written, derivatives)

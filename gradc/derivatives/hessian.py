@@ -16,14 +16,12 @@ from xdsl.ir import SSAValue
 from dialects.onnx import ops as onnx
 from dialects.onnx.dims import TO_THE_END
 from dialects.support import entry
-from dialects.support.limits import using
 from dialects.support.shapes import shape_of, static, static_shape
 from gradc.compiler.compiled import Compiled, Derivative
-from gradc.compiler.driver import load
 from gradc.compiler.options import Options
 from gradc.compiler.pass_runner import Observer
 from gradc.derivatives.derivation import Derivation
-from gradc.derivatives.options import DerivativeOptions, split, takes
+from gradc.derivatives.options import DerivativeOptions, derive, takes
 from gradc.derivatives.request import GradientRequest
 from gradc.derivatives.results import add_axes, add_results, results_of, set_results_of
 from gradc.derivatives.second_order import differentiate_twice
@@ -75,10 +73,7 @@ def hessian(model: Any, **given: Unpack[HessianOptions]) -> Compiled:
     Other arguments as for `grad`. An `of` of several elements has a Hessian for each. All rows are computed
     in one run, which takes memory for as many Hessian-vector products as `wrt` has elements.
     """
-    request, options, constants = split(given, HessianRequest)
-    with using(options.limits):
-        module = load(model, for_gradients=tuple(request.rules or ()))
-        return hessian_of(module, request, options, constants)
+    return derive(model, given, HessianRequest, hessian_of)
 
 
 def hessian_of(

@@ -11,16 +11,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from dialects.support import entry
-from dialects.support.limits import using
 from dialects.support.shapes import has_rank, static_shape
 from gradc.compiler.compiled import Compiled, Derivative
-from gradc.compiler.driver import load
 from gradc.compiler.options import Options
 from gradc.compiler.pass_runner import Observer
 from gradc.derivatives.derivation import Derivation
 from gradc.derivatives.forward import transpose
-from gradc.derivatives.options import DerivativeOptions, split, takes
-from gradc.derivatives.request import GradientRequest
+from gradc.derivatives.options import DerivativeOptions, derive, takes
+from gradc.derivatives.row_requests import SampleRequest
 from gradc.util import arguments
 from gradc.verification.written_forms import WrittenBlocks
 from passes.autodiff.named_values import add_elements, values_by_name
@@ -41,7 +39,7 @@ class JacobianOptions(DerivativeOptions, total=False):
 
 
 @dataclass(frozen=True)
-class JacobianRequest(GradientRequest):
+class JacobianRequest(SampleRequest):
     """Options of a Jacobian: `mode` is that of the smaller side for `auto`."""
 
     mode: str = "auto"
@@ -52,7 +50,7 @@ class JacobianRequest(GradientRequest):
 
     @property
     def row_passes(self) -> tuple[str, ...]:
-        return ("jacobian", *self.sample_passes)
+        return ("jacobian", *super().row_passes)
 
 
 @takes(JacobianOptions, JacobianRequest)
@@ -64,10 +62,7 @@ def jacobian(model: Any, **given: Unpack[JacobianOptions]) -> Compiled:
     per_sample: one Jacobian for each sample of the batch, [N, *of, *wrt] without the batch axes of `of` and
     `wrt`; `batch_axis` as for `grad`. Other arguments as for `grad`.
     """
-    request, options, constants = split(given, JacobianRequest)
-    with using(options.limits):
-        module = load(model, for_gradients=tuple(request.rules or ()))
-        return jacobian_of(module, request, options, constants)
+    return derive(model, given, JacobianRequest, jacobian_of)
 
 
 def jacobian_of(

@@ -8,9 +8,12 @@ from functools import wraps
 from inspect import Parameter, Signature
 from typing import Any, ParamSpec, TypedDict, TypeVar, get_type_hints
 
-from dialects.support.limits import Limits
+from xdsl.dialects.builtin import ModuleOp
+
+from dialects.support.limits import Limits, using
 from dialects.support.option_names import offering
 from gradc.compiler.compiled import Compiled
+from gradc.compiler.driver import load
 from gradc.compiler.options import Options
 from gradc.derivatives.request import GradientRequest, Names, weights_of
 from gradc.terminal.notes import quoting_errors
@@ -100,6 +103,17 @@ def takes(
         return quoting_errors()(call)
 
     return decorate
+
+
+def derive(
+    model: Any, given: Mapping[str, Any], kind: type[R], make: Callable[[ModuleOp, R, Options, Any], Compiled]
+) -> Compiled:
+    """Return the derivative that `make` compiles of a module and a request of `kind`, for a source and
+    options."""
+    user_request, options, constants = split(given, kind)
+    with using(options.limits):
+        module = load(model, for_gradients=tuple(user_request.rules or ()))
+        return make(module, user_request, options, constants)
 
 
 def split(given: Mapping[str, Any], kind: type[R]) -> tuple[R, Options, Any]:

@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from dialects.onnx.ops import op_names
 from dialects.support import entry
 from dialects.support.attributes import entries
-from dialects.support.diagnostics import Diagnostic, UsageError, sentence, suggest, usage
+from dialects.support.diagnostics import Diagnostic, UsageError, sentence, suggest
 from dialects.support.error_list import Errors
 from dialects.support.names import is_text
 from dialects.support.option_names import option
@@ -46,12 +46,12 @@ REQUIRED, DEFAULT, CONSTANT = WEIGHTS = ("required", "default", "constant")
 WORDS = {"batchnorm": ("train", "eval"), "dropout": ("hashed", "keep", "off")}
 """Values of options of the training form; None leaves the source as it is."""
 
-FLAGS = ("cotangents", "allow_unused", "straight_through", "untie", "per_sample")
+FLAGS = ("cotangents", "allow_unused", "straight_through", "untie")
 
 
 @dataclass(frozen=True)
 class GradientRequest:
-    """Options of a gradient: `wrt` may have patterns, `keep_outputs` keywords."""
+    """Options of every derivative: `wrt` may have patterns, `keep_outputs` keywords."""
 
     wrt: Names = None
     of: Names = None
@@ -73,11 +73,8 @@ class GradientRequest:
     frozen: Names = None
     untie: bool = False
     stop_gradient: Names = None
-    num_cotangents: int | str | None = None
     batchnorm: str | None = None
     dropout: str | None = None
-    per_sample: bool = False
-    batch_axis: Mapping[str, int | None] | None = None
 
     def __post_init__(self) -> None:
         """Validate and normalize the options. Raises UsageError."""
@@ -86,7 +83,6 @@ class GradientRequest:
         sizes = {
             "static_shapes": validate_static_shapes(self.static_shapes),
             "rebatch": validate_rebatch(self.rebatch),
-            "batch_axis": validate_batch_axis(self.batch_axis, per_sample=self.per_sample),
         }
         results = {"rename": validate_names(self.rename), "scale": validate_scales(self.scale)}
         for name, value in {**plain, **named, **results, **sizes}.items():
@@ -94,16 +90,7 @@ class GradientRequest:
         arguments.one_of("weights", self.weights, WEIGHTS)
         if self.reduce is not None:
             arguments.one_of("reduce", self.reduce, REDUCTIONS)
-        check_rows("num_cotangents", self.num_cotangents)
-        if self.num_cotangents is not None and self.per_sample:
-            both = f"{option('per_sample', True)} and {option('num_cotangents', self.num_cotangents)}"
-            raise usage(both, expected="one of the two")
-        if self.num_cotangents is not None:
-            object.__setattr__(self, "cotangents", True)
-        if self.cotangents and self.reduce is not None:
-            given = f"{option('cotangents', True)} and {option('reduce', self.reduce)}"
-            hint = "a cotangent weights the elements, a reduction adds them up"
-            raise UsageError(Diagnostic("error", sentence(given, expected="one of the two", hint=hint)))
+        self._check_reduction()
         for name, words in WORDS.items():
             if getattr(self, name) is not None:
                 arguments.one_of(name, getattr(self, name), words)
@@ -114,6 +101,12 @@ class GradientRequest:
             _check_seconds(self.check_seconds, self.check)
         for what in ("rules", "kernels"):
             _check_functions(what, getattr(self, what))
+
+    def _check_reduction(self) -> None:
+        if self.cotangents and self.reduce is not None:
+            given = f"{option('cotangents', True)} and {option('reduce', self.reduce)}"
+            hint = "a cotangent weights the elements, a reduction adds them up"
+            raise UsageError(Diagnostic("error", sentence(given, expected="one of the two", hint=hint)))
 
     def request(self, module: ModuleOp) -> Request:
         function = entry.entry_function(module)
@@ -155,13 +148,7 @@ class GradientRequest:
     @property
     def row_passes(self) -> tuple[str, ...]:
         """The names of passes that compute several rows in one run, after the differentiation."""
-        rows = () if self.num_cotangents is None else ("vectorize",)
-        return (*rows, *self.sample_passes)
-
-    @property
-    def sample_passes(self) -> tuple[str, ...]:
-        """The names of passes that compute all samples, after the differentiation."""
-        return ("per-sample",) if self.per_sample else ()
+        return ()
 
     def with_named_weights(self, module: ModuleOp) -> ModuleOp:
         """Untie weights, and give weights the names of the exported module by which they are requested."""
@@ -209,26 +196,6 @@ def _check_seconds(given: Any, check: bool | None) -> None:
         both = f"{option('check', check)} and {option('check_seconds', given)}"
         hint = f"{option('check', True)} has no time limit"
         raise UsageError(Diagnostic("error", sentence(both, expected="one of the two", hint=hint)))
-
-
-def check_rows(what: str, given: Any) -> None:
-    """Check a number of rows, or the name of a dynamic size."""
-    if given is None or (isinstance(given, str) and given.isidentifier()):
-        return
-    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
-        raise arguments.invalid(what, given, "a number >= 1, or a name such as K for a dynamic size")
-
-
-def validate_batch_axis(given: Any, *, per_sample: bool) -> dict[str, int | None]:
-    """Validate `batch_axis`. Raises UsageError."""
-    expected = "a mapping from names of inputs to 0 or None"
-    found = arguments.mapping("batch_axis", {} if given is None else given, expected)
-    for name, axis in found.items():
-        if axis is not None and (isinstance(axis, bool) or axis != 0):
-            raise arguments.invalid("batch_axis", axis, "0 or None", part=f"of {name}")
-    if found and not per_sample:
-        raise arguments.invalid("batch_axis", found, f"{option('per_sample', True)} with it")
-    return dict(found)
 
 
 def _check_functions(what: str, given: Any) -> None:

@@ -9,13 +9,11 @@ from typing import Any, Unpack
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support import entry
-from dialects.support.limits import using
 from gradc.compiler.compiled import Compiled, Derivative
-from gradc.compiler.driver import load
 from gradc.compiler.options import Options
 from gradc.compiler.pass_runner import Observer
 from gradc.derivatives.derivation import Derivation
-from gradc.derivatives.options import HvpOptions, split, takes
+from gradc.derivatives.options import HvpOptions, derive, takes
 from gradc.derivatives.request import GradientRequest
 from gradc.verification.gradient_spec import Written
 from passes.autodiff.session import Session
@@ -30,10 +28,7 @@ def hvp(model: Any, **given: Unpack[HvpOptions]) -> Compiled:
     Several `wrt` have a joint Hessian. Arguments as for `grad`. User rules are differentiated, too; the check
     covers the first and the second derivative.
     """
-    user_request, options, constants = split(given, GradientRequest)
-    with using(options.limits):
-        module = load(model, for_gradients=tuple(user_request.rules or ()))
-        return hvp_of(module, user_request, options, constants)
+    return derive(model, given, GradientRequest, hvp_of)
 
 
 def hvp_of(

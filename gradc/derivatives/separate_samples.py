@@ -20,7 +20,7 @@ from dialects.support import entry
 from dialects.support.diagnostics import Diagnostic, GradcError, UnsupportedError, error_at, usage
 from dialects.support.option_names import option
 from dialects.support.shapes import has_rank, shape_of
-from gradc.derivatives.request import GradientRequest
+from gradc.derivatives.row_requests import SampleRequest
 from gradc.derivatives.samples import Samples, samples_of, with_samples
 from gradc.graph.rebatching import PROBE, attribute_of, batch_axes, obstacle
 from gradc.verification.evaluation import Evaluation, NotComputed, wide_of
@@ -356,7 +356,7 @@ def _are_close(a: np.ndarray, b: np.ndarray, size: float = 0.0) -> bool:
 
 
 def function_of_one_sample(
-    module: ModuleOp, user_request: GradientRequest
+    module: ModuleOp, user_request: SampleRequest
 ) -> tuple[ModuleOp, Samples, list[Diagnostic]]:
     """Return the function of one sample of a module, the samples, and remarks.
 

@@ -1,0 +1,89 @@
+"""Options of derivatives that are computed for several rows or samples in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dialects.support.diagnostics import usage
+from dialects.support.option_names import option
+from gradc.derivatives.request import GradientRequest
+from gradc.util import arguments
+
+
+@dataclass(frozen=True)
+class SampleRequest(GradientRequest):
+    """Options of a derivative that can be computed per sample."""
+
+    per_sample: bool = False
+    batch_axis: Mapping[str, int | None] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        per_sample = arguments.flag("per_sample", self.per_sample)
+        axes = validate_batch_axis(self.batch_axis, per_sample=per_sample)
+        object.__setattr__(self, "per_sample", per_sample)
+        object.__setattr__(self, "batch_axis", axes)
+
+    @property
+    def row_passes(self) -> tuple[str, ...]:
+        return ("per-sample",) if self.per_sample else ()
+
+
+@dataclass(frozen=True)
+class VjpRequest(SampleRequest):
+    """Options of `grad` and `vjp`; a number of cotangents implies `cotangents`."""
+
+    num_cotangents: int | str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_rows("num_cotangents", self.num_cotangents)
+        if self.num_cotangents is None:
+            return
+        if self.per_sample:
+            both = f"{option('per_sample', True)} and {option('num_cotangents', self.num_cotangents)}"
+            raise usage(both, expected="one of the two")
+        object.__setattr__(self, "cotangents", True)
+        self._check_reduction()
+
+    @property
+    def row_passes(self) -> tuple[str, ...]:
+        rows = () if self.num_cotangents is None else ("vectorize",)
+        return (*rows, *super().row_passes)
+
+
+@dataclass(frozen=True)
+class JvpRequest(GradientRequest):
+    """Options of a Jacobian-vector product."""
+
+    num_tangents: int | str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_rows("num_tangents", self.num_tangents)
+
+    @property
+    def row_passes(self) -> tuple[str, ...]:
+        return () if self.num_tangents is None else ("vectorize",)
+
+
+def check_rows(what: str, given: Any) -> None:
+    """Check a number of rows, or the name of a dynamic size."""
+    if given is None or (isinstance(given, str) and given.isidentifier()):
+        return
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        raise arguments.invalid(what, given, "a number >= 1, or a name such as K for a dynamic size")
+
+
+def validate_batch_axis(given: Any, *, per_sample: bool) -> dict[str, int | None]:
+    """Validate `batch_axis`. Raises UsageError."""
+    expected = "a mapping from names of inputs to 0 or None"
+    found = arguments.mapping("batch_axis", {} if given is None else given, expected)
+    for name, axis in found.items():
+        if axis is not None and (isinstance(axis, bool) or axis != 0):
+            raise arguments.invalid("batch_axis", axis, "0 or None", part=f"of {name}")
+    if found and not per_sample:
+        raise arguments.invalid("batch_axis", found, f"{option('per_sample', True)} with it")
+    return dict(found)
