@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from dialects.onnx import ops as onnx
 from dialects.support import limits
@@ -17,7 +17,7 @@ from dialects.support.diagnostics import Diagnostic, GradcError, diagnostic_at, 
 from dialects.support.entry import entry_function
 from dialects.support.shapes import has_rank, static_shape
 from gradc.verification.adjoint_identities import BOUND, Balance
-from gradc.verification.compiled_model import Model, distance, is_rounding_effect
+from gradc.verification.compiled_model import Model
 from gradc.verification.cost_estimates import estimate_bytes, estimate_seconds
 from gradc.verification.empty_batches import SECONDS_OF_A_POINT, at_empty_batch
 from gradc.verification.evaluation import NotComputed
@@ -25,7 +25,6 @@ from gradc.verification.gradient_spec import CheckError, Claim
 from gradc.verification.kernels import Kernels
 from gradc.verification.point import Outcome, OutOfTime, Point
 from gradc.verification.point_plan import Plan
-from gradc.verification.primal import values_of
 from gradc.verification.proof import Proof, Undecided
 from gradc.verification.sample_points import SEEDS, guesses_of, in_words, sample_inputs
 from gradc.verification.sample_regimes import vary_inputs
@@ -33,10 +32,8 @@ from gradc.verification.samples import Guess
 from gradc.verification.scatters import has_duplicate_writes
 from gradc.verification.single_ops import LocalPoint
 from gradc.verification.stopped_values import judge_stops
+from gradc.verification.whole_gradient import judge_seeds, judge_sums, judge_values
 from gradc.verification.widening import widen
-
-VALUES = 1e-6
-"""Largest relative difference between `of` in the differentiated and in the original function."""
 
 FOR_THE_WHOLE = 0.7
 """Fraction of the time limit after which single ops are checked instead of the whole."""
@@ -118,7 +115,7 @@ class Prover:
             if time.perf_counter() > until:
                 return f"no time was left to compare {' and '.join(outcome.of)} with the function as given"
             try:
-                self._judge_values(outcome)
+                judge_values(self.claim, outcome, self.inputs, self.kernel)
                 judge_stops(self.claim, self.inputs, outcome, self.kernel)
             except CheckError:
                 raise
@@ -223,8 +220,8 @@ class Prover:
             self.taken.setdefault(op, set()).update(indices)
         for index, balance in enumerate(outcome.balances):
             self._judge_step(index, balance, outcome, seed)
-        self._judge_seeds(outcome)
-        self._judge_sums(outcome, seed)
+        judge_seeds(self.claim, outcome)
+        judge_sums(self.claim, self.plan, outcome, seed)
         self._judge_whole(outcome, seed)
 
     def _judge_step(self, index: int, balance: Balance, outcome: Outcome, seed: int) -> None:
@@ -281,76 +278,6 @@ class Prover:
             f"by differences {shown.passed.total:.6g}"
         )
         return CheckError(diagnostic_at(op, "error", f"{what} is wrong: {numbers}; this op is to blame"))
-
-    def _judge_values(self, outcome: Outcome) -> None:
-        """Compare the values of `of` with those of the source function."""
-        names = [name for name, value in outcome.of.items() if isinstance(value, np.ndarray)]
-        claim = self.claim
-
-        def source_values(inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
-            by = list(claim.differentiated.wrt)
-            return values_of(claim.primal, names, inputs, by, claim.straight_through, self.kernel)
-
-        expected = source_values(self.inputs)
-        for name in names:
-            off = distance(outcome.of[name], expected[name])
-            if off > VALUES and not is_rounding_effect(off, name, expected, self.inputs, source_values):
-                text = f"{name} is off by {off:.3g} of its size where it is differentiated"
-                raise CheckError(Diagnostic("error", f"{text}; simplifying the function changed it"))
-
-    def _judge_seeds(self, outcome: Outcome) -> None:
-        """Compare the cotangents at the start of the walk with those of the request."""
-        given = self.claim.differentiated
-        expected: dict[SSAValue, Any] = {}
-        for name, value in given.of.items():
-            array = outcome.of[name]
-            if not isinstance(array, np.ndarray):
-                continue
-            share = 1 / max(np.size(array), 1) if self.claim.reduce == "mean" else 1.0
-            own = outcome.cotangents[name] if given.cotangents else np.full(np.shape(array), share)
-            expected[value] = own if value not in expected else expected[value] + own
-        for value, want in expected.items():
-            seeds = outcome.seeds.get(value)
-            if seeds is None or distance(np.asarray(sum(seeds)), want) > BOUND:
-                text = (
-                    f"the cotangent of {value.name_hint or 'a result'} that the gradient begins with is wrong"
-                )
-                raise CheckError(Diagnostic("error", text))
-
-    def _judge_sums(self, outcome: Outcome, seed: int) -> None:
-        """Compare each complete cotangent with the sum of the contributions to it."""
-        stepped = {value for step in self.plan.steps for value in step.cotangents}
-        for value, (total, added) in outcome.sums.items():
-            scale = max(total.norm, added.norm)
-            if value not in self.claim.differentiated.record.totals:
-                if abs(added.total) > BOUND * scale and isinstance(value.owner, Operation):
-                    raise self._missing(value, added.total, seed)
-                continue
-            off = abs(total.total - added.total)
-            if off > BOUND * max(scale, abs(total.total)):
-                raise self._wrong_sum(value, total.total, added.total, seed)
-            owner = value.owner
-            passes = isinstance(owner, Operation) and owner in self.plan.carries
-            passes = passes and value not in stepped and value not in self.plan.differentiated.wrt.values()
-            if passes and scale and abs(total.total) > BOUND * scale:
-                raise self._missing(value, total.total, seed)
-
-    def _wrong_sum(self, value: SSAValue, total: float, added: float, seed: int) -> CheckError:
-        numbers = (
-            f"along a direction drawn from seed {seed} it is {total:.6g}, its terms add up to {added:.6g}"
-        )
-        text = f"the cotangent of {value.name_hint or 'a value'} is wrong: {numbers}"
-        diagnostic = Diagnostic("error", f"{text}; every op is right alone, so their sum is not")
-        owner = value.owner
-        if isinstance(owner, Operation):
-            diagnostic = diagnostic_at(owner, "error", diagnostic.message)
-        return CheckError(diagnostic)
-
-    def _missing(self, value: SSAValue, total: float, seed: int) -> CheckError:
-        assert isinstance(value.owner, Operation)
-        numbers = f"along a direction drawn from seed {seed} {total:.6g} of it does not"
-        text = f"the cotangent of its result does not reach its operands: {numbers}; this op is to blame"
-        return CheckError(diagnostic_at(value.owner, "error", text))
 
     def _judge_whole(self, outcome: Outcome, seed: int) -> None:
         """Compare <gradients, tangents of wrt> with <seeds, tangents of `of`>, less the errors of single
