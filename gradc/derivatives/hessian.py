@@ -30,6 +30,7 @@ from gradc.verification.written_diagonals import WrittenDiagonals
 from gradc.verification.written_forms import WrittenHessian
 from passes.autodiff.pin_values import default_wrt
 from passes.autodiff.request import default_output
+from passes.autodiff.session import Session
 from passes.autodiff.vjp_pass import check_names
 from passes.builder.values import Value, ValueBuilder
 from passes.vectorize.jacobian_pass import JacobianPass
@@ -85,53 +86,87 @@ def hessian_of(
 ) -> Compiled:
     """Return the Hessian of a module, which is modified."""
     derivation = Derivation.begin(module, user_request, options, constants, observer)
-    module = derivation.module
-    request, function = user_request.request(module), entry.entry_function(module)
-    inputs = entry.input_names(function)
-    of = request.of or default_output(function, entry.output_names(function))
-    by = request.wrt or default_wrt(function)
-    like = add_results(function, [*of, *by], LIKE)
-    rank = _rank_of_one_element(function, [like[name] for name in of if name in like])
-    kept = request.keep
-    keep = [*kept, *like.values()]
-    request = replace(request, of=of, wrt=by, keep=keep, cotangents=rank is None)
-    once, twice = differentiate_twice(derivation, request)
-    wrt = list(once.gradients)
-    tangents = [twice.cotangents[gradient] for gradient in once.gradients.values()]
-    ieee = options.strict_ieee
-    products = tuple(twice.gradients[name] for name in wrt)
-    shapes = tuple(like[name] for name in wrt)
-    named = results_of(entry.entry_function(module))
-    ranks = {name: len(shape_of(named[like[name]])) for name in wrt}
-    derivation.run(JacobianPass(tuple(tangents), shapes, products, strict_ieee=ieee))
-    pairs = {(a, b): f"{twice.gradients[b]}_{t}" for a, t in zip(wrt, tangents, strict=True) for b in wrt}
-    rows = {(one, a, b): name for one in of for (a, b), name in pairs.items()}
-    if rank is None:
-        ofs = tuple(once.cotangents.values())
-        shapes = tuple(like[name] for name in once.cotangents)
-        derivation.run(JacobianPass(ofs, shapes, tuple(pairs.values()), strict_ieee=ieee))
-        rows = {key: f"{name}_{once.cotangents[key[0]]}" for key, name in rows.items()}
-    elif rank:
-        add_axes(entry.entry_function(module), list(pairs.values()), rank)
+    kept = user_request.request(derivation.module).keep
+    inputs = entry.input_names(entry.entry_function(derivation.module))
+    found = _products(derivation)
+    rows = _rows(derivation, found)
     derivation.keep_results([*kept, *rows.values()])
     template = user_request.name_template
     names = {key: template.format(what="hessian", name="_".join(key)) for key in rows}
     check_names(list(names.values()), [*inputs, *kept])
     derivation.rename({}, {rows[key]: name for key, name in names.items()})
-    whole = module.clone()
-    blocks = {(one, once.gradients[a], b): name for (one, a, b), name in names.items()}
-    only = {b: name for (_, _, b), name in names.items()} if len(names) == 1 else {}
-    written = WrittenHessian(only, {}, blocks=blocks, outer=once.cotangents, rank=rank or 0)
-    derivatives = [Derivative(name, "hessian", (one,), (a, b)) for (one, a, b), name in names.items()]
-    if user_request.diagonal or user_request.trace:
-        derivatives, diagonals, traces = _diagonals(derivation, user_request, names, ranks, kept)
-        only = {one.wrt[0]: one.result for one in derivatives} if len(derivatives) == 1 else {}
-        written = WrittenDiagonals(
-            only, {}, blocks=blocks, outer=once.cotangents, rank=rank or 0,
-            whole=whole, diagonals=diagonals, traces=traces, ranks=ranks,
-        )  # fmt: skip
+    whole = derivation.module.clone()
+    gradients, outer, rank = found.once.gradients, found.once.cotangents, found.rank or 0
+    blocks = {(of, gradients[a], b): name for (of, a, b), name in names.items()}
+    if not user_request.diagonal and not user_request.trace:
+        only = {b: name for (_, _, b), name in names.items()} if len(names) == 1 else {}
+        derivatives = [Derivative(name, "hessian", (of,), (a, b)) for (of, a, b), name in names.items()]
+        return derivation.finish(WrittenHessian(only, {}, blocks=blocks, outer=outer, rank=rank), derivatives)
+    derivatives, diagonals, traces = _diagonals(derivation, user_request, names, found.ranks, kept)
     check_names([one.result for one in derivatives], [*inputs, *kept])
+    only = {one.wrt[0]: one.result for one in derivatives} if len(derivatives) == 1 else {}
+    written = WrittenDiagonals(
+        only, {}, blocks=blocks, outer=outer, rank=rank,
+        whole=whole, diagonals=diagonals, traces=traces, ranks=found.ranks,
+    )  # fmt: skip
     return derivation.finish(written, derivatives)
+
+
+@dataclass(frozen=True)
+class _Products:
+    """A module of Hessian-vector products, with its two differentiations.
+
+    like: value -> a result of its shape. ranks: `wrt` -> its rank. rank: the rank of a single `of` of one
+    element, whose products have no cotangent; None for others.
+    """
+
+    once: Session
+    twice: Session
+    of: Sequence[str]
+    like: Mapping[str, str]
+    ranks: Mapping[str, int]
+    rank: int | None
+
+
+def _products(derivation: Derivation) -> _Products:
+    """Replace the function by its Hessian-vector products, with tangents and cotangents as inputs."""
+    request = derivation.user_request.request(derivation.module)
+    function = entry.entry_function(derivation.module)
+    of = request.of or default_output(function, entry.output_names(function))
+    by = request.wrt or default_wrt(function)
+    like = add_results(function, [*of, *by], LIKE)
+    rank = _rank_of_one_element(function, [like[name] for name in of if name in like])
+    keep = [*request.keep, *like.values()]
+    once, twice = differentiate_twice(
+        derivation, replace(request, of=of, wrt=by, keep=keep, cotangents=rank is None)
+    )
+    results = results_of(entry.entry_function(derivation.module))
+    ranks = {name: len(shape_of(results[like[name]])) for name in once.gradients}
+    return _Products(once, twice, of, like, ranks, rank)
+
+
+def _rows(derivation: Derivation, found: _Products) -> dict[tuple[str, str, str], str]:
+    """Compute the products for the rows of identities; return the blocks by the names of `of` and two of
+    `wrt`."""
+    once, twice, like = found.once, found.twice, found.like
+    tangents = {name: twice.cotangents[gradient] for name, gradient in once.gradients.items()}
+    products = {name: twice.gradients[name] for name in tangents}
+    ieee = derivation.options.strict_ieee
+    of_tangents = tuple(like[name] for name in tangents)
+    derivation.run(
+        JacobianPass(tuple(tangents.values()), of_tangents, tuple(products.values()), strict_ieee=ieee)
+    )
+    pairs = {(a, b): f"{product}_{t}" for a, t in tangents.items() for b, product in products.items()}
+    if found.rank is None:
+        of_cotangents = tuple(like[name] for name in once.cotangents)
+        cotangents = tuple(once.cotangents.values())
+        derivation.run(JacobianPass(cotangents, of_cotangents, tuple(pairs.values()), strict_ieee=ieee))
+        return {
+            (of, a, b): f"{name}_{once.cotangents[of]}" for of in found.of for (a, b), name in pairs.items()
+        }
+    if found.rank:
+        add_axes(entry.entry_function(derivation.module), list(pairs.values()), found.rank)
+    return {(of, a, b): name for of in found.of for (a, b), name in pairs.items()}
 
 
 def _diagonals(
