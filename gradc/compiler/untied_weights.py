@@ -10,7 +10,8 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.rewriter import Rewriter
 
 from dialects.onnx.ops import ConstantOp
-from dialects.support.diagnostics import location, name_of
+from dialects.onnx.values import constant_of
+from dialects.support.diagnostics import Diagnostic, location, name_of, several
 from dialects.support.entry import entry_function
 from dialects.support.names import hint_of, name_of_value
 from gradc.compiler.exported_program import Call, ExportedProgram
@@ -22,17 +23,18 @@ PART_OF = "gradc.part_of"
 """Attribute of a weight that was made for one reader of a shared one: the name of that one."""
 
 
-def untie_weights(module: ModuleOp) -> None:
+def untie_weights(module: ModuleOp, *, uniform_only: bool = False) -> dict[str, list[str]]:
     """Give each reader of a trainable weight a separate weight, in place: `w` keeps its name for the first
-    reader, the others read `w.2`, `w.3` and so on.
+    reader, the others read `w.2`, `w.3` and so on. Return these names by the name of the shared weight.
 
-    Readers stay together if the exported program reads one parameter in all of them.
+    Readers stay together if the exported program reads one parameter in all of them. `uniform_only`: only
+    weights of ones and of zeros, which exporters merge because parameters of several ops begin as such.
     """
     function, program = entry_function(module), ExportedProgram.of_module(module)
     places = {op: index for index, op in enumerate(module.walk())}
-    taken = set(values_by_name(function))
+    taken, found = set(values_by_name(function)), dict[str, list[str]]()
     for name, weight in find_weights(module).items():
-        if not weight.is_trainable:
+        if not weight.is_trainable or (uniform_only and not _is_uniform(weight.value)):
             continue
         groups: dict[object, list[Reader]] = {}
         for reader in sorted(readers_of(weight.value), key=lambda reader: places[reader.op]):
@@ -40,9 +42,27 @@ def untie_weights(module: ModuleOp) -> None:
                 groups.setdefault(_parameter(reader, program, weight.source.names, name), []).append(reader)
         last = weight.value
         for number, readers in enumerate(list(groups.values())[1:], 2):
-            last = _copy(last, _free_name(f"{name}.{number}", taken), name)
+            own = _free_name(f"{name}.{number}", taken)
+            last = _copy(last, own, name)
+            found.setdefault(name, []).append(own)
             for reader in readers:
                 _read(reader, weight.value, last)
+    return found
+
+
+def separation_remarks(found: Mapping[str, Sequence[str]]) -> tuple[Diagnostic, ...]:
+    """Return a remark that names the weights of ones or zeros that `untie_weights` separated, if any."""
+    if not found:
+        return ()
+    names = several([f"{name} ({1 + len(parts)} weights)" for name, parts in found.items()])
+    text = "the ops that share a weight of ones or zeros read separate weights, <name>, <name>.2 and so on"
+    return (Diagnostic("remark", f"{text}: {names}"),)
+
+
+def _is_uniform(weight: SSAValue) -> bool:
+    """Return whether all elements are 1, or all are 0."""
+    array = constant_of(weight)
+    return array is not None and bool((array == 1).all() or (array == 0).all())
 
 
 def parts_of_weights(function: FuncOp) -> Mapping[str, Sequence[str]]:
