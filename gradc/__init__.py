@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from dialects.support.limits import Limits
     from gradc import ops as ops
+    from gradc import optim as optim
     from gradc.builder.graph import Graph
     from gradc.compiler.compiled import Compiled
     from gradc.compiler.driver import compile
@@ -57,6 +58,7 @@ __all__ = [
     "jacobian",
     "jvp",
     "ops",
+    "optim",
     "report",
     "value_and_grad",
     "vjp",
@@ -86,10 +88,12 @@ _HOMES = {
     "vjp": "gradc.derivatives.gradient",
 }
 
+_MODULES = ("ops", "optim")
+
 
 def __getattr__(name: str) -> Any:
-    if name == "ops":
-        return import_module("gradc.ops")
+    if name in _MODULES:
+        return import_module(f"gradc.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'gradc' has no attribute '{name}'")
     return getattr(import_module(_HOMES[name]), name)
