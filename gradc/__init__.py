@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from dialects.support.limits import Limits
+    from gradc import losses as losses
     from gradc import ops as ops
     from gradc import optim as optim
     from gradc.builder.graph import Graph
@@ -57,6 +58,7 @@ __all__ = [
     "hvp",
     "jacobian",
     "jvp",
+    "losses",
     "ops",
     "optim",
     "report",
@@ -88,7 +90,8 @@ _HOMES = {
     "vjp": "gradc.derivatives.gradient",
 }
 
-_MODULES = ("ops", "optim")
+_MODULES = ("losses", "ops", "optim")
+"""Members that are modules."""
 
 
 def __getattr__(name: str) -> Any:

@@ -31,6 +31,7 @@ TRAINING_PASSES = {
     "batchnorm-eval": "batch_norm",
     "hash-dropout": "dropout",
     "drop-dropout": "dropout",
+    "attach-loss": "attach_loss",
 }
 """Passes that prepare a model for training, with their files in passes/training/."""
 

@@ -1,0 +1,13 @@
+"""Losses of training steps.
+
+    step = gradc.train_step("model.onnx", loss=gradc.losses.CrossEntropy(label_smoothing=0.1), ...)
+
+A loss reads values of a model and label inputs, which it adds to the model, and gives one number. Half types
+are computed in float32. Arguments have torch's names.
+"""
+
+from gradc.losses.base import Loss
+from gradc.losses.classification import CrossEntropy
+from gradc.losses.regression import MSE
+
+__all__ = ["MSE", "CrossEntropy", "Loss"]

@@ -1,0 +1,168 @@
+"""attach-loss: add label inputs and the loss of a training step.
+
+The label inputs follow the other inputs; the first result is `loss`, the weighted sum of the terms, a scalar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, TensorType, f64
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from dialects.support.diagnostics import location, suggest, usage
+from dialects.support.entry import (
+    entry_function,
+    input_names,
+    output_names,
+    return_op,
+    set_names,
+    set_new_names,
+    update_function_type,
+)
+from dialects.support.names import hint_of
+from dialects.support.option_names import advice, option
+from dialects.support.shapes import has_rank
+from passes.autodiff.named_values import values_by_name
+from passes.builder.values import Value, ValueBuilder
+
+LOSS = "loss"
+"""Name of the result."""
+
+
+class Loss(Protocol):
+    """A scalar function of values and label inputs; `gradc.losses` has implementations."""
+
+    def labels(self, of: Sequence[TensorType]) -> Mapping[str, TensorType]:
+        """Return the types of the label inputs by name."""
+        ...
+
+    def write(self, of: Sequence[Value], labels: Mapping[str, Value], e: ValueBuilder) -> Value:
+        """Return the loss, a scalar."""
+        ...
+
+
+@dataclass(frozen=True)
+class Term:
+    """A loss of values by name, times a weight.
+
+    `labels`: name of a label -> name of its input, if it has another one.
+    """
+
+    of: Sequence[str]
+    loss: Loss
+    weight: float = 1.0
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, init=False)
+class AttachLossPass(ModulePass):
+    """Add label inputs, and a first result `loss`, to a function with inferred types.
+
+    The terms are Python objects: in the text of a pipeline the pass has no options.
+    """
+
+    name = "attach-loss"
+
+    terms: tuple[Term, ...] = field(default=(), init=False)
+
+    def __init__(self, terms: Sequence[Term] = ()):
+        object.__setattr__(self, "terms", tuple(terms))
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        attach_losses(entry_function(op), self.terms)
+
+
+def attach_losses(function: FuncOp, terms: Sequence[Term]) -> list[str]:
+    """Add the weighted sum of losses to a function, in place; return the names of the label inputs.
+
+    Raises UsageError for unknown values, values that a loss does not accept, and names that are in use.
+    """
+    if not terms:
+        raise usage("loss", "none", "one or more")
+    inputs, outputs = list(input_names(function)), list(output_names(function))
+    set_names(function, inputs, outputs)
+    e, values = ValueBuilder(), values_by_name(function)
+    losses, added = list[Value](), list[str]()
+    for term in terms:
+        of = [_value(name, values) for name in term.of]
+        types = [_tensor(value, name) for name, value in zip(term.of, of, strict=True)]
+        labels = dict[str, Value]()
+        for label, type_ in term.loss.labels(types).items():
+            name = term.labels.get(label, label)
+            if name in (*inputs, *outputs, *added):
+                raise _name_in_use(name)
+            labels[label] = e(_add_input(function, name, type_))
+            added.append(name)
+        losses.append(_scale(term.loss.write([e(value) for value in of], labels, e), term.weight))
+    total = _total(losses)
+    if LOSS in inputs or (LOSS in outputs and values[LOSS] is not total.value):
+        raise _name_in_use(LOSS)
+    _finish(function, e, total, [*inputs, *added], outputs)
+    return added
+
+
+def label_names(of: Sequence[str], labels: Sequence[str], *, several: bool) -> dict[str, str]:
+    """Return the names of the inputs of the labels of a term: their own, with `_<of>` if there are several
+    terms."""
+    behind = f"_{of[0]}" if several and of else ""
+    return {label: f"{label}{behind}" for label in labels}
+
+
+def _value(name: str, values: Mapping[str, SSAValue]) -> SSAValue:
+    if name not in values:
+        hint = suggest(name, values) or "gradc inspect --values lists all values"
+        raise usage(f"{option('of')}: there is no value {name or repr(name)}", hint=hint)
+    return values[name]
+
+
+def _tensor(value: SSAValue, name: str) -> TensorType:
+    if not has_rank(value):
+        raise usage(f"{option('of')} {name}", value.type, "a tensor of known rank")
+    assert isinstance(value.type, TensorType)
+    return value.type
+
+
+def _name_in_use(name: str) -> Exception:
+    hint = advice("rename", f"gives it another name, as {name}={name}_of_model")
+    return usage(f"the model has a value named {name}", hint=hint)
+
+
+def _add_input(function: FuncOp, name: str, type_: TensorType) -> SSAValue:
+    block = function.body.block
+    argument = block.insert_arg(type_, len(block.args))
+    argument.name_hint = hint_of(name)
+    return argument
+
+
+def _scale(loss: Value, weight: float) -> Value:
+    return loss if weight == 1 else loss * weight
+
+
+def _total(losses: Sequence[Value]) -> Value:
+    is_double = any(loss.dtype == f64 for loss in losses)
+    total, *others = [loss.cast(f64) if is_double else loss for loss in losses]
+    for other in others:
+        total = total + other
+    return total
+
+
+def _finish(
+    function: FuncOp, e: ValueBuilder, loss: Value, inputs: Sequence[str], outputs: Sequence[str]
+) -> None:
+    last = return_op(function)
+    loss.value.name_hint = LOSS
+    for op in e.emit.ops:
+        op.location = location(LOSS if op is loss.value.owner else f"{LOSS}.{op.name.split('.')[-1]}")
+    Rewriter.insert_op(e.emit.ops, InsertPoint.before(last))
+    results = {LOSS: loss.value} | dict(zip(outputs, last.arguments, strict=True))
+    Rewriter.insert_op(ReturnOp(*results.values()), InsertPoint.before(last))
+    Rewriter.erase_op(last)
+    set_new_names(function, inputs, list(results))
+    update_function_type(function)
