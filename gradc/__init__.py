@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gradc import losses as losses
     from gradc import ops as ops
     from gradc import optim as optim
+    from gradc import training as training
     from gradc.builder.graph import Graph
     from gradc.compiler.compiled import Compiled
     from gradc.compiler.driver import compile
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from gradc.derivatives.second_order import hvp
     from gradc.reporting.collect import report
     from gradc.reporting.report import Report
+    from gradc.training.trainer import Trainer, TrainerError
     from gradc.util.version import __version__
     from gradc.verification.gradient_spec import CheckError
     from passes.autodiff.common.primal import ZERO
@@ -49,6 +51,8 @@ __all__ = [
     "InternalError",
     "Limits",
     "Report",
+    "Trainer",
+    "TrainerError",
     "UnsupportedError",
     "UsageError",
     "__version__",
@@ -62,6 +66,7 @@ __all__ = [
     "ops",
     "optim",
     "report",
+    "training",
     "value_and_grad",
     "vjp",
 ]
@@ -77,6 +82,8 @@ _HOMES = {
     "InternalError": "gradc.crash_reports.crash",
     "Limits": "dialects.support.limits",
     "Report": "gradc.reporting.report",
+    "Trainer": "gradc.training.trainer",
+    "TrainerError": "gradc.training.trainer",
     "UnsupportedError": "dialects.support.diagnostics",
     "UsageError": "dialects.support.diagnostics",
     "compile": "gradc.compiler.driver",
@@ -90,7 +97,7 @@ _HOMES = {
     "vjp": "gradc.derivatives.gradient",
 }
 
-_MODULES = ("losses", "ops", "optim")
+_MODULES = ("losses", "ops", "optim", "training")
 """Members that are modules."""
 
 
