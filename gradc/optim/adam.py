@@ -15,6 +15,7 @@ from gradc.optim.base import (
     Update,
     Value,
     bias_correction,
+    decay,
     descent,
     moving_average,
     with_l2,
@@ -31,11 +32,6 @@ class _AdamUpdate(Optimizer):
     weight_decay: float = 0.0
     amsgrad: bool = False
     maximize: bool = False
-
-    def __post_init__(self) -> None:
-        self.check_betas()
-        self.check_range("eps", 0)
-        self.check_range("weight_decay", 0)
 
     def slots(self, parameter: TensorType) -> Mapping[str, Slot]:
         return zeros(parameter, "exp_avg", "exp_avg_sq", *(["max_exp_avg_sq"] if self.amsgrad else []))
@@ -89,4 +85,4 @@ class AdamW(_AdamUpdate):
     weight_decay: float = 0.01
 
     def _decay(self, p: Value, g: Value, lr: Value) -> tuple[Value, Value]:
-        return (p * (1 - lr * self.weight_decay) if self.weight_decay else p), g
+        return decay(p, lr, self.weight_decay), g

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import cast
 
 from xdsl.dialects.builtin import TensorType
@@ -21,7 +21,20 @@ Update = tuple[Value, Mapping[str, Value]]
 
 @dataclass(frozen=True)
 class Optimizer(ABC):
-    """The update of one parameter `p` from its gradient `g` and its states."""
+    """The update of one parameter `p` from its gradient `g` and its states.
+
+    Raises UsageError for an option out of range: numbers are at least 0, betas also below 1.
+    """
+
+    def __post_init__(self) -> None:
+        for option in fields(self):
+            given, what = vars(self)[option.name], f"{type(self).__name__}: {option.name}"
+            if isinstance(option.default, bool):
+                check_flag(what, given)
+            elif isinstance(option.default, float):
+                check_range(what, given, 0)
+            elif isinstance(option.default, tuple):
+                object.__setattr__(self, option.name, _pair(what, given))
 
     @abstractmethod
     def slots(self, parameter: TensorType) -> Mapping[str, Slot]:
@@ -34,26 +47,33 @@ class Optimizer(ABC):
         """Return the new parameter and the new states. `lr` is a scalar of the dtype of `p`, `step` an int64
         scalar that counts from 1."""
 
-    def check_range(self, name: str, low: float, high: float = math.inf) -> None:
-        """Raise UsageError unless the option `name` is a number in [low, high)."""
-        check_range(f"{type(self).__name__}: {name}", getattr(self, name), low, high)
-
-    def check_betas(self) -> None:
-        """Raise UsageError unless the option `betas` is a pair of numbers in [0, 1); make it a tuple."""
-        given: object = vars(self)["betas"]
-        what = f"{type(self).__name__}: betas"
-        if not isinstance(given, tuple | list) or len(cast(Sequence[object], given)) != 2:
-            raise usage(what, given, "two numbers")
-        for beta in cast(Sequence[object], given):
-            check_range(what, beta, 0, 1)
-        object.__setattr__(self, "betas", tuple(cast(Sequence[object], given)))
-
 
 def check_range(what: str, given: object, low: float, high: float = math.inf) -> None:
     """Raise UsageError unless `given` is a number in [low, high)."""
     if isinstance(given, bool) or not isinstance(given, int | float) or not low <= given < high:
         expected = f"a number of at least {low:g}" + (f" and below {high:g}" if high < math.inf else "")
         raise usage(what, given, expected)
+
+
+def check_count(what: str, given: object, low: int) -> None:
+    """Raise UsageError unless `given` is an integer of at least `low`."""
+    if isinstance(given, bool) or not isinstance(given, int) or given < low:
+        raise usage(what, given, f"an integer of at least {low}")
+
+
+def check_flag(what: str, given: object) -> None:
+    """Raise UsageError unless `given` is True or False."""
+    if not isinstance(given, bool):
+        raise usage(what, given, "True or False")
+
+
+def _pair(what: str, given: object) -> tuple[float, float]:
+    pair = cast(Sequence[float], given)
+    if not isinstance(given, tuple | list) or len(pair) != 2:
+        raise usage(what, given, "two numbers")
+    for one in pair:
+        check_range(what, one, 0, 1)
+    return pair[0], pair[1]
 
 
 def zeros(parameter: TensorType, *names: str) -> dict[str, Slot]:
@@ -71,9 +91,14 @@ def with_l2(g: Value, p: Value, weight_decay: float) -> Value:
     return g + p * weight_decay if weight_decay else g
 
 
-def moving_average(old: Value, new: Value, decay: float) -> Value:
-    """Return decay * old + (1 - decay) * new."""
-    return old * decay + new * (1 - decay)
+def decay(p: Value, lr: Value, weight_decay: float) -> Value:
+    """Return p * (1 - lr * weight_decay), the decoupled weight decay."""
+    return p * (1 - lr * weight_decay) if weight_decay else p
+
+
+def moving_average(old: Value, new: Value, beta: float) -> Value:
+    """Return beta * old + (1 - beta) * new."""
+    return old * beta + new * (1 - beta)
 
 
 def bias_correction(beta: float, step: Value) -> Value:

@@ -31,9 +31,7 @@ class SGD(Optimizer):
     maximize: bool = False
 
     def __post_init__(self) -> None:
-        self.check_range("momentum", 0)
-        self.check_range("dampening", 0)
-        self.check_range("weight_decay", 0)
+        super().__post_init__()
         if self.nesterov and (self.momentum == 0 or self.dampening != 0):
             given = f"momentum={self.momentum:g}, dampening={self.dampening:g}"
             raise usage("SGD: nesterov", given, "a momentum above 0 and no dampening")
@@ -47,11 +45,11 @@ class SGD(Optimizer):
         g = with_l2(descent(g, self.maximize), p, self.weight_decay)
         if not self.momentum:
             return p - g * lr, {}
-        buffer = state["momentum_buffer"] * self.momentum + self._dampened(g, step, e)
+        buffer = state["momentum_buffer"] * self.momentum + self._increment(g, step, e)
         used = g + buffer * self.momentum if self.nesterov else buffer
         return p - used * lr, {"momentum_buffer": buffer}
 
-    def _dampened(self, g: Value, step: Value, e: Builder) -> Value:
+    def _increment(self, g: Value, step: Value, e: Builder) -> Value:
         if not self.dampening:
             return g
         is_first = step.equals(1)

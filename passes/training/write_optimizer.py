@@ -11,6 +11,7 @@ rounding, and the parameter is the rounded master.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -38,7 +39,7 @@ from dialects.support.entry import (
     update_function_type,
 )
 from dialects.support.names import hint_of
-from dialects.support.option_names import advice
+from dialects.support.option_names import advice, option
 from dialects.support.shapes import shape_of, tensor_type
 from passes.builder.values import Value, ValueBuilder
 
@@ -57,7 +58,7 @@ MASTER, EMA = "master", "ema"
 
 @dataclass(frozen=True)
 class Slot:
-    """One state of a parameter. `fill` is the initial value of all elements; None stands for the initial
+    """One state of a parameter. `fill` is the initial value of all elements; None means the initial
     value of the parameter."""
 
     type: TensorType
@@ -134,7 +135,7 @@ class WriteOptimizerPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.gradients:
-            self._check_groups()
+            self._check_options()
             _Step(self, entry_function(op)).write()
 
     def optimizer_of(self, parameter: str) -> Optimizer:
@@ -176,10 +177,15 @@ class WriteOptimizerPass(ModulePass):
         for slot, of in slots.items():
             yield State(f"{name}.{slot}", name, slot, of.type, of.fill)
 
-    def _check_groups(self) -> None:
+    def _check_options(self) -> None:
+        if self.clip is not None and not 0 < self.clip < math.inf:
+            raise usage(option("clip"), self.clip, "a number above 0")
+        if self.ema is not None and not 0 <= self.ema < 1:
+            raise usage(option("ema"), self.ema, "a number of at least 0 and below 1")
         for group in self.groups:
             if not any(map(group.matches, self.gradients)):
-                raise usage(f"{group} matches no trained parameter", hint=suggest(str(group), self.gradients))
+                hint = suggest(str(group), self.gradients)
+                raise usage(f"the group {group} matches no trained parameter", hint=hint)
 
 
 def _compute_dtype(dtype: Attribute) -> Attribute:
@@ -212,7 +218,7 @@ class _Step:
         inputs = [] if schedule else [self._add_input(LR, tensor_type(f32, ()))]
         step = self._add_input(STEP, tensor_type(i64, ()))
         arguments = {state: self._add_input(state.name, state.type) for state in self.states}
-        lr = self._scheduled(schedule, step) if schedule else inputs[0]
+        lr = self._schedule_rate(schedule, step) if schedule else inputs[0]
         gradients = self._gradients()
         for name in self.options.gradients:
             own = {state.slot: arguments[state] for state in self.states if state.parameter == name}
@@ -249,7 +255,7 @@ class _Step:
         self._insert(e, "clip")
         return clipped
 
-    def _scheduled(self, schedule: Schedule, step: SSAValue) -> SSAValue:
+    def _schedule_rate(self, schedule: Schedule, step: SSAValue) -> SSAValue:
         e = ValueBuilder()
         lr = schedule.rate(e(step), e).value
         self._insert(e, LR)
@@ -291,14 +297,14 @@ class _Step:
         kept = dict(zip(self.outputs, self.results, strict=True))
         outputs = [of.get(name, name) for name in self.outputs]
         outputs += [name for name in self.new if name not in outputs]
-        values = [self._named(name) if name in self.new else kept[name] for name in outputs]
+        values = [self._result_of(name) if name in self.new else kept[name] for name in outputs]
         Rewriter.insert_op(ReturnOp(*values), InsertPoint.before(last))
         Rewriter.erase_op(last)
         set_new_names(function, self.inputs, outputs)
         mark_states(function, {*self.new, *(name.removeprefix(NEW) for name in self.new)})
         update_function_type(function)
 
-    def _named(self, name: str) -> SSAValue:
+    def _result_of(self, name: str) -> SSAValue:
         value = self.new[name]
         if value in self.function.args or value.name_hint:
             e = ValueBuilder()

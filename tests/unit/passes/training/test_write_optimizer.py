@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import f32, f64, i64
 from dialects.support.diagnostics import UsageError
 from dialects.support.entry import entry_function, input_names, output_names
 from dialects.support.shapes import tensor_type
-from gradc.optim import SGD, AdamW
+from gradc.optim import SGD, AdamW, Function, Group
 from passes.training.write_optimizer import WriteOptimizerPass
 
 W = tensor_type(f32, (2, 3))
@@ -61,7 +61,7 @@ def test_initial_states():
 @pytest.mark.parametrize("name", ["lr", "step", "w.momentum_buffer"])
 def test_a_name_of_the_step_in_the_model(name: str):
     types = {"w": W, name: W}
-    with pytest.raises(UsageError, match=rf"a value named {name}, .*; rename={name}={name}_of_model gives"):
+    with pytest.raises(UsageError, match=rf"value named {name}, .*; rename gives it .*, as {name}="):
         write(types, {"w": "grad_w"})
 
 
@@ -72,3 +72,22 @@ def test_unknown_names_and_dtypes():
         write({"w": W}, {"w": "grad_u"})
     with pytest.raises(UsageError, match="the dtype of the parameter w: given s64"):
         write({"w": tensor_type(i64, (2,))})
+
+
+def test_a_group_that_matches_nothing():
+    with pytest.raises(UsageError, match=r"the group b.bia matches no .* parameter; did you mean b.bias.$"):
+        write({"b.bias": W}, groups=[Group("b.*", lr=0.1), Group("b.bia", lr=0.1)])
+
+
+@pytest.mark.parametrize("options", [{"clip": 0.0}, {"clip": float("nan")}, {"ema": 1.0}, {"ema": -0.1}])
+def test_wrong_options(options: dict[str, float]):
+    ((name, value),) = options.items()
+    with pytest.raises(UsageError, match=f"{name}: given {value}, expected a number"):
+        write({"w": W}, **options)
+
+
+def test_results_that_are_equal_stay_apart():
+    same = Function(lambda p, g, state, lr, step: (g, {"v": g, "u": state["u"]}), state={"v": 0.0, "u": 0.0})
+    _, function = write({"w": W}, optimizer=same)
+    assert output_names(function) == ("new_w", "new_w.v", "new_w.u")
+    assert input_names(function) == ("w", "g.w", "lr", "step", "w.v", "w.u")

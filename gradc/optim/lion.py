@@ -1,0 +1,54 @@
+"""Lion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import TensorType, f64
+
+from dialects.onnx import ops as onnx
+from gradc.optim.base import (
+    Builder,
+    Optimizer,
+    Slot,
+    Update,
+    Value,
+    decay,
+    descent,
+    moving_average,
+    zeros,
+)
+
+
+@dataclass(frozen=True)
+class Lion(Optimizer):
+    """Lion (Chen et al. 2023, arXiv:2302.06675). torch.optim has no counterpart.
+
+        p = p * (1 - lr * weight_decay)
+        p = p - lr * sign(betas[0] * exp_avg + (1 - betas[0]) * g)
+        exp_avg = betas[1] * exp_avg + (1 - betas[1]) * g
+
+    Subnormal arguments of sign give a smaller step. `maximize` negates the gradient first.
+    """
+
+    betas: tuple[float, float] = (0.9, 0.99)
+    weight_decay: float = 0.0
+    maximize: bool = False
+
+    def slots(self, parameter: TensorType) -> Mapping[str, Slot]:
+        return zeros(parameter, "exp_avg")
+
+    def update(
+        self, p: Value, g: Value, state: Mapping[str, Value], lr: Value, step: Value, e: Builder
+    ) -> Update:
+        g, (first, second) = descent(g, self.maximize), self.betas
+        direction = state["exp_avg"] * (first / (1 - first)) + g
+        p = decay(p, lr, self.weight_decay) - _sign_times(direction, lr)
+        return p, {"exp_avg": moving_average(state["exp_avg"], g, second)}
+
+
+def _sign_times(x: Value, factor: Value) -> Value:
+    """Return sign(x) * factor for a factor of at least 0, by a Clip: the kernel of Sign is slow."""
+    huge = 1e308 if x.dtype == f64 else 3e38
+    return (x * huge).apply(onnx.ClipOp, -factor, factor)

@@ -1,0 +1,191 @@
+"""Optimizers in numpy and float64: the reference of what a step computes, independent of its ONNX ops."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, f64, i64
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Region
+
+from dialects.evaluate import evaluate
+from dialects.support.shapes import tensor_type
+from gradc.optim import (
+    SGD,
+    Adagrad,
+    Adam,
+    AdamW,
+    Cosine,
+    Function,
+    Group,
+    Linear,
+    Lion,
+    Optimizer,
+    RMSprop,
+    Schedule,
+    StepDecay,
+)
+from passes.builder.values import ValueBuilder
+from passes.training.write_optimizer import EMA, MASTER
+
+Arrays: TypeAlias = Mapping[str, np.ndarray]
+Updated: TypeAlias = tuple[np.ndarray, dict[str, np.ndarray]]
+
+
+def train_step(
+    parameters: Arrays,
+    gradients: Arrays,
+    states: Arrays,
+    *,
+    optimizer: Optimizer,
+    lr: float | Schedule,
+    step: int,
+    groups: Sequence[Group] = (),
+    clip: float | None = None,
+    ema: float | None = None,
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Return the parameters and the states after one step, in float64.
+
+    `gradients` are those of the parameters, by their names; `states` are named `<parameter>.<slot>`. A
+    parameter with a state `master` is updated from that state, and is not rounded.
+    """
+    rate = learning_rate(lr, step) if isinstance(lr, Schedule) else lr
+    factor = 1.0 if clip is None else clip_factor(gradients, clip)
+    new, new_states = dict[str, np.ndarray](), dict[str, np.ndarray]()
+    for name, gradient in gradients.items():
+        prefix = f"{name}."
+        own = {
+            key.removeprefix(prefix): _wide(value)
+            for key, value in states.items()
+            if key.startswith(prefix) and "." not in key.removeprefix(prefix)
+        }
+        p = own.pop(MASTER, _wide(parameters[name]))
+        average = own.pop(EMA, None)
+        matching = [group for group in groups if group.matches(name)]
+        mine, own_rate = optimizer, rate
+        for group in matching:
+            mine = group.optimizer(mine)
+            own_rate = _rate(group, own_rate)
+        new[name], after = update(mine, p, _wide(gradient) * factor, own, own_rate, step)
+        if f"{prefix}{MASTER}" in states:
+            after[MASTER] = new[name]
+        if average is not None and ema is not None:
+            after[EMA] = ema * average + (1 - ema) * new[name]
+        new_states |= {f"{prefix}{slot}": value for slot, value in after.items()}
+    return new, new_states
+
+
+def _rate(group: Group, lr: float) -> float:
+    if group.lr is not None:
+        return group.lr
+    return lr if group.lr_scale is None else lr * group.lr_scale
+
+
+def clip_factor(gradients: Arrays, largest: float) -> float:
+    """Return the factor of torch.nn.utils.clip_grad_norm_ for gradients and the largest global norm."""
+    norm = math.sqrt(sum(float(np.sum(_wide(g) ** 2)) for g in gradients.values()))
+    return min(1.0, largest / (norm + 1e-6))
+
+
+def learning_rate(schedule: Schedule, step: int) -> float:
+    """Return the learning rate of a step that counts from 1."""
+    if step <= schedule.warmup:
+        return schedule.base * step / schedule.warmup
+    count = step - 1 - schedule.warmup
+    match schedule:
+        case StepDecay():
+            return schedule.base * schedule.gamma ** (count // schedule.every)
+        case Cosine() | Linear():
+            share = min(count / (schedule.total - schedule.warmup), 1.0)
+            left = (1 + math.cos(math.pi * share)) / 2 if isinstance(schedule, Cosine) else 1 - share
+            return schedule.final + (schedule.base - schedule.final) * left
+        case _:
+            return schedule.base
+
+
+def update(optimizer: Any, p: np.ndarray, g: np.ndarray, state: Arrays, lr: float, step: int) -> Updated:
+    """Return the parameter and the states of one parameter after one step."""
+    if isinstance(optimizer, Function):
+        return _function(optimizer, p, g, state, lr, step)
+    if optimizer.maximize:
+        g = -g
+    if isinstance(optimizer, AdamW | Lion):
+        p = p - lr * optimizer.weight_decay * p
+    else:
+        g = g + optimizer.weight_decay * p
+    match optimizer:
+        case SGD():
+            direction, new = _sgd(optimizer, g, state, step)
+        case Adam() | AdamW():
+            direction, new = _adam(optimizer, g, state, step)
+        case RMSprop():
+            direction, new = _rmsprop(optimizer, g, state)
+        case Adagrad():
+            total = state["sum"] + g**2
+            scale = 1 + (step - 1) * optimizer.lr_decay
+            direction, new = g / scale / (np.sqrt(total) + optimizer.eps), {"sum": total}
+        case Lion():
+            first, second = optimizer.betas
+            direction = np.sign(first * state["exp_avg"] + (1 - first) * g)
+            new = {"exp_avg": second * state["exp_avg"] + (1 - second) * g}
+        case _:
+            raise NotImplementedError(f"a reference of {type(optimizer).__name__}")
+    return p - lr * direction, new
+
+
+def _sgd(optimizer: SGD, g: np.ndarray, state: Arrays, step: int) -> Updated:
+    if not optimizer.momentum:
+        return g, {}
+    buffer = g if step == 1 else optimizer.momentum * state["momentum_buffer"] + (1 - optimizer.dampening) * g
+    return (g + optimizer.momentum * buffer if optimizer.nesterov else buffer), {"momentum_buffer": buffer}
+
+
+def _adam(optimizer: Adam | AdamW, g: np.ndarray, state: Arrays, step: int) -> Updated:
+    first, second = optimizer.betas
+    mean = first * state["exp_avg"] + (1 - first) * g
+    squares = second * state["exp_avg_sq"] + (1 - second) * g**2
+    new, used = {"exp_avg": mean, "exp_avg_sq": squares}, squares
+    if optimizer.amsgrad:
+        used = new["max_exp_avg_sq"] = np.maximum(state["max_exp_avg_sq"], squares)
+    unbiased = np.sqrt(used / (1 - second**step))
+    return mean / (1 - first**step) / (unbiased + optimizer.eps), new
+
+
+def _rmsprop(optimizer: RMSprop, g: np.ndarray, state: Arrays) -> Updated:
+    alpha = optimizer.alpha
+    variance = alpha * state["square_avg"] + (1 - alpha) * g**2
+    new = {"square_avg": variance}
+    if optimizer.centered:
+        new["grad_avg"] = alpha * state["grad_avg"] + (1 - alpha) * g
+        variance = np.maximum(variance - new["grad_avg"] ** 2, 0)
+    direction = g / (np.sqrt(variance) + optimizer.eps)
+    if optimizer.momentum:
+        direction = new["momentum_buffer"] = optimizer.momentum * state["momentum_buffer"] + direction
+    return direction, new
+
+
+def _function(
+    optimizer: Function, p: np.ndarray, g: np.ndarray, state: Arrays, lr: float, step: int
+) -> Updated:
+    """Run a user's function in float64 by the numpy semantics of its ops."""
+    slots = list(optimizer.state)
+    own, scalar = tensor_type(f64, p.shape), tensor_type(f64, ())
+    types = [own, own, scalar, tensor_type(i64, ()), *(own for _ in slots)]
+    block, e = Block(arg_types=types), ValueBuilder()
+    new_p, rate, count, *rest = (e(value) for index, value in enumerate(block.args) if index != 1)
+    new, states = optimizer.update(
+        new_p, e(block.args[1]), dict(zip(slots, rest, strict=True)), rate, count, e
+    )
+    results = [new.value, *(states[slot].value for slot in slots)]
+    block.add_ops([*e.emit.ops, ReturnOp(*results)])
+    function = FuncOp("main", (types, [result.type for result in results]), Region(block))
+    arrays = [p, g, np.array(lr), np.array(step), *(state[slot] for slot in slots)]
+    after, *found = evaluate(ModuleOp([function]), arrays)
+    return after, dict(zip(slots, found, strict=True))
+
+
+def _wide(array: np.ndarray) -> np.ndarray:
+    return np.asarray(array).astype(np.float64)
