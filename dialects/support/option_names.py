@@ -11,12 +11,13 @@ every option: `advice` omits those that the current one does not take.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from enum import Enum
 from functools import wraps
 from inspect import signature
+from types import MappingProxyType
 from typing import ParamSpec, TypeVar
 
 from dialects.support.scoped_contextvar import override_context
@@ -29,6 +30,7 @@ Place = Enum("Place", ("PYTHON", "COMMAND_LINE", "PASSES"))
 ONE_BY_ONE = {"shapes": "shape", "sizes": "size", "static_shapes": "static-shape"}
 """Options that are a mapping in Python and a repeated option, under another name, on a command line."""
 
+_renamed: ContextVar[Mapping[str, str]] = ContextVar("renamed", default=MappingProxyType({}))
 _place: ContextVar[Place] = ContextVar("place", default=Place.PYTHON)
 _offered: ContextVar[frozenset[str] | None] = ContextVar("offered", default=None)
 
@@ -49,6 +51,11 @@ def offering(names: Iterable[str]) -> AbstractContextManager[None]:
     return override_context(_offered, frozenset(names) if outer is None else outer)
 
 
+def renaming(names: Mapping[str, str]) -> AbstractContextManager[None]:
+    """Spell options by other names within the context, where a function passes its options on."""
+    return override_context(_renamed, names)
+
+
 def offer_parameters(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate a function whose parameters are the options that can be given while it runs."""
     names = frozenset(signature(function).parameters)
@@ -63,7 +70,7 @@ def offer_parameters(function: Callable[P, R]) -> Callable[P, R]:
 
 def is_offered(name: str) -> bool:
     """Return whether the option of a Python name can be given here; True without a restriction."""
-    names = _offered.get()
+    name, names = _renamed.get().get(name, name), _offered.get()
     in_words = ONE_BY_ONE.get(name, name) if current() is Place.COMMAND_LINE else name
     return names is None or in_words.replace("-", "_") in names
 
@@ -75,6 +82,7 @@ def advice(name: str, does: str, value: object = None) -> str:
 
 def option(name: str, value: object = None) -> str:
     """Spell an option, optionally with a value; True and False are those of a flag."""
+    name = _renamed.get().get(name, name)
     if current() is not Place.COMMAND_LINE:
         return name if value is None else f"{name}={value}"
     if value is False:

@@ -71,6 +71,18 @@ class Derivation:
         """Prepare a source module, which is modified."""
         names, bound = edge_names(module), None if constants is None else constants_of(constants)
         module = prepare(module, user_request, options, bound, observer)
+        return cls.of_prepared(module, names, user_request, options, observer)
+
+    @classmethod
+    def of_prepared(
+        cls,
+        module: ModuleOp,
+        names: Collection[str],
+        user_request: GradientRequest,
+        options: Options,
+        observer: Observer | None = None,
+    ) -> Derivation:
+        """Give a module in ONNX ops, which is modified, the form that is differentiated."""
         remarks = apply_training(module, user_request, options, observer)
         if not isinstance(user_request, SampleRequest) or not user_request.per_sample:
             return cls(module, module.clone(), names, user_request, options, observer, remarks=remarks)

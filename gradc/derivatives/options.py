@@ -21,6 +21,7 @@ from passes.autodiff.common.primal import Rule
 
 P = ParamSpec("P")
 R = TypeVar("R", bound=GradientRequest)
+T = TypeVar("T")
 
 
 class DerivativeOptions(TypedDict, total=False):
@@ -78,8 +79,8 @@ def defaults_of(kind: type[GradientRequest] = GradientRequest) -> dict[str, Any]
 
 
 def takes(
-    options: type, kind: type[GradientRequest] = GradientRequest, **changed: Any
-) -> Callable[[Callable[P, Compiled]], Callable[P, Compiled]]:
+    options: type, kind: type[GradientRequest] = GradientRequest, *, returns: type = Compiled, **changed: Any
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Decorate a function of a model and `options`, a TypedDict, with a signature that lists them.
 
     `kind` and `changed` have their defaults. Messages name the options of the outermost such function.
@@ -90,11 +91,11 @@ def takes(
         for name, hint in get_type_hints(options).items()
     ]
     model = Parameter("model", Parameter.POSITIONAL_OR_KEYWORD, annotation=Any)
-    signature = Signature([model, *listed], return_annotation=Compiled)
+    signature = Signature([model, *listed], return_annotation=returns)
 
-    def decorate(function: Callable[P, Compiled]) -> Callable[P, Compiled]:
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
         @wraps(function)
-        def call(*args: P.args, **given: P.kwargs) -> Compiled:
+        def call(*args: P.args, **given: P.kwargs) -> T:
             signature.bind(*args, **given)
             with offering(signature.parameters):
                 return function(*args, **given)
@@ -106,8 +107,8 @@ def takes(
 
 
 def derive(
-    model: Any, given: Mapping[str, Any], kind: type[R], make: Callable[[ModuleOp, R, Options, Any], Compiled]
-) -> Compiled:
+    model: Any, given: Mapping[str, Any], kind: type[R], make: Callable[[ModuleOp, R, Options, Any], T]
+) -> T:
     """Return the derivative that `make` compiles of a module and a request of `kind`, for a source and
     options."""
     user_request, options, constants = split(given, kind)

@@ -34,6 +34,7 @@ from dialects.support.entry import (
     keep_argument_attributes,
     output_names,
     return_op,
+    set_defaults,
     set_new_names,
     state_names,
     update_function_type,
@@ -78,7 +79,7 @@ class PinValuesPass(SessionPass):
             lambda: resolve_floats("wrt", self.wrt or default_wrt(function), moved),
             lambda: self._keep(function, read),
         )
-        pinned = _pin(function, wrt)
+        pinned = pin(function, wrt)
         drop_constant_stops(function)
         set_pinned_values(function, *(_replaced(named, pinned) for named in (of, keep, wrt)))
 
@@ -148,13 +149,16 @@ def pinned_constants(function: FuncOp) -> dict[SSAValue, DenseIntOrFPElementsAtt
     }
 
 
-def unpin(function: FuncOp, arguments: Collection[SSAValue]) -> None:
-    """Make those of the arguments that replace constants arguments for good."""
+def keep_as_inputs(function: FuncOp, arguments: Collection[SSAValue]) -> None:
+    """Let those of the arguments that replace constants be inputs with these as their defaults."""
+    weights = pinned_constants(function)
     pairs = zip(function.args, edge_attributes(function.arg_attrs, len(function.args)), strict=True)
     function.arg_attrs = ArrayAttr(
         DictionaryAttr({k: v for k, v in of.items() if k != PINNED or argument not in arguments})
         for argument, of in pairs
     )
+    named = zip(input_names(function), function.args, strict=True)
+    set_defaults(function, {name: weights[arg] for name, arg in named if arg in weights and arg in arguments})
 
 
 def release(function: FuncOp, arguments: Collection[SSAValue]) -> None:
@@ -178,8 +182,8 @@ def release(function: FuncOp, arguments: Collection[SSAValue]) -> None:
         block.erase_arg(argument)
 
 
-def _pin(function: FuncOp, values: Mapping[str, SSAValue]) -> dict[SSAValue, SSAValue]:
-    """Replace constants among the values by arguments of their names."""
+def pin(function: FuncOp, values: Mapping[str, SSAValue]) -> dict[SSAValue, SSAValue]:
+    """Replace constants among the values by arguments of their names; return the arguments by the values."""
     pinned = dict[SSAValue, SSAValue]()
     block = function.body.block
     before = zip(input_names(function), edge_attributes(function.arg_attrs, len(block.args)), strict=True)

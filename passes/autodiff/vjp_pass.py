@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -24,7 +24,6 @@ from dialects.support.entry import (
     entry_function,
     input_names,
     return_op,
-    set_defaults,
     set_new_names,
     update_function_type,
 )
@@ -43,7 +42,7 @@ from passes.autodiff.activity.unreached import (
 from passes.autodiff.exporter_traps import lost_sums
 from passes.autodiff.file_names import file_name_remarks
 from passes.autodiff.named_values import base_of
-from passes.autodiff.pin_values import PinnedValues, pinned_constants, set_results, unpin
+from passes.autodiff.pin_values import PinnedValues, keep_as_inputs, pinned_constants, set_results
 from passes.autodiff.record import Differentiated
 from passes.autodiff.request import check_floats, collect_errors
 from passes.autodiff.rules.quantize import mark_pairs
@@ -134,8 +133,7 @@ class _ReversePass:
         if session.records:
             session.differentiated = self._record(walk, of, wrt, len(ops))
         if options.weights_as_inputs:
-            kept = {argument: constant for argument, constant in weights.items() if argument in wrt.values()}
-            self._keep_as_inputs(function, kept)
+            keep_as_inputs(function, [argument for argument in weights if argument in wrt.values()])
         update_function_type(function)
 
     def _name(self, what: str, name: str) -> str:
@@ -172,13 +170,6 @@ class _ReversePass:
         seeds = dict(zip(of, function.args[len(function.args) - count :], strict=False)) if count else {}
         found = Differentiated(self.module, walk.record, inputs, weights, seeds, of, wrt, forward)
         return found.clone_module()
-
-    def _keep_as_inputs(self, function: FuncOp, weights: Mapping[SSAValue, DenseIntOrFPElementsAttr]) -> None:
-        """Let pinned constants be inputs with these as their defaults."""
-        named = zip(input_names(function), function.args, strict=True)
-        defaults = {name: weights[argument] for name, argument in named if argument in weights}
-        unpin(function, weights)
-        set_defaults(function, defaults)
 
     def _seeds(self, function: FuncOp, of: Mapping[str, SSAValue]) -> list[tuple[SSAValue, Value]]:
         block = function.body.block

@@ -96,7 +96,7 @@ def batch_norm_remarks(function: FuncOp) -> list[Diagnostic]:
     everywhere = [op for op in function.walk() if isinstance(op, onnx.BatchNormalizationOp)]
     inner = [op for op in everywhere if op.parent is not function.body.block]
     found = list[str]()
-    computed = _computed_weights(function)
+    computed = computed_weights(function)
     if not everywhere:
         hint = "an export in evaluation mode folds them into products"
         found.append(sentence("the file has no BatchNormalization to train", hint=hint))
@@ -234,7 +234,7 @@ def _is_complete(op: onnx.BatchNormalizationOp) -> bool:
     return _trains(op) and any(result.first_use for result in op.results[1:])
 
 
-def _computed_weights(function: FuncOp) -> list[str]:
+def computed_weights(function: FuncOp) -> list[str]:
     """Return the names of weights of products that an exporter computed from several tensors."""
     products = (onnx.ConvOp, onnx.ConvTransposeOp, onnx.GemmOp)
     weights = [name_of_value(op.operands[1]) for op in function.walk() if isinstance(op, products)]

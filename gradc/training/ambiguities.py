@@ -1,0 +1,105 @@
+"""What a file leaves open about training it: tensors that an exporter renamed, merged or folded."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from dialects.onnx.values import constant_of
+from dialects.support.diagnostics import Diagnostic, sentence, several
+from dialects.support.entry import entry_function
+from dialects.support.option_names import advice
+from dialects.support.shapes import shape_of
+from gradc.compiler.parameter_names import is_generated
+from gradc.compiler.traced_names import FOLDED, MERGED
+from gradc.compiler.trainable_weights import Weight, find_weights, lost_parameters
+from gradc.compiler.untied_weights import separation_remarks
+from passes.training.batch_norm import computed_weights
+
+MOST_COMPARED = 2**28
+"""Bytes of weights up to which equal ones are searched."""
+
+
+def inferred(
+    module: ModuleOp, trained: Collection[str], untied: Mapping[str, Sequence[str]], *, all_weights: bool
+) -> list[Diagnostic]:
+    """Return a remark for each fact about the trained weights that the file does not say.
+
+    module: the source with its constants. trained: names of the trained weights. untied: the weights of ones
+    or zeros that were separated, with the new names. all_weights: `:weights` selected them.
+    """
+    weights = find_weights(module)
+    known = {name: weights[name] for name in trained if name in weights}
+    found = [*separation_remarks(untied), *_merged(known), *_twins(known), *_folded(module, known)]
+    if not all_weights:
+        return found
+    return [*found, *_unnamed(known), *_lost(module, weights)]
+
+
+def _merged(weights: Mapping[str, Weight]) -> list[Diagnostic]:
+    merged = {one.name: one.source.names for one in weights.values() if one.source.stored == MERGED}
+    hint = advice("untie", "gives each of them a weight", True)
+    return [
+        _remark(f"{name} holds the equal parameters {several(list(names))}, which train as one", hint)
+        for name, names in merged.items()
+    ]
+
+
+def _twins(weights: Mapping[str, Weight]) -> list[Diagnostic]:
+    """Return remarks on weights with equal contents, also transposed, that train apart."""
+    arrays = {name: constant_of(one.value) for name, one in weights.items() if len(shape_of(one.value)) > 1}
+    groups: dict[tuple[object, ...], list[str]] = defaultdict(list)
+    for name, array in arrays.items():
+        if array is not None and array.size > 1 and array.nbytes < MOST_COMPARED:
+            flat = array.reshape(-1)
+            key = (str(array.dtype), tuple(sorted(array.shape)), float(flat[0]), float(flat[-1]))
+            groups[key].append(name)
+    pairs = [
+        (one, other)
+        for names in groups.values()
+        for index, one in enumerate(names)
+        for other in names[index + 1 :]
+        if _equal(arrays[one], arrays[other])
+    ]
+    hint = "a tied weight, as an embedding that is also the output layer, is one parameter in the module"
+    return [_remark(f"{one} and {other} have the same values but train apart", hint) for one, other in pairs]
+
+
+def _equal(a: np.ndarray | None, b: np.ndarray | None) -> bool:
+    """Return whether two arrays, neither of ones or zeros, are equal, or one is the other transposed."""
+    if a is None or b is None or (a == a.reshape(-1)[0]).all():
+        return False
+    return np.array_equal(a, b) or (a.ndim == 2 and np.array_equal(a, b.T))
+
+
+def _folded(module: ModuleOp, weights: Mapping[str, Weight]) -> list[Diagnostic]:
+    folded = [one.name for one in weights.values() if one.source.stored == FOLDED]
+    names = [name for name in (*computed_weights(entry_function(module)), *folded) if name in weights]
+    if not names:
+        return []
+    text = f"the exporter computed the weights {several(list(dict.fromkeys(names)))}"
+    hint = "a BatchNormalization may be folded into them; an export for training keeps them apart"
+    return [_remark(text, hint)]
+
+
+def _unnamed(weights: Mapping[str, Weight]) -> list[Diagnostic]:
+    names = [one.name for one in weights.values() if is_generated(one.name) and not one.source.names]
+    if not names:
+        return []
+    hint = "`gradc train --list` shows by which op each is read"
+    return [_remark(f"trained weights with names that an exporter made up: {several(names)}", hint)]
+
+
+def _lost(module: ModuleOp, weights: Mapping[str, Weight]) -> list[Diagnostic]:
+    lost = lost_parameters(module, weights)
+    if not lost:
+        return []
+    hint = "the exporter folded them into others, or none uses them"
+    return [_remark(f"parameters of the exported module that the file does not have: {several(lost)}", hint)]
+
+
+def _remark(text: str, hint: str) -> Diagnostic:
+    return Diagnostic("remark", sentence(text, hint=hint))

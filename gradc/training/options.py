@@ -1,0 +1,109 @@
+"""Options of a training step, in Python and in commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypedDict
+
+from dialects.support.limits import Limits
+from gradc.derivatives.request import REQUIRED, GradientRequest, Names
+from gradc.optim import Optimizer
+from gradc.util import arguments
+from passes.autodiff.common.primal import Rule
+from passes.training.attach_loss import LOSS
+from passes.training.write_optimizer import Overrides, Schedule
+
+TRAINABLE = ":weights"
+"""Default of `trainable`."""
+
+
+class TrainOptions(TypedDict, total=False):
+    """Options of `train_step`."""
+
+    loss: Any
+    optimizer: Optimizer
+    of: Names
+    trainable: Names
+    frozen: Names
+    untie: bool
+    keep_outputs: Names
+    batchnorm: str | None
+    dropout: str | None
+    groups: Sequence[Overrides]
+    no_decay: Names
+    clip: float | None
+    ema: float | None
+    lr: Schedule | None
+    accumulate: int | None
+    straight_through: bool
+    stop_gradient: Names
+    constants: Any
+    static_shapes: Mapping[str, Sequence[int]] | None
+    rebatch: int | str | None
+    rename: Mapping[str, str] | None
+    rules: Mapping[str, Rule] | None
+    kernels: Mapping[str, Callable[..., Any]] | None
+    check: bool | None
+    check_seconds: float | None
+    target: str
+    opset: int | None
+    threads: int | None
+    strict_ieee: bool
+    limits: Limits | None
+
+
+@dataclass(frozen=True)
+class TrainRequest(GradientRequest):
+    """Options of a training step: `wrt` are the trained weights, `of` the values that the loss reads."""
+
+    wrt: Names = TRAINABLE
+    weights: str = REQUIRED
+    batchnorm: str | None = "train"
+    dropout: str | None = "hashed"
+    loss: Any = None
+    optimizer: Optimizer | None = None
+    groups: Sequence[Overrides] = ()
+    no_decay: Names = None
+    clip: float | None = None
+    ema: float | None = None
+    lr: Schedule | None = None
+    accumulate: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.optimizer, Optimizer):
+            raise arguments.invalid("optimizer", self.optimizer, "an optimizer of gradc.optim, as AdamW()")
+        if self.accumulate is not None:
+            arguments.whole_number("accumulate", self.accumulate, 1)
+
+    @property
+    def all_groups(self) -> tuple[Overrides, ...]:
+        """The groups, with those of `no_decay`."""
+        if self.no_decay is None:
+            return tuple(self.groups)
+        from gradc.optim import Group
+
+        return (*self.groups, *(Group(pattern, weight_decay=0.0) for pattern in names_of(self.no_decay)))
+
+    def with_loss(self, of: Sequence[str], outputs: Sequence[str]) -> GradientRequest:
+        """Return the request of the gradient of the loss, once it is a result.
+
+        of: the values that the loss reads. outputs: those of the source, in order.
+        """
+        match self.keep_outputs:
+            case ("none",) | ():
+                kept: Sequence[str] = ()
+            case ("of",):
+                kept = of
+            case ("all",):
+                kept = outputs
+            case names:
+                kept = names_of(names)
+        given = {one.name: getattr(self, one.name) for one in fields(GradientRequest)}
+        return GradientRequest(**{**given, "of": LOSS, "keep_outputs": [LOSS, *kept], "rename": None})
+
+
+def names_of(given: Names) -> tuple[str, ...]:
+    """Return one or several names as a tuple."""
+    return (given,) if isinstance(given, str) else tuple(given or ())

@@ -1,0 +1,71 @@
+"""The terms of a loss as users give them: one loss, or several by the values that they read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.func import FuncOp
+
+from dialects.support.entry import output_names, return_op
+from gradc import losses
+from gradc.derivatives.request import Names
+from gradc.training.options import names_of
+from gradc.util import arguments
+from passes.autodiff.activity.active_values import is_float
+from passes.autodiff.named_values import values_by_name
+from passes.training.attach_loss import Term, label_names
+
+
+def terms_of(given: Any, of: Names, function: FuncOp) -> list[Term]:
+    """Return the terms of the loss of a function. Raises UsageError for what is no loss."""
+    if not isinstance(given, Mapping):
+        loss = loss_of(given)
+        return [Term(names_of(of) or tuple(loss.reads(_float_outputs(function))), loss)]
+    if of:
+        raise arguments.invalid("of", of, "no names with a mapping, whose keys they are")
+    pairs = [(name, *_weighted(one)) for name, one in cast("Mapping[str, Any]", given).items()]
+    if not pairs:
+        raise arguments.invalid("loss", given, "at least one loss")
+    return [
+        _term(tuple(name.split(",")), loss, weight, function, len(pairs) > 1) for name, loss, weight in pairs
+    ]
+
+
+def loss_of(given: Any) -> losses.Loss:
+    """Return a loss: itself, that of a word, a function of values, or a model."""
+    match given:
+        case losses.Loss():
+            return given
+        case str() if not os.path.splitext(given)[1]:
+            return losses.parse(given)
+        case None:
+            raise arguments.invalid("loss", given, "a loss of gradc.losses, as CrossEntropy()")
+        case _ if isinstance(given, Callable):
+            return losses.Function(given)
+        case _:
+            return losses.Model(given)
+
+
+def _weighted(given: Any) -> tuple[losses.Loss, float]:
+    if isinstance(given, tuple | list):
+        loss, weight = cast("Sequence[Any]", given)
+        return loss_of(loss), float(weight)
+    return loss_of(given), 1.0
+
+
+def _term(of: tuple[str, ...], loss: losses.Loss, weight: float, function: FuncOp, several: bool) -> Term:
+    values = values_by_name(function)
+    types = [values[name].type for name in of if name in values]
+    labels = loss.labels([type_ for type_ in types if isinstance(type_, TensorType)])
+    return Term(of, loss, weight, label_names(of, list(labels), several=several))
+
+
+def _float_outputs(function: FuncOp) -> list[str]:
+    values = zip(output_names(function), return_op(function).arguments, strict=True)
+    found = [name for name, value in values if is_float(value)]
+    if not found:
+        raise arguments.invalid("of", None, "a value of floats; the model returns none")
+    return found
