@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from gradc.derivatives.second_order import hvp
     from gradc.reporting.collect import report
     from gradc.reporting.report import Report
+    from gradc.training.step import TrainStep
+    from gradc.training.train_step import train_step
     from gradc.training.trainer import Trainer, TrainerError
     from gradc.util.version import __version__
     from gradc.verification.gradient_spec import CheckError
@@ -51,6 +53,7 @@ __all__ = [
     "InternalError",
     "Limits",
     "Report",
+    "TrainStep",
     "Trainer",
     "TrainerError",
     "UnsupportedError",
@@ -66,6 +69,7 @@ __all__ = [
     "ops",
     "optim",
     "report",
+    "train_step",
     "training",
     "value_and_grad",
     "vjp",
@@ -84,6 +88,7 @@ _HOMES = {
     "Report": "gradc.reporting.report",
     "Trainer": "gradc.training.trainer",
     "TrainerError": "gradc.training.trainer",
+    "TrainStep": "gradc.training.step",
     "UnsupportedError": "dialects.support.diagnostics",
     "UsageError": "dialects.support.diagnostics",
     "compile": "gradc.compiler.driver",
@@ -93,6 +98,7 @@ _HOMES = {
     "jacobian": "gradc.derivatives.jacobian",
     "jvp": "gradc.derivatives.forward",
     "report": "gradc.reporting.collect",
+    "train_step": "gradc.training.train_step",
     "value_and_grad": "gradc.derivatives.gradient",
     "vjp": "gradc.derivatives.gradient",
 }

@@ -1,4 +1,4 @@
-"""What a file leaves open about training it: tensors that an exporter renamed, merged or folded."""
+"""Ambiguities of a file about its parameters: tensors that an exporter renamed, merged or folded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_COMPARED = 2**28
 """Bytes of weights up to which equal ones are searched."""
 
 
-def inferred(
+def find_ambiguities(
     module: ModuleOp, trained: Collection[str], untied: Mapping[str, Sequence[str]], *, all_weights: bool
 ) -> list[Diagnostic]:
     """Return a remark for each fact about the trained weights that the file does not say.
@@ -33,13 +33,18 @@ def inferred(
     """
     weights = find_weights(module)
     known = {name: weights[name] for name in trained if name in weights}
-    found = [*separation_remarks(untied), *_merged(known), *_twins(known), *_folded(module, known)]
+    found = [
+        *separation_remarks(untied),
+        *_equal_parameters(known),
+        *_split_weights(known),
+        *_computed_weights(module, known),
+    ]
     if not all_weights:
         return found
-    return [*found, *_unnamed(known), *_lost(module, weights)]
+    return [*found, *_made_up_names(known), *_lost_weights(module, weights)]
 
 
-def _merged(weights: Mapping[str, Weight]) -> list[Diagnostic]:
+def _equal_parameters(weights: Mapping[str, Weight]) -> list[Diagnostic]:
     merged = {one.name: one.source.names for one in weights.values() if one.source.stored == MERGED}
     hint = advice("untie", "gives each of them a weight", True)
     return [
@@ -48,7 +53,7 @@ def _merged(weights: Mapping[str, Weight]) -> list[Diagnostic]:
     ]
 
 
-def _twins(weights: Mapping[str, Weight]) -> list[Diagnostic]:
+def _split_weights(weights: Mapping[str, Weight]) -> list[Diagnostic]:
     """Return remarks on weights with equal contents, also transposed, that train apart."""
     arrays = {name: constant_of(one.value) for name, one in weights.items() if len(shape_of(one.value)) > 1}
     groups: dict[tuple[object, ...], list[str]] = defaultdict(list)
@@ -75,7 +80,7 @@ def _equal(a: np.ndarray | None, b: np.ndarray | None) -> bool:
     return np.array_equal(a, b) or (a.ndim == 2 and np.array_equal(a, b.T))
 
 
-def _folded(module: ModuleOp, weights: Mapping[str, Weight]) -> list[Diagnostic]:
+def _computed_weights(module: ModuleOp, weights: Mapping[str, Weight]) -> list[Diagnostic]:
     folded = [one.name for one in weights.values() if one.source.stored == FOLDED]
     names = [name for name in (*computed_weights(entry_function(module)), *folded) if name in weights]
     if not names:
@@ -85,7 +90,7 @@ def _folded(module: ModuleOp, weights: Mapping[str, Weight]) -> list[Diagnostic]
     return [_remark(text, hint)]
 
 
-def _unnamed(weights: Mapping[str, Weight]) -> list[Diagnostic]:
+def _made_up_names(weights: Mapping[str, Weight]) -> list[Diagnostic]:
     names = [one.name for one in weights.values() if is_generated(one.name) and not one.source.names]
     if not names:
         return []
@@ -93,7 +98,7 @@ def _unnamed(weights: Mapping[str, Weight]) -> list[Diagnostic]:
     return [_remark(f"trained weights with names that an exporter made up: {several(names)}", hint)]
 
 
-def _lost(module: ModuleOp, weights: Mapping[str, Weight]) -> list[Diagnostic]:
+def _lost_weights(module: ModuleOp, weights: Mapping[str, Weight]) -> list[Diagnostic]:
     lost = lost_parameters(module, weights)
     if not lost:
         return []

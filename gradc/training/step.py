@@ -13,7 +13,7 @@ from dialects.support.diagnostics import Diagnostic
 from gradc.verification.proof import Proof
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
+    from gradc.model.exporter import ModelProto
 
 STEP, EVALUATION, MODEL, GRADIENTS, APPLY = (
     f"{name}.onnx" for name in ("step", "eval", "model", "gradients", "apply")
@@ -43,7 +43,7 @@ class TrainStep:
     """What `train.json` has (docs/training.md): names of inputs and results by their role."""
 
     remarks: tuple[Diagnostic, ...] = ()
-    inferred: tuple[Diagnostic, ...] = ()
+    ambiguities: tuple[Diagnostic, ...] = ()
     """Those of the remarks that are about what the file leaves open: which tensors are parameters, and which
     parameters are one tensor."""
 

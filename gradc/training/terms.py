@@ -26,7 +26,7 @@ def terms_of(given: Any, of: Names, function: FuncOp) -> list[Term]:
         return [Term(names_of(of) or tuple(loss.reads(_float_outputs(function))), loss)]
     if of:
         raise arguments.invalid("of", of, "no names with a mapping, whose keys they are")
-    pairs = [(name, *_weighted(one)) for name, one in cast("Mapping[str, Any]", given).items()]
+    pairs = [(name, *_with_weight(one)) for name, one in cast("Mapping[str, Any]", given).items()]
     if not pairs:
         raise arguments.invalid("loss", given, "at least one loss")
     return [
@@ -41,15 +41,16 @@ def loss_of(given: Any) -> losses.Loss:
             return given
         case str() if not os.path.splitext(given)[1]:
             return losses.parse(given)
-        case None:
-            raise arguments.invalid("loss", given, "a loss of gradc.losses, as CrossEntropy()")
+        case _ if arguments.is_path(given) or type(given).__name__ == "ModelProto":
+            return losses.Model(given)
         case _ if isinstance(given, Callable):
             return losses.Function(given)
         case _:
-            return losses.Model(given)
+            expected = "a loss of gradc.losses, as CrossEntropy(), a function of values, or a model"
+            raise arguments.invalid("loss", given, expected)
 
 
-def _weighted(given: Any) -> tuple[losses.Loss, float]:
+def _with_weight(given: Any) -> tuple[losses.Loss, float]:
     if isinstance(given, tuple | list):
         loss, weight = cast("Sequence[Any]", given)
         return loss_of(loss), float(weight)

@@ -25,8 +25,8 @@ from gradc.derivatives.options import derive, takes
 from gradc.derivatives.request import REQUIRED, GradientRequest
 from gradc.derivatives.results import edge_names
 from gradc.model.split_model import without_initializers
+from gradc.training.ambiguities import find_ambiguities
 from gradc.training.evaluation import compile_evaluation, compile_inference, inference_form
-from gradc.training.inferred import inferred
 from gradc.training.options import TRAINABLE, TrainOptions, TrainRequest, names_of
 from gradc.training.step import APPLY, EVALUATION, GRADIENTS, MODEL, STEP, TrainStep
 from gradc.training.terms import terms_of
@@ -105,7 +105,8 @@ def train_step_of(
     with_loss, request = module.clone(), _for_ops_of(module, request)
     derivation = Derivation.of_prepared(module, (*names, *labels), request, options, observer)
     session = derivation.differentiate(request.request(derivation.module))
-    remarks = inferred(plain, session.gradients, untied, all_weights=TRAINABLE in names_of(user_request.wrt))
+    all_weights = TRAINABLE in names_of(user_request.wrt)
+    remarks = find_ambiguities(plain, session.gradients, untied, all_weights=all_weights)
     writer = _Writer(user_request, options, observer, derivation, session, batch, labels, remarks)
     return writer.write(plain, with_loss)
 
@@ -131,7 +132,7 @@ class _Writer:
     session: Session
     batch: Sequence[str]
     labels: Sequence[str]
-    inferred: Sequence[Diagnostic]
+    ambiguities: Sequence[Diagnostic]
 
     def write(self, plain: ModuleOp, with_loss: ModuleOp) -> TrainStep:
         function = entry.entry_function(self.derivation.module)
@@ -150,8 +151,8 @@ class _Writer:
             {name: one.model for name, one in models.items()},
             {**weights, **optimizer.initial({name: weights[name] for name in types})},
             self._facts(types, statistics, optimizer, compiled),
-            (*compiled.remarks, *self.derivation.remarks, *self.inferred, *remarks),
-            tuple(self.inferred),
+            (*compiled.remarks, *self.derivation.remarks, *self.ambiguities, *remarks),
+            tuple(self.ambiguities),
             proof,
         )
 

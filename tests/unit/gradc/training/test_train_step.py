@@ -1,0 +1,242 @@
+"""gradc.train_step: what a step computes, its names, the models next to it, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+import gradc
+from gradc.losses import MSE, CrossEntropy
+from gradc.optim import SGD, AdamW
+from gradc.training.step import APPLY, EVALUATION, GRADIENTS, MODEL
+
+RNG = np.random.default_rng(5)
+ARRAYS = {
+    "fc1.weight": RNG.normal(size=(4, 5)),
+    "fc1.bias": RNG.normal(size=5),
+    "fc2.weight": RNG.normal(size=(5, 3)),
+}
+BATCH = {"x": RNG.normal(size=(6, 4)), "label": RNG.integers(0, 3, 6)}
+LR = 0.25
+
+
+def network(arrays: Mapping[str, np.ndarray] = ARRAYS, x: str = "x") -> ModelProto:
+    """Two layers in float64: tanh(x W1 + b1) W2."""
+    nodes = [
+        helper.make_node("Gemm", [x, "fc1.weight", "fc1.bias"], ["a"], "fc1"),
+        helper.make_node("Tanh", ["a"], ["h"]),
+        helper.make_node("MatMul", ["h", "fc2.weight"], ["y"], "fc2"),
+    ]
+    return model_of(nodes, {x: ["N", 4]}, {"y": ["N", 3]}, arrays)
+
+
+def model_of(
+    nodes: list[Any], inputs: Mapping[str, Any], outputs: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+) -> ModelProto:
+    def infos(named: Mapping[str, Any]) -> list[Any]:
+        return [helper.make_tensor_value_info(n, TensorProto.DOUBLE, shape) for n, shape in named.items()]
+
+    weights = [numpy_helper.from_array(array, name) for name, array in arrays.items()]
+    graph = helper.make_graph(nodes, "net", infos(inputs), infos(outputs), weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    onnx.checker.check_model(model)
+    return model
+
+
+def run(model: ModelProto, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    names = [info.name for info in session.get_inputs()]
+    given = {name: np.asarray(feeds[name]) for name in names}
+    results = session.run(None, given)
+    return dict(zip([info.name for info in session.get_outputs()], map(np.asarray, results), strict=True))
+
+
+def scalars(number: int = 1, lr: float = LR) -> dict[str, np.ndarray]:
+    return {"lr": np.array(lr, np.float32), "step": np.array(number)}
+
+
+def loss_of(arrays: Mapping[str, np.ndarray]) -> float:
+    """Return the cross entropy of the network, in plain numpy."""
+    h = np.tanh(BATCH["x"] @ arrays["fc1.weight"] + arrays["fc1.bias"])
+    y = h @ arrays["fc2.weight"]
+    y = y - y.max(1, keepdims=True)
+    scores = y - np.log(np.exp(y).sum(1, keepdims=True))
+    return -scores[np.arange(len(y)), BATCH["label"]].mean()
+
+
+def differences(name: str, width: float = 1e-6) -> np.ndarray:
+    """Return the gradient of the loss by central differences."""
+    found = np.zeros_like(ARRAYS[name])
+    for index in np.ndindex(found.shape):
+        ends = []
+        for sign in (1, -1):
+            moved = {key: array.copy() for key, array in ARRAYS.items()}
+            moved[name][index] += sign * width
+            ends.append(loss_of(moved))
+        found[index] = (ends[0] - ends[1]) / (2 * width)
+    return found
+
+
+def test_a_step_of_sgd_goes_along_the_numerical_gradient():
+    step = gradc.train_step(network(), loss=CrossEntropy(), optimizer=SGD())
+    found = run(step.model, {**step.initial, **BATCH, **scalars()})
+    assert found["loss"] == pytest.approx(loss_of(ARRAYS), abs=1e-12)
+    for name, array in ARRAYS.items():
+        np.testing.assert_allclose(found[step.updates[name]], array - LR * differences(name), atol=1e-8)
+    assert step.proof is not None
+    assert step.proof.status == "proved"
+
+
+def test_names_by_their_role():
+    step = gradc.train_step(
+        network(), loss=CrossEntropy(), optimizer=AdamW(), keep_outputs="of", check=False, frozen="fc2.*"
+    )
+    assert step.parameters == ("fc1.weight", "fc1.bias")
+    assert {info.name for info in step.model.graph.input} == {
+        "x", "label", "lr", "step", *step.updates
+    }  # fmt: skip
+    assert [info.name for info in step.model.graph.output][:2] == ["loss", "y"] == step.facts["outputs"]
+    assert set(step.initial) == set(step.updates)
+    assert all(not step.initial[name].any() for name in step.facts["states"])
+    assert step.facts["states"]["fc1.bias.exp_avg"] == {"of": "fc1.bias", "slot": "exp_avg"}
+    assert step.facts["scalars"] == {"lr": "float32", "step": "int64"}
+    assert step.proof is None
+    assert "x, label -> loss, y; 2 parameters of 25 numbers" in repr(step)
+
+
+def test_the_models_without_gradients():
+    step = gradc.train_step(network(), loss=CrossEntropy(), optimizer=SGD(), check=False)
+    moved = {name: array + 0.1 for name, array in step.initial.items()}
+    evaluated = run(step.models[EVALUATION], {**moved, **BATCH})
+    assert evaluated["loss"] == pytest.approx(loss_of(moved), abs=1e-12)
+    initial = run(step.models[MODEL], BATCH)
+    assert not {info.name for info in step.models[MODEL].graph.input} - {"x"}
+    weights = {one.name: numpy_helper.to_array(one) for one in step.models[MODEL].graph.initializer}
+    for name, array in ARRAYS.items():
+        np.testing.assert_array_equal(weights[name], array)
+    h = np.tanh(BATCH["x"] @ ARRAYS["fc1.weight"] + ARRAYS["fc1.bias"])
+    np.testing.assert_allclose(initial["y"], h @ ARRAYS["fc2.weight"], atol=1e-12)
+
+
+def test_accumulated_halves_give_the_step_of_the_whole():
+    """The mean of a batch is the mean of those of its halves."""
+    step = gradc.train_step(network(), loss=CrossEntropy(), optimizer=AdamW(), accumulate=2, check=False)
+    whole = run(step.model, {**step.initial, **BATCH, **scalars()})
+    sums = {name: np.zeros_like(step.initial[name.removeprefix("grad_")]) for name in step.facts["gradients"]}
+    for half in (slice(3), slice(3, 6)):
+        part = {name: array[half] for name, array in BATCH.items()}
+        found = run(step.models[GRADIENTS], {**step.initial, **part, **sums})
+        sums = {name: found[new] for name, new in step.facts["gradients"].items()}
+    applied = run(step.models[APPLY], {**step.initial, **sums, **scalars(), "count": np.array(2, np.float32)})
+    for name in step.updates.values():
+        np.testing.assert_allclose(applied[name], whole[name], rtol=1e-9, atol=1e-12)
+
+
+def test_running_statistics_are_updates():
+    arrays = {
+        "scale": np.array([1.0, 2.0, 0.5]), "shift": np.array([0.5, 0.0, 1.0]),
+        "running_mean": np.array([0.1, 0.2, 0.3]), "running_var": np.array([1.0, 2.0, 3.0]),
+    }  # fmt: skip
+    node = helper.make_node("BatchNormalization", ["x", *arrays], ["y"], "bn", momentum=0.8)
+    model = model_of([node], {"x": ["N", 3, 4]}, {"y": ["N", 3, 4]}, arrays)
+    step = gradc.train_step(model, loss=MSE(), optimizer=SGD(), check=False)
+    x, label = RNG.normal(size=(5, 3, 4)), RNG.normal(size=(5, 3, 4))
+    found = run(step.model, {**step.initial, "x": x, "label": label, **scalars()})
+    mean, var = x.mean((0, 2)), x.var((0, 2), ddof=1)
+    np.testing.assert_allclose(found["new_running_mean"], 0.8 * arrays["running_mean"] + 0.2 * mean)
+    np.testing.assert_allclose(found["new_running_var"], 0.8 * arrays["running_var"] + 0.2 * var)
+    assert step.facts["statistics"] == ["running_mean", "running_var"]
+    state = {name: found[new] for name, new in step.updates.items()}
+    y = run(step.models[EVALUATION], {**state, "x": x, "label": label})["y"]
+    mean, var = (state[f"running_{name}"][:, None] for name in ("mean", "var"))
+    normal = (x - mean) / np.sqrt(var + 1e-5)
+    np.testing.assert_allclose(y, normal * state["scale"][:, None] + state["shift"][:, None], rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["label", "lr", "step", "loss"])
+def test_a_model_with_a_name_of_the_step(name: str):
+    with pytest.raises(gradc.UsageError, match=rf"(?s)a value named {name}.*rename.*{name}=") as error:
+        gradc.train_step(network(x=name), loss=CrossEntropy(), optimizer=SGD())
+    assert error.value.exit_code == 2
+    step = gradc.train_step(
+        network(x=name), loss=CrossEntropy(), optimizer=SGD(), rename={name: "image"}, check=False
+    )
+    assert step.facts["batch"] == ["image"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"loss": None}, "loss"),
+        ({"loss": 3}, "loss"),
+        ({"optimizer": "adam"}, "optimizer"),
+        ({"trainable": "fc9.weight"}, "trainable"),
+        ({"frozen": ":weights"}, "frozen"),
+        ({"accumulate": 0}, "accumulate"),
+        ({"batchnorm": "yes"}, "batchnorm"),
+        ({"of": "z"}, "of"),
+        ({"loss": {"y": MSE(), "h": MSE()}, "of": "y"}, "of"),
+    ],
+)
+def test_invalid_options(options: dict[str, Any], words: str):
+    given: dict[str, Any] = {"loss": CrossEntropy(), "optimizer": SGD(), **options}
+    with pytest.raises(gradc.UsageError, match=words):
+        gradc.train_step(network(), **given)
+
+
+def test_several_losses_have_labels_of_their_own():
+    step = gradc.train_step(
+        network(), loss={"y": CrossEntropy(), "h": (MSE(), 0.5)}, optimizer=SGD(), check=False
+    )
+    assert step.facts["labels"] == ["label_y", "label_h"]
+    h = np.tanh(BATCH["x"] @ ARRAYS["fc1.weight"] + ARRAYS["fc1.bias"])
+    labels = {"label_y": BATCH["label"], "label_h": np.zeros((6, 5))}
+    found = run(step.model, {**step.initial, "x": BATCH["x"], **labels, **scalars()})
+    assert found["loss"] == pytest.approx(loss_of(ARRAYS) + 0.5 * (h**2).mean())
+
+
+def texts(step: gradc.TrainStep) -> str:
+    assert {*step.ambiguities} <= {*step.remarks}
+    return "\n".join(map(str, step.ambiguities))
+
+
+def test_a_tied_weight_that_an_exporter_split_is_a_remark():
+    table = RNG.normal(size=(5, 4))
+    arrays = {"embed": table, "head": np.ascontiguousarray(table.T)}
+    nodes = [
+        helper.make_node("MatMul", ["x", "embed"], ["h"]),
+        helper.make_node("MatMul", ["h", "head"], ["y"]),
+    ]
+    model = model_of(nodes, {"x": ["N", 5]}, {"y": ["N", 5]}, arrays)
+    step = gradc.train_step(model, loss=MSE(), optimizer=SGD(), check=False)
+    assert "embed and head have the same values but train apart" in texts(step)
+    other = model_of(nodes, {"x": ["N", 5]}, {"y": ["N", 5]}, {**arrays, "head": arrays["head"] + 1})
+    assert not gradc.train_step(other, loss=MSE(), optimizer=SGD(), check=False).ambiguities
+
+
+def test_ones_that_two_norms_share_train_apart():
+    arrays = {"ones": np.ones(4), "zeros": np.zeros(4)}
+    nodes = [
+        helper.make_node("LayerNormalization", ["x", "ones", "zeros"], ["h"], "first"),
+        helper.make_node("Tanh", ["h"], ["t"]),
+        helper.make_node("LayerNormalization", ["t", "ones", "zeros"], ["y"], "second"),
+    ]
+    model = model_of(nodes, {"x": ["N", 4]}, {"y": ["N", 4]}, arrays)
+    step = gradc.train_step(model, loss=MSE(), optimizer=SGD(), check=False)
+    assert step.parameters == ("ones", "ones.2", "zeros", "zeros.2")
+    assert "ones (2 weights)" in texts(step)
+
+
+def test_names_that_an_exporter_made_up_are_a_remark():
+    arrays = {"val_3": ARRAYS["fc2.weight"]}
+    nodes = [helper.make_node("MatMul", ["x", "val_3"], ["y"], "fc")]
+    model = model_of(nodes, {"x": ["N", 5]}, {"y": ["N", 3]}, arrays)
+    assert "val_3" in texts(gradc.train_step(model, loss=MSE(), optimizer=SGD(), check=False))
+    named = gradc.train_step(model, loss=MSE(), optimizer=SGD(), check=False, trainable="val_3")
+    assert not named.ambiguities
