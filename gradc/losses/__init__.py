@@ -7,7 +7,22 @@ are computed in float32. Arguments have torch's names.
 """
 
 from gradc.losses.base import Loss
-from gradc.losses.classification import CrossEntropy
-from gradc.losses.regression import MSE
+from gradc.losses.classification import NLL, CrossEntropy
+from gradc.losses.distillation import Distillation
+from gradc.losses.embeddings import Cosine, Triplet
+from gradc.losses.regression import L1, MSE, BCEWithLogits, Huber, KLDiv, SmoothL1
 
-__all__ = ["MSE", "CrossEntropy", "Loss"]
+__all__ = [
+    "L1",
+    "MSE",
+    "NLL",
+    "BCEWithLogits",
+    "Cosine",
+    "CrossEntropy",
+    "Distillation",
+    "Huber",
+    "KLDiv",
+    "Loss",
+    "SmoothL1",
+    "Triplet",
+]

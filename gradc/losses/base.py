@@ -39,6 +39,10 @@ class Loss(ABC):
         given = several(list(outputs)) or "none"
         raise usage(f"outputs that {self.title} reads", given, self._numbers(), "of names them")
 
+    def named(self, of: Sequence[str]) -> Loss:
+        """Return the loss for values of these names, which `labels` and `write` get in the same order."""
+        return self
+
     @abstractmethod
     def labels(self, of: Sequence[TensorType]) -> Mapping[str, TensorType]:
         """Return the types of the label inputs by name, for the types of the values that the loss reads.
@@ -124,12 +128,47 @@ class Loss(ABC):
             raise self.error(name, f"{wrong[0]:g}", "finite numbers of at least 0")
         self._store(name, numbers)
 
+    def check_array(self, name: str) -> None:
+        """Check that a field is None, a number or an array of numbers of at least 0; store nested tuples."""
+        given = getattr(self, name)
+        if given is None:
+            return
+        array = _array_or_none(given)
+        if array is None or array.dtype.kind not in "iuf" or not array.size:
+            raise self.error(name, _brief(given), "a number or an array of numbers")
+        if not np.all((array >= 0) & np.isfinite(array)):
+            raise self.error(name, _brief(given), "finite numbers of at least 0")
+        self._store(name, _nested(array.astype(np.float64).tolist()))
+
+    def check_broadcast(self, name: str, of: TensorType) -> None:
+        """Check that a field broadcasts to the shape of a value."""
+        given = getattr(self, name)
+        if given is None:
+            return
+        own, shape = np.shape(given), shape_of(of)
+        pairs = zip(reversed(own), reversed(shape), strict=False)
+        if len(own) > len(shape) or any(size not in (1, dim) and isinstance(dim, int) for size, dim in pairs):
+            raise self.error(name, f"shape {show(own)}", f"one that broadcasts to {show(shape)}")
+
     def _store(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
 
     def __str__(self) -> str:
         given = (f for f in fields(self) if getattr(self, f.name) != f.default)
         return f"{self.title}({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in given)})"
+
+
+def type_of(value: Value) -> TensorType:
+    assert isinstance(value.value.type, TensorType)
+    return value.value.type
+
+
+def count_of(x: Value, axis: int) -> float | Value:
+    """Return the size of an axis: a number, or a scalar of the type of x."""
+    size = x.shape[axis]
+    if isinstance(size, int):
+        return float(size)
+    return x.e(x.e.emit.sizes(x.value, [axis])).squeeze([0]).cast(x.dtype)
 
 
 def wide(x: Value) -> Value:
@@ -149,6 +188,10 @@ def _array_or_none(given: Any) -> np.ndarray | None:
         return np.asarray(given)
     except (TypeError, ValueError, RuntimeError):
         return None
+
+
+def _nested(numbers: Any) -> Any:
+    return tuple(map(_nested, numbers)) if isinstance(numbers, list) else numbers
 
 
 def _brief(given: object) -> str:

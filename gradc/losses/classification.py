@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import TensorType, i64
 
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of, show, tensor_type
-from gradc.losses.base import REDUCTIONS, Loss, reduce_all, wide
+from gradc.losses.base import REDUCTIONS, Loss, count_of, reduce_all, type_of, wide
 from gradc.ops import Builder, Value
 
 IGNORED = -100
@@ -50,11 +50,6 @@ class ClassLoss(Loss):
         if not -rank <= axis < rank:
             raise self.error("axis", axis, f"{-rank} to {rank - 1}")
         size = shape[axis]
-        if size == 1:
-            hint = "its value is constant; BCEWithLogits takes one logit for two classes"
-            raise self.error(
-                f"of {self.SCORES}", f"{show(shape)}, one class on axis {axis % rank}", hint=hint
-            )
         if self.weight is not None and size != len(self.weight) and isinstance(size, int):
             raise self.error("weight", f"{len(self.weight)} numbers", f"{size}, one for each class")
         return axis % rank
@@ -90,7 +85,7 @@ class ClassLoss(Loss):
         if self.reduction == "mean" and counted is None and shares is None:
             return reduce_all(losses, "mean")
         total = reduce_all(losses, "sum")
-        return total if self.reduction == "sum" else _quotient(total, picked.count(losses))
+        return total if self.reduction == "sum" else divide_by_count(total, picked.count(losses))
 
 
 @dataclass(frozen=True)
@@ -112,6 +107,28 @@ class Picked:
 
     def apply_weights(self, losses: Value) -> Value:
         return losses if self.shares is None else losses * self.shares
+
+
+@dataclass(frozen=True, kw_only=True)
+class NLL(ClassLoss):
+    """Negative log-likelihood of log-probabilities p; torch.nn.NLLLoss.
+
+    The loss of a label y is -w[y] p[y] with class weights w (1 by default), and 0 for y = ignore_index. The
+    mean divides the sum by the sum of w[y] over the labels that are counted: NaN if there are none, as in
+    torch, with gradients 0.
+
+    log-probabilities and label: as for CrossEntropy without soft labels.
+    """
+
+    SCORES: ClassVar[str] = "log-probabilities"
+
+    def labels(self, of: Sequence[TensorType]) -> Mapping[str, TensorType]:
+        return self.index_labels(of)
+
+    def write(self, of: Sequence[Value], labels: Mapping[str, Value], e: Builder) -> Value:
+        axis = self.class_axis([type_of(of[0])])
+        picked = self.pick(wide(of[0]), labels["label"], axis)
+        return self.reduce(-picked.apply_weights(picked.entries), picked)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,19 +161,26 @@ class CrossEntropy(ClassLoss):
         if self.soft_labels and self.ignore_index not in (None, IGNORED):
             raise self.error("ignore_index", self.ignore_index, "none with soft labels, which have no index")
 
+    def class_axis(self, of: Sequence[TensorType]) -> int:
+        axis, shape = super().class_axis(of), shape_of(of[0])
+        if shape[axis] != 1:
+            return axis
+        hint = "the loss would be constant; BCEWithLogits takes one logit for two classes"
+        raise self.error("of logits", f"{show(shape)}, one class on axis {axis}", hint=hint)
+
     def labels(self, of: Sequence[TensorType]) -> Mapping[str, TensorType]:
         self.class_axis(of)
         return {"label": of[0]} if self.soft_labels else self.index_labels(of)
 
     def write(self, of: Sequence[Value], labels: Mapping[str, Value], e: Builder) -> Value:
-        axis = self.class_axis([_type_of(of[0])])
+        axis = self.class_axis([type_of(of[0])])
         logarithms = wide(of[0]).apply(onnx.LogSoftmaxOp, axis=axis)
         if self.soft_labels:
             return self._of_distribution(logarithms, wide(labels["label"]), axis)
         picked = self.pick(logarithms, labels["label"], axis)
         losses = -picked.apply_weights(picked.entries)
         if self.label_smoothing:
-            share = self.label_smoothing / _classes(logarithms, axis)
+            share = self.label_smoothing / count_of(logarithms, axis)
             losses = losses * (1 - self.label_smoothing) - self._class_sum(logarithms, axis) * share
         return self.reduce(losses, picked)
 
@@ -170,7 +194,7 @@ class CrossEntropy(ClassLoss):
     def _of_distribution(self, logarithms: Value, label: Value, axis: int) -> Value:
         smoothing = self.label_smoothing
         if smoothing:
-            label = label * (1 - smoothing) + smoothing / _classes(logarithms, axis)
+            label = label * (1 - smoothing) + smoothing / count_of(logarithms, axis)
         if (weights := self.weights(logarithms)) is not None:
             label = label * _along(weights, axis, logarithms.rank)
         rows = (logarithms * label).apply(onnx.ReduceSumOp, logarithms.e.ints([axis]), keepdims=0)
@@ -183,19 +207,7 @@ def _along(vector: Value, axis: int, rank: int) -> Value:
     return vector.unsqueeze(list(range(1, 1 + behind))) if behind else vector
 
 
-def _classes(like: Value, axis: int) -> float | Value:
-    size = like.shape[axis]
-    if isinstance(size, int):
-        return float(size)
-    return like.e(like.e.emit.sizes(like.value, [axis])).squeeze([0]).cast(like.dtype)
-
-
-def _quotient(total: Value, count: Value) -> Value:
+def divide_by_count(total: Value, count: Value) -> Value:
     """Return total / count; NaN without a gradient for a count of 0."""
     some = count > 0
     return some.where(total / some.where(count, 1), float("nan"))
-
-
-def _type_of(value: Value) -> TensorType:
-    assert isinstance(value.value.type, TensorType)
-    return value.value.type
