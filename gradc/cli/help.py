@@ -23,6 +23,7 @@ from gradc.terminal.messages import FORMATS, OPTION
 SECTIONS = {
     "Compile and run": ("compile", "run", "verify", "weights"),
     "Differentiate": ("grad", "hessian", "hvp", "jacobian", "jvp"),
+    "Train": ("train", "fit"),
     "Inspect": ("inspect", "explain", "report"),
     "Measure": ("bench",),
     "Diagnose problems": ("doctor", "reduce"),
@@ -37,7 +38,7 @@ HELP_ALL = "--help-all"
 MAX_HELP_LENGTH = 46
 """Length of a help text on one line of a terminal of 80 columns."""
 
-INPUT_PARAMETERS = ("files", "constants", "inputs", "values")
+INPUT_PARAMETERS = ("files", "constants", "inputs", "values", "data")
 """Parameters that name files to read."""
 
 

@@ -20,6 +20,7 @@ from gradc.cli.compile import compile_command
 from gradc.cli.completion import a_file
 from gradc.cli.endings import ARRAYS, check_ending
 from gradc.cli.errors import EXIT_CHECK_FAILED, one_line_errors
+from gradc.cli.fit import fit
 from gradc.cli.grad import grad
 from gradc.cli.help import Group, Word, help_command, usage_errors
 from gradc.cli.hessian import hessian
@@ -315,6 +316,7 @@ def completion_command(shell: str) -> None:
 
 cli.add_command(compile_command)
 cli.add_command(bench)
+cli.add_command(fit)
 cli.add_command(help_command)
 cli.add_command(grad)
 cli.add_command(hessian)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import onnx
 from onnx import ModelProto, TensorProto
@@ -54,6 +55,20 @@ def load_model(path: Path) -> ModelProto:
         return onnx.load(os.fspath(path))
     except OSError as error:
         raise violation(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def input_types(model: ModelProto) -> dict[str, dict[str, Any]]:
+    """Return numpy's name of the dtype and the shape of each input; unknown sizes are None."""
+    types = {value.name: value.type.tensor_type for value in model.graph.input}
+    return {
+        name: {
+            "dtype": onnx.helper.tensor_dtype_to_np_dtype(one.elem_type).name,
+            "shape": [
+                dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None for dim in one.shape.dim
+            ],
+        }
+        for name, one in types.items()
+    }
 
 
 def with_metadata(model: ModelProto, key: str, text: str) -> ModelProto:

@@ -21,7 +21,7 @@ from gradc.files.json_text import json_text
 from gradc.files.reading import read_error
 from gradc.files.safetensors import read_safetensors, write_safetensors
 from gradc.files.writing import StrPath, write_atomically, write_errors
-from gradc.model.replaceable_initializers import load_model, save_replaceable, with_metadata
+from gradc.model.replaceable_initializers import input_types, load_model, save_replaceable, with_metadata
 from gradc.model.saving import PROTO_LIMIT, save_model
 from gradc.util.version import __version__
 
@@ -68,9 +68,9 @@ def write_folder(
 ) -> None:
     """Write a run. Raises UsageError for a folder that holds another one, unless `force`.
 
-    `models` are by file name. `facts` are those of train.json; the versions, the digest of model.onnx and the
-    positions of its initializers are added. train.json is removed first and written last: a folder without it
-    is incomplete.
+    `models` are by file name. `facts` are those of train.json; the versions, the types of the inputs of the
+    step, the digest of model.onnx and the positions of its initializers are added. train.json is removed
+    first and written last: a folder without it is incomplete.
     """
     path = Path(folder)
     refuse_other_run(path, force=force)
@@ -78,7 +78,10 @@ def write_folder(
         path.mkdir(exist_ok=True)
         for name in FILES:
             (path / name).unlink(missing_ok=True)
-    whole = {"format": FORMAT, "gradc": __version__, **facts}
+    inputs = {
+        name: one for step in STEPS if step in models for name, one in input_types(models[step]).items()
+    }
+    whole = {"format": FORMAT, "gradc": __version__, **facts, "inputs": inputs}
     if MODEL in models:
         whole |= _write_model(path / MODEL, models[MODEL], facts.get("export", {}))
     text = json_text(whole)
