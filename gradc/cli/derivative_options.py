@@ -95,6 +95,13 @@ CHECK_SECONDS = click.option(
     help="Time limit of the proof; unproved parts are listed.  [default: 30]",
 )
 
+CHUNK_SIZE = click.option(
+    "--chunk-size",
+    type=int,
+    metavar="N",
+    help="Compute at most N rows at once, which takes less memory.  [default: all]",
+)
+
 BEFORE = (OUTPUT, WRT, FROZEN, UNTIE, OF)
 AFTER = (
     KEEP_OUTPUTS,

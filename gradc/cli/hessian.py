@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradc.cli.derivative_options import derivative_options, write_derivative
+from gradc.cli.derivative_options import CHUNK_SIZE, derivative_options, write_derivative
 from gradc.cli.help import Command
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ TRACE = click.option(
     "--opset",
     options_metavar="-o OUT [OPTIONS]",
 )
-@derivative_options(DIAGONAL, TRACE, whats="hessian, hessian_diagonal or laplacian")
+@derivative_options(DIAGONAL, TRACE, CHUNK_SIZE, whats="hessian, hessian_diagonal or laplacian")
 def hessian(source: Source, **given: Any) -> None:
     """Write the Hessian of IN, all second partial derivatives, as a model.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradc.cli.derivative_options import derivative_options, write_derivative
+from gradc.cli.derivative_options import CHUNK_SIZE, derivative_options, write_derivative
 from gradc.cli.help import Command, Word
 from gradc.cli.options import BATCH_AXIS, PER_SAMPLE
 
@@ -28,7 +28,7 @@ MODE = click.option(
     common="-o --wrt --of --mode --keep-outputs --rename --weights --rebatch --check --target --opset",
     options_metavar="-o OUT [OPTIONS]",
 )
-@derivative_options(MODE, PER_SAMPLE, BATCH_AXIS, whats="jacobian")
+@derivative_options(MODE, CHUNK_SIZE, PER_SAMPLE, BATCH_AXIS, whats="jacobian")
 def jacobian(source: Source, **given: Any) -> None:
     """Write the Jacobian of IN, all partial derivatives, as a model.
 

@@ -24,6 +24,7 @@ from gradc.derivatives.derivation import Derivation
 from gradc.derivatives.options import DerivativeOptions, derive, takes
 from gradc.derivatives.request import GradientRequest
 from gradc.derivatives.results import add_axes, add_results, results_of, set_results_of
+from gradc.derivatives.row_requests import check_chunk_size
 from gradc.derivatives.second_order import differentiate_twice
 from gradc.util import arguments
 from gradc.verification.written_diagonals import WrittenDiagonals
@@ -41,6 +42,7 @@ class HessianOptions(DerivativeOptions, total=False):
 
     diagonal: bool
     trace: bool
+    chunk_size: int | None
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,13 @@ class HessianRequest(GradientRequest):
 
     diagonal: bool = False
     trace: bool = False
+    chunk_size: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("diagonal", "trace"):
             arguments.flag(name, getattr(self, name))
+        check_chunk_size(self.chunk_size)
 
     @property
     def row_passes(self) -> tuple[str, ...]:
@@ -71,8 +75,9 @@ def hessian(model: Any, **given: Unpack[HessianOptions]) -> Compiled:
 
     diagonal: return the diagonals instead, `hessian_diagonal_<of>_<wrt>` of shape [*of, *wrt].
     trace: return the sum of the diagonals instead, `laplacian_<of>` of the shape of `of`.
-    Other arguments as for `grad`. An `of` of several elements has a Hessian for each. All rows are computed
-    in one run, which takes memory for as many Hessian-vector products as `wrt` has elements.
+    chunk_size: compute at most this many Hessian-vector products at once, in a Scan; default: all in one run,
+    which takes memory for as many products as the Hessians have rows.
+    Other arguments as for `grad`. An `of` of several elements has a Hessian for each.
     """
     return derive(model, given, HessianRequest, hessian_of)
 
@@ -89,7 +94,7 @@ def hessian_of(
     kept = user_request.request(derivation.module).keep
     inputs = entry.input_names(entry.entry_function(derivation.module))
     found = _products(derivation)
-    rows = _rows(derivation, found)
+    rows = _rows(derivation, found, user_request.chunk_size or 0)
     derivation.keep_results([*kept, *rows.values()])
     template = user_request.name_template
     names = {key: template.format(what="hessian", name="_".join(key)) for key in rows}
@@ -117,7 +122,8 @@ class _Products:
     """A module of Hessian-vector products, with its two differentiations.
 
     like: value -> a result of its shape. ranks: `wrt` -> its rank. rank: the rank of a single `of` of one
-    element, whose products have no cotangent; None for others.
+    element, whose products have no cotangent; None for others. count: the number of elements of `wrt`; None
+    if it is dynamic.
     """
 
     once: Session
@@ -126,6 +132,7 @@ class _Products:
     like: Mapping[str, str]
     ranks: Mapping[str, int]
     rank: int | None
+    count: int | None
 
 
 def _products(derivation: Derivation) -> _Products:
@@ -141,26 +148,32 @@ def _products(derivation: Derivation) -> _Products:
         derivation, replace(request, of=of, wrt=by, keep=keep, cotangents=rank is None)
     )
     results = results_of(entry.entry_function(derivation.module))
-    ranks = {name: len(shape_of(results[like[name]])) for name in once.gradients}
-    return _Products(once, twice, of, like, ranks, rank)
+    shapes = {name: shape_of(results[like[name]]) for name in once.gradients}
+    known = [static(shape) for shape in shapes.values()]
+    sizes = [prod(shape) for shape in known if shape is not None]
+    count = sum(sizes) if len(sizes) == len(known) else None
+    ranks = {name: len(shape) for name, shape in shapes.items()}
+    return _Products(once, twice, of, like, ranks, rank, count)
 
 
-def _rows(derivation: Derivation, found: _Products) -> dict[tuple[str, str, str], str]:
+def _rows(derivation: Derivation, found: _Products, chunk: int) -> dict[tuple[str, str, str], str]:
     """Compute the products for the rows of identities; return the blocks by the names of `of` and two of
-    `wrt`."""
+    `wrt`. `chunk`: the largest number of products at once; 0: all."""
     once, twice, like = found.once, found.twice, found.like
     tangents = {name: twice.cotangents[gradient] for name, gradient in once.gradients.items()}
     products = {name: twice.gradients[name] for name in tangents}
     ieee = derivation.options.strict_ieee
     of_tangents = tuple(like[name] for name in tangents)
-    derivation.run(
-        JacobianPass(tuple(tangents.values()), of_tangents, tuple(products.values()), strict_ieee=ieee)
-    )
+    by = tuple(tangents.values())
+    derivation.run(JacobianPass(by, of_tangents, tuple(products.values()), chunk=chunk, strict_ieee=ieee))
     pairs = {(a, b): f"{product}_{t}" for a, t in tangents.items() for b, product in products.items()}
     if found.rank is None:
         of_cotangents = tuple(like[name] for name in once.cotangents)
         cotangents = tuple(once.cotangents.values())
-        derivation.run(JacobianPass(cotangents, of_cotangents, tuple(pairs.values()), strict_ieee=ieee))
+        several = max(1, chunk // found.count) if chunk and found.count else min(chunk, 1)
+        derivation.run(
+            JacobianPass(cotangents, of_cotangents, tuple(pairs.values()), chunk=several, strict_ieee=ieee)
+        )
         return {
             (of, a, b): f"{name}_{once.cotangents[of]}" for of in found.of for (a, b), name in pairs.items()
         }

@@ -18,7 +18,7 @@ from gradc.compiler.pass_runner import Observer
 from gradc.derivatives.derivation import Derivation
 from gradc.derivatives.forward import transpose
 from gradc.derivatives.options import DerivativeOptions, derive, takes
-from gradc.derivatives.row_requests import SampleRequest
+from gradc.derivatives.row_requests import SampleRequest, check_chunk_size
 from gradc.util import arguments
 from gradc.verification.written_forms import WrittenBlocks
 from passes.autodiff.named_values import add_elements, values_by_name
@@ -34,6 +34,7 @@ class JacobianOptions(DerivativeOptions, total=False):
     """Options of `jacobian`."""
 
     mode: str
+    chunk_size: int | None
     per_sample: bool
     batch_axis: Mapping[str, int | None] | None
 
@@ -43,10 +44,12 @@ class JacobianRequest(SampleRequest):
     """Options of a Jacobian: `mode` is that of the smaller side for `auto`."""
 
     mode: str = "auto"
+    chunk_size: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         arguments.one_of("mode", self.mode, MODES)
+        check_chunk_size(self.chunk_size)
 
     @property
     def row_passes(self) -> tuple[str, ...]:
@@ -59,6 +62,8 @@ def jacobian(model: Any, **given: Unpack[JacobianOptions]) -> Compiled:
 
     mode: `reverse` computes the rows, from cotangents; `forward` the columns, from tangents; `auto` what has
     fewer elements.
+    chunk_size: compute at most this many rows or columns at once, in a Scan over them, which takes less
+    memory; default: all in one run.
     per_sample: one Jacobian for each sample of the batch, [N, *of, *wrt] without the batch axes of `of` and
     `wrt`; `batch_axis` as for `grad`. Other arguments as for `grad`.
     """
@@ -77,7 +82,7 @@ def jacobian_of(
     kept = user_request.request(derivation.module).keep
     inputs = entry.input_names(entry.entry_function(derivation.module))
     is_forward = user_request.mode == "forward" or (user_request.mode == "auto" and _is_narrow(derivation))
-    found = _forward(derivation) if is_forward else _reverse(derivation)
+    found = (_forward if is_forward else _reverse)(derivation, user_request)
     template = user_request.name_template
     names = {key: template.format(what="jacobian", name="_".join(key)) for key in found}
     check_names(list(names.values()), [*inputs, *kept])
@@ -120,16 +125,16 @@ def _elements(value: SSAValue) -> float:
     return inf if shape is None else prod(shape)
 
 
-def _reverse(derivation: Derivation) -> dict[tuple[str, str], _Block]:
+def _reverse(derivation: Derivation, user_request: JacobianRequest) -> dict[tuple[str, str], _Block]:
     """Compute all rows; return the blocks by the names of `of` and `wrt`."""
-    module, user_request = derivation.module, derivation.user_request
-    request = user_request.request(module)
-    keep = list(dict.fromkeys([*request.keep, *user_request.of_names(module)]))
+    request = user_request.request(derivation.module)
+    keep = list(dict.fromkeys([*request.keep, *user_request.of_names(derivation.module)]))
     found = derivation.differentiate(replace(request, cotangents=True, keep=keep))
     rows = JacobianPass(
         inputs=tuple(found.cotangents.values()),
         like=tuple(found.cotangents),
         results=tuple(found.gradients.values()),
+        chunk=user_request.chunk_size or 0,
         strict_ieee=derivation.options.strict_ieee,
     )
     derivation.run(rows)
@@ -140,7 +145,7 @@ def _reverse(derivation: Derivation) -> dict[tuple[str, str], _Block]:
     }
 
 
-def _forward(derivation: Derivation) -> dict[tuple[str, str], _Block]:
+def _forward(derivation: Derivation, user_request: JacobianRequest) -> dict[tuple[str, str], _Block]:
     """Compute all columns; return the blocks by the names of `of` and `wrt`."""
     once, twice = transpose(derivation, keep_tangents=True)
     columns = JacobianPass(
@@ -148,6 +153,7 @@ def _forward(derivation: Derivation) -> dict[tuple[str, str], _Block]:
         like=tuple(once.gradients),
         results=tuple(twice.gradients[cotangent] for cotangent in once.cotangents.values()),
         columns=True,
+        chunk=user_request.chunk_size or 0,
         strict_ieee=derivation.options.strict_ieee,
     )
     derivation.run(columns)

@@ -77,6 +77,12 @@ def check_rows(what: str, given: Any) -> None:
         raise arguments.invalid(what, given, "a number >= 1, or a name such as K for a dynamic size")
 
 
+def check_chunk_size(given: Any) -> None:
+    """Check a number of rows that are computed at once."""
+    if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 1):
+        raise arguments.invalid("chunk_size", given, "a number of rows >= 1")
+
+
 def validate_batch_axis(given: Any, *, per_sample: bool) -> dict[str, int | None]:
     """Validate `batch_axis`. Raises UsageError."""
     expected = "a mapping from names of inputs to 0 or None"

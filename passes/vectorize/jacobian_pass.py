@@ -38,6 +38,7 @@ from passes.builder.captured_values import uses_by
 from passes.builder.locations import place_by_operands
 from passes.builder.operands import replace_uses
 from passes.builder.values import Value, ValueBuilder
+from passes.vectorize.chunks import Chunks
 from passes.vectorize.vectorize import vectorize
 
 ROWS = "jacobian_rows"
@@ -50,7 +51,8 @@ class JacobianPass(ModulePass):
 
     like: for each input, another value of its shape, if that is dynamic. columns: the blocks have the axes of
     the result first, else those of the input. The blocks follow the other results, those of the first input
-    first; block `<result>_<input>` is of a result and an input.
+    first; block `<result>_<input>` is of a result and an input. chunk: the rows are computed in chunks of
+    this many, by a Scan; 0: all in one run.
     """
 
     name = "jacobian"
@@ -59,6 +61,7 @@ class JacobianPass(ModulePass):
     like: tuple[str, ...] = ()
     results: tuple[str, ...] = ()
     columns: bool = False
+    chunk: int = 0
     strict_ieee: bool = False
 
     fallbacks: list[Operation] = field(default_factory=list[Operation], init=False, repr=False, compare=False)
@@ -67,17 +70,31 @@ class JacobianPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         function = entry_function(op)
         parts = self._parts(function)
-        counts = [one.count for one in parts if one.count is not None]
+        known = [one.count for one in parts if one.count is not None]
+        total = sum(known) if len(known) == len(parts) else None
+        chunk = self.chunk if self.chunk and (total is None or self.chunk < total) else None
         arguments = _named(input_names(function), function.args)
+        dtypes = [element_type_of(arguments[name]) for name in self.inputs]
+        chosen = [name in self.results for name in output_names(function)]
         found = vectorize(
             function,
             [arguments[name] for name in self.inputs],
-            sum(counts) if len(counts) == len(parts) else ROWS,
-            expand=[name in self.results for name in output_names(function)],
+            chunk or (ROWS if total is None else total),
+            expand=chosen,
             strict_ieee=self.strict_ieee,
         )
         self.fallbacks.extend(found.fallbacks)
-        self._shape_results(function, parts, self._seed(function, parts))
+        e = ValueBuilder()
+        counts = [one.size(e) for one in parts]
+        firsts = _firsts(e, counts)
+        chunks = None if chunk is None else Chunks(firsts[-1], chunk)
+        rows = _numbers(e, e.ints([0]), firsts[-1]) if chunks is None else chunks.numbers(e)
+        columns = zip(firsts, counts, dtypes, strict=False)
+        seeds = [_identity_rows(e, rows, *given) for given in columns]
+        self._seed(e, function, parts, seeds, firsts[-1] if chunks is None else e.ints([chunks.size]))
+        if chunks is not None:
+            chunks.scan(function, chosen)
+        self._shape_results(function, parts, firsts)
         update_function_type(function)
 
     def _parts(self, function: FuncOp) -> list[_Part]:
@@ -92,19 +109,16 @@ class JacobianPass(ModulePass):
             found.append(_Part(shape, values.get(like)))
         return found
 
-    def _seed(self, function: FuncOp, parts: Sequence[_Part]) -> list[Value]:
-        """Replace the inputs by rows of an identity; return the first row of each, and the number of all."""
-        block, e = function.body.block, ValueBuilder()
-        counts = [one.size(e) for one in parts]
-        firsts = [e.ints([0])]
-        for count in counts:
-            firsts.append(_add(e, firsts[-1], count))
+    def _seed(
+        self, e: ValueBuilder, function: FuncOp, parts: Sequence[_Part], seeds: Sequence[Value], count: Value
+    ) -> None:
+        """Replace the inputs by `count` rows of an identity, of which `seeds` are the columns of each."""
+        block = function.body.block
         names = input_names(function)
         arguments = dict(zip(names, function.args, strict=True))
-        for name, part, first, count in zip(self.inputs, parts, firsts, counts, strict=False):
+        for name, part, seed in zip(self.inputs, parts, seeds, strict=True):
             argument = arguments[name]
-            seed = _identity_rows(e, firsts[-1], first, count, element_type_of(argument))
-            shape = e.concat([firsts[-1], part.sizes(e)], 0)
+            shape = e.concat([count, part.sizes(e)], 0)
             shaped = seed.apply(onnx.ReshapeOp, shape, allowzero=1).assume_shape(shape_of(argument))
             replace_uses(argument, shaped.value)
         first_op = block.first_op
@@ -115,7 +129,6 @@ class JacobianPass(ModulePass):
         keep_argument_attributes(function, [name not in self.inputs for name in names])
         for name in self.inputs:
             block.erase_arg(arguments[name])
-        return firsts
 
     def _shape_results(self, function: FuncOp, parts: Sequence[_Part], firsts: Sequence[Value]) -> None:
         e, results = ValueBuilder(), _named(output_names(function), return_op(function).arguments)
@@ -187,10 +200,18 @@ def _add(e: ValueBuilder, a: Value, b: Value) -> Value:
     return a + b
 
 
+def _firsts(e: ValueBuilder, counts: Sequence[Value]) -> list[Value]:
+    """Return the first row of each input, and the number of all rows."""
+    found = [e.ints([0])]
+    for count in counts:
+        found.append(_add(e, found[-1], count))
+    return found
+
+
 def _identity_rows(e: ValueBuilder, rows: Value, first: Value, count: Value, dtype: Attribute) -> Value:
-    """Return `count` columns of an identity of `rows`, from column `first` on."""
-    row, column = _numbers(e, e.ints([0]), rows), _numbers(e, first, _add(e, first, count))
-    return row.unsqueeze([1]).equals(column.unsqueeze([0])).cast(dtype)
+    """Return some rows of `count` columns of an identity, from column `first` on."""
+    column = _numbers(e, first, _add(e, first, count))
+    return rows.unsqueeze([1]).equals(column.unsqueeze([0])).cast(dtype)
 
 
 def _numbers(e: ValueBuilder, first: Value, last: Value) -> Value:
