@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from dialects.support.error_list import Errors
 from gradc.compiler.traced_names import RESHAPED
 from gradc.files import npz, safetensors
 from gradc.files.json_text import json_text
+from gradc.files.writing import StrPath
 from gradc.graph.tensors import as_dtype
 from gradc.inspection.trainable import Trainability, find_trainable
 from gradc.model.external_data import TensorData, open_model
@@ -31,10 +32,16 @@ from gradc.model.tensor_contents import StoredContents, fill, is_external, read_
 from gradc.terminal.numbers import size
 from gradc.terminal.tables import PLAIN, Look, table
 
+if TYPE_CHECKING:
+    from gradc.model.exporter import ModelProto
+
 WORDS = {True: "yes", False: "no", None: "?"}
 
 SAME_FORM = ("", RESHAPED)
 """Forms in which a weight of the exported module can be set under its name there."""
+
+NO_DATA = TensorData()
+"""The data of a model whose message has all contents."""
 
 LISTED_READERS = 3
 """Readers in a line of the table; JSON has all."""
@@ -164,7 +171,9 @@ def write_weights(path: str, arrays: Mapping[str, np.ndarray], *, to_npz: bool) 
         safetensors.write_safetensors(path, arrays)
 
 
-def set_weights(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], output: str) -> ModelParts:
+def set_weights(
+    path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], output: StrPath
+) -> ModelParts:
     """Write the model at `path` with new values of some weights.
 
     External data stays external. Raises GradcError for a name that is no weight, a wrong shape or dtype, and
@@ -172,28 +181,35 @@ def set_weights(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], 
     """
     with open_model(os.fspath(path)) as (model, data):
         found = {one.name: one for one in list_weights(model)}
-        changed = set(names_of_changed_weights(model))
-        errors = Errors()
-        arrays = _names_in_file(path, arrays, found)
-        values = {name: _in_dtype_of(found.get(name), array) for name, array in arrays.items()}
-        for name, array in values.items():
-            errors.attempt(_check, name, array, found, changed)
-        errors.check()
-        outside = any(one.tensor is not None and is_external(one.tensor, data) for one in found.values())
-        contents = StoredContents(data)
-        for name, one in found.items():
-            tensor = one.tensor
-            if tensor is None:
-                continue
-            if name in values:
-                fill(tensor, values[name])
-            if one.is_main:
-                contents.take(tensor)
-            else:
-                read_into_message(tensor, data)
-        parts = ModelParts(model, contents)
-        save_model(parts, output, KEPT_BYTES if outside else PROTO_LIMIT)
-        return parts
+        return set_in_model(model, _names_in_file(path, arrays, found), output, data)
+
+
+def set_in_model(
+    model: ModelProto, arrays: Mapping[str, np.ndarray], output: StrPath, data: TensorData = NO_DATA
+) -> ModelParts:
+    """Write a model, which is modified, as `set_weights` does; `data` has contents that the message lacks."""
+    found = {one.name: one for one in list_weights(model)}
+    changed = set(names_of_changed_weights(model))
+    errors = Errors()
+    values = {name: _in_dtype_of(found.get(name), array) for name, array in arrays.items()}
+    for name, array in values.items():
+        errors.attempt(_check, name, array, found, changed)
+    errors.check()
+    outside = any(one.tensor is not None and is_external(one.tensor, data) for one in found.values())
+    contents = StoredContents(data)
+    for name, one in found.items():
+        tensor = one.tensor
+        if tensor is None:
+            continue
+        if name in values:
+            fill(tensor, values[name])
+        if one.is_main:
+            contents.take(tensor)
+        else:
+            read_into_message(tensor, data)
+    parts = ModelParts(model, contents)
+    save_model(parts, output, KEPT_BYTES if outside else PROTO_LIMIT)
+    return parts
 
 
 def _names_in_file(

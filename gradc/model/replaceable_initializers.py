@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 from onnx import ModelProto, TensorProto
 
@@ -55,6 +56,22 @@ def load_model(path: Path) -> ModelProto:
         return onnx.load(os.fspath(path))
     except OSError as error:
         raise violation(f"cannot read {path}: {error.strerror or error}") from error
+
+
+@dataclass(frozen=True)
+class InitializerType:
+    """numpy's dtype and the shape of an initializer."""
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+
+
+def initializer_types(model: ModelProto) -> dict[str, InitializerType]:
+    """Return the types of the initializers of the main graph by name."""
+    return {
+        one.name: InitializerType(onnx.helper.tensor_dtype_to_np_dtype(one.data_type), tuple(one.dims))
+        for one in model.graph.initializer
+    }
 
 
 def input_types(model: ModelProto) -> dict[str, dict[str, Any]]:

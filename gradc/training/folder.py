@@ -15,13 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dialects.support import shapes
 from dialects.support.diagnostics import several, usage, violation
 from dialects.support.option_names import advice
 from gradc.files.json_text import json_text
 from gradc.files.reading import read_error
 from gradc.files.safetensors import read_safetensors, write_safetensors
 from gradc.files.writing import StrPath, write_atomically, write_errors
-from gradc.model.replaceable_initializers import input_types, load_model, save_replaceable, with_metadata
+from gradc.model.replaceable_initializers import (
+    initializer_types,
+    input_types,
+    load_model,
+    save_replaceable,
+    with_metadata,
+)
 from gradc.model.saving import PROTO_LIMIT, save_model
 from gradc.util.version import __version__
 
@@ -110,6 +117,30 @@ def read_folder(folder: StrPath) -> Run:
     path = Path(folder)
     facts = _read_facts(path / FACTS)
     return Run(path, facts, read_safetensors(path / PARAMETERS), read_safetensors(path / STATE))
+
+
+def write_trained(
+    model: ModelProto, facts: Mapping[str, Any], state: Mapping[str, np.ndarray], path: StrPath
+) -> None:
+    """Write the inference model of a run with the parameters and statistics of `state`.
+
+    Values are rounded to the dtypes of the initializers. Raises UsageError for a missing value or another
+    shape.
+    """
+    from gradc.inspection.weights import set_in_model
+
+    sources = {name: one["from"] for name, one in facts["export"].items()}
+    if missing := sorted({source for source in sources.values() if source not in state}):
+        raise usage("the state", given=several(list(state)) or "nothing", expected=f"also {several(missing)}")
+    stored = initializer_types(model)
+    for name, source in sources.items():
+        if np.shape(state[source]) != stored[name].shape:
+            given = shapes.show(np.shape(state[source]))
+            raise usage(f'shape of "{source}"', given=given, expected=shapes.show(stored[name].shape))
+    values = {name: np.asarray(state[source]).astype(stored[name].dtype) for name, source in sources.items()}
+    copy = type(model)()
+    copy.CopyFrom(model)
+    set_in_model(copy, values, path)
 
 
 def _read_facts(path: Path) -> Mapping[str, Any]:

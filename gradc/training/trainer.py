@@ -324,7 +324,7 @@ def _int64(number: int) -> Tensor:
 
 
 def _shape(shape: Sequence[Any]) -> str:
-    return "x".join(str(size or "?") if size != 0 else "0" for size in shape) or "scalar"
+    return f"[{', '.join('?' if size is None else str(size) for size in shape)}]"
 
 
 def _join(names: Sequence[str]) -> str:

@@ -114,7 +114,10 @@ class TestErrors:
                 "arrays of --data: x: given scalar, expected an axis of samples",
             ),
             (batch_of(9) | {"x": np.zeros((9, 3))}, 'input "x": given dtype float64, expected float32'),
-            (batch_of(9) | {"x": np.zeros((9, 4), np.float32)}, 'input "x": given shape 9x4, expected Nx3'),
+            (
+                batch_of(9) | {"x": np.zeros((9, 4), np.float32)},
+                'input "x": given shape [9, 4], expected [N, 3]',
+            ),
         ],
     )
     def test_data(self, run: Path, tmp_path: Path, arrays: dict[str, Any], text: str):

@@ -11,13 +11,13 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from support.training_folders import Shapes, forward, initial, write_run
+from support.training_folders import Shapes, batch_of, forward, initial, write_run
 
 from dialects.support.diagnostics import GradcError, UsageError
 from gradc.files.safetensors import read_safetensors
 from gradc.model.split_model import KEPT_BYTES
 from gradc.training import folder, trainer
-from gradc.training.folder import METADATA_KEY, read_folder, write_folder
+from gradc.training.folder import METADATA_KEY, read_folder, write_folder, write_trained
 from gradc.training.trainer import Trainer
 from gradc.util.version import __version__
 
@@ -155,6 +155,49 @@ class TestExport:
         model = Shapes(np.float32).model(forward(), ["x"], ["y"], initial())
         with pytest.raises(ValueError, match=r"model\.onnx has no initializers \['c'\]"):
             write_folder(tmp_path / "run", {"model.onnx": model}, {}, {}, {"export": {"c": {"from": "w"}}})
+
+
+class TestTrainedModel:
+    """The model that `gradc train --export` writes."""
+
+    def test_has_the_bytes_that_a_trainer_writes(self, run: Path, tmp_path: Path):
+        trainer = Trainer(run)
+        trainer.step(batch_of(4), lr=0.1)
+        trainer.export(tmp_path / "a.onnx")
+        found = read_folder(run)
+        write_trained(found.model("model.onnx"), found.facts, trainer.parameters(), tmp_path / "b.onnx")
+        assert (tmp_path / "a.onnx").read_bytes() == (tmp_path / "b.onnx").read_bytes()
+
+    def test_rounds_to_the_types_of_the_model(self, tmp_path: Path):
+        halves = {"w": np.zeros((3, 2), np.float16), "b": np.zeros(2, ml_dtypes.bfloat16)}
+        model = Shapes(np.float32).model(forward(), ["x"], ["y"], halves)
+        write_trained(
+            model, {"export": {name: {"from": name} for name in halves}}, initial(), tmp_path / "m.onnx"
+        )
+        for one in onnx.load(tmp_path / "m.onnx").graph.initializer:
+            want = initial()[one.name].astype(halves[one.name].dtype)
+            np.testing.assert_array_equal(numpy_helper.to_array(one), want)
+
+    def test_leaves_the_model_unchanged(self, run: Path, tmp_path: Path):
+        found = read_folder(run)
+        model = found.model("model.onnx")
+        before = model.SerializeToString()
+        state = {name: array + 1 for name, array in found.parameters.items()}
+        write_trained(model, found.facts, state, tmp_path / "m.onnx")
+        assert model.SerializeToString() == before
+
+    @pytest.mark.parametrize(
+        ("change", "text"),
+        [
+            ({"w": None}, "the state: given b and mean, expected also w"),
+            ({"w": np.zeros((2, 3), np.float32)}, r'shape of "w": given \[2, 3\], expected \[3, 2\]'),
+        ],
+    )
+    def test_errors(self, run: Path, tmp_path: Path, change: dict[str, Any], text: str):
+        found = read_folder(run)
+        state = {name: array for name, array in {**found.parameters, **change}.items() if array is not None}
+        with pytest.raises(UsageError, match=text):
+            write_trained(found.model("model.onnx"), found.facts, state, tmp_path / "m.onnx")
 
 
 class TestReading:

@@ -191,7 +191,7 @@ assert not others.intersection(name.split(".")[0] for name in sys.modules)
         [
             ({"w": None}, r"lacks w: it belongs to another training run"),
             ({"c": np.zeros(2, np.float32)}, r"unknown tensors c"),
-            ({"w": np.zeros((2, 3), np.float32)}, r'"w" of .*: given shape 2x3, expected 3x2'),
+            ({"w": np.zeros((2, 3), np.float32)}, r'"w" of .*: given shape \[2, 3\], expected \[3, 2\]'),
             ({"w": np.zeros((3, 2))}, r'"w" of .*: given dtype float64, expected float32'),
         ],
     )
@@ -291,7 +291,7 @@ class TestAccumulation:
 
     def test_indivisible(self, tmp_path: Path):
         write_run(tmp_path / "run", accumulate=4)
-        text = r'input "x" of shape 6x3 is not divisible by --accumulate 4'
+        text = r'input "x" of shape \[6, 3\] is not divisible by --accumulate 4'
         with pytest.raises(TrainerError, match=text):
             Trainer(tmp_path / "run").step(batch_of(6), lr=0.1)
 
@@ -360,8 +360,8 @@ class TestMessages:
                 r"step\(\): unknown input 'labels'; did you mean label\?",
             ),
             ({"x": np.zeros((8, 3))}, r'input "x": given dtype float64, expected float32'),
-            ({"x": np.zeros((8, 4), np.float32)}, r'input "x": given shape 8x4, expected Nx3'),
-            ({"x": np.float32(1)}, r'input "x": given shape scalar, expected Nx3'),
+            ({"x": np.zeros((8, 4), np.float32)}, r'input "x": given shape \[8, 4\], expected \[N, 3\]'),
+            ({"x": np.float32(1)}, r'input "x": given shape \[\], expected \[N, 3\]'),
             ({"x": np.zeros((7, 3), np.float32)}, r'input "label": size N is 8, but 7 in input "x"'),
         ],
     )
