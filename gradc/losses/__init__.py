@@ -10,7 +10,10 @@ from gradc.losses.base import Loss
 from gradc.losses.classification import NLL, CrossEntropy
 from gradc.losses.distillation import Distillation
 from gradc.losses.embeddings import Cosine, Triplet
+from gradc.losses.functions import Function, Output
+from gradc.losses.loss_model import Model
 from gradc.losses.regression import L1, MSE, BCEWithLogits, Huber, KLDiv, SmoothL1
+from gradc.losses.text import as_loss, parse
 
 __all__ = [
     "L1",
@@ -20,9 +23,14 @@ __all__ = [
     "Cosine",
     "CrossEntropy",
     "Distillation",
+    "Function",
     "Huber",
     "KLDiv",
     "Loss",
+    "Model",
+    "Output",
     "SmoothL1",
     "Triplet",
+    "as_loss",
+    "parse",
 ]

@@ -39,7 +39,7 @@ class Loss(ABC):
         given = several(list(outputs)) or "none"
         raise usage(f"outputs that {self.title} reads", given, self._numbers(), "of names them")
 
-    def named(self, of: Sequence[str]) -> Loss:
+    def bind(self, of: Sequence[str]) -> Loss:
         """Return the loss for values of these names, which `labels` and `write` get in the same order."""
         return self
 
@@ -138,7 +138,7 @@ class Loss(ABC):
             raise self.error(name, _brief(given), "a number or an array of numbers")
         if not np.all((array >= 0) & np.isfinite(array)):
             raise self.error(name, _brief(given), "finite numbers of at least 0")
-        self._store(name, _nested(array.astype(np.float64).tolist()))
+        self._store(name, _as_tuples(array.astype(np.float64).tolist()))
 
     def check_broadcast(self, name: str, of: TensorType) -> None:
         """Check that a field broadcasts to the shape of a value."""
@@ -176,6 +176,18 @@ def wide(x: Value) -> Value:
     return x.cast(f32) if name_of(x.dtype) in HALVES else x
 
 
+def as_scalar(loss: Loss, value: Value, what: str) -> Value:
+    """Return a float of one element as a scalar, in float32 for half types. Raises UsageError for others."""
+    word = name_of(value.dtype)
+    shape = shape_of(value.value) if has_rank(value.value) else None
+    if word not in FLOATS or shape is None or any(size != 1 for size in shape):
+        given = f"{word} {'of unknown rank' if shape is None else show(shape)}"
+        hint = "ops.ReduceMean(x, keepdims=0) or ReduceSum makes it one"
+        raise loss.error(what, given, "one float", hint)
+    value = wide(value)
+    return value.apply(onnx.SqueezeOp) if shape else value
+
+
 def reduce_all(losses: Value, reduction: str) -> Value:
     """Return the mean or the sum of all elements."""
     if not losses.rank:
@@ -190,8 +202,8 @@ def _array_or_none(given: Any) -> np.ndarray | None:
         return None
 
 
-def _nested(numbers: Any) -> Any:
-    return tuple(map(_nested, numbers)) if isinstance(numbers, list) else numbers
+def _as_tuples(numbers: Any) -> Any:
+    return tuple(map(_as_tuples, numbers)) if isinstance(numbers, list) else numbers
 
 
 def _brief(given: object) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import TensorType
@@ -22,7 +21,7 @@ from passes.training.attach_loss import Term, label_names
 def terms_of(given: Any, of: Names, function: FuncOp) -> list[Term]:
     """Return the terms of the loss of a function. Raises UsageError for what is no loss."""
     if not isinstance(given, Mapping):
-        loss = loss_of(given)
+        loss = losses.as_loss(given)
         return [Term(names_of(of) or tuple(loss.reads(_float_outputs(function))), loss)]
     if of:
         raise arguments.invalid("of", of, "no names with a mapping, whose keys they are")
@@ -34,33 +33,17 @@ def terms_of(given: Any, of: Names, function: FuncOp) -> list[Term]:
     ]
 
 
-def loss_of(given: Any) -> losses.Loss:
-    """Return a loss: itself, that of a word, a function of values, or a model."""
-    match given:
-        case losses.Loss():
-            return given
-        case str() if not os.path.splitext(given)[1]:
-            return losses.parse(given)
-        case _ if arguments.is_path(given) or type(given).__name__ == "ModelProto":
-            return losses.Model(given)
-        case _ if isinstance(given, Callable):
-            return losses.Function(given)
-        case _:
-            expected = "a loss of gradc.losses, as CrossEntropy(), a function of values, or a model"
-            raise arguments.invalid("loss", given, expected)
-
-
 def _with_weight(given: Any) -> tuple[losses.Loss, float]:
     if isinstance(given, tuple | list):
         loss, weight = cast("Sequence[Any]", given)
-        return loss_of(loss), float(weight)
-    return loss_of(given), 1.0
+        return losses.as_loss(loss), float(weight)
+    return losses.as_loss(given), 1.0
 
 
 def _term(of: tuple[str, ...], loss: losses.Loss, weight: float, function: FuncOp, several: bool) -> Term:
     values = values_by_name(function)
     types = [values[name].type for name in of if name in values]
-    labels = loss.labels([type_ for type_ in types if isinstance(type_, TensorType)])
+    labels = loss.bind(of).labels([type_ for type_ in types if isinstance(type_, TensorType)])
     return Term(of, loss, weight, label_names(of, list(labels), several=several))
 
 

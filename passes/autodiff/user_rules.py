@@ -1,4 +1,4 @@
-"""Diagnostics for errors in user-defined rules, with the rule and its line."""
+"""Diagnostics for errors in user-defined rules and losses, with the function and its line."""
 
 from __future__ import annotations
 
@@ -21,6 +21,13 @@ _OWN = tuple(f"{_PACKAGES / name}/" for name in ("dialects", "passes", "gradc"))
 @contextmanager
 def attribute_to_rule(title: str) -> Generator[None]:
     """Raise UsageError for any error in the rule of an op but a refusal, which is an UnsupportedError."""
+    with attribute_errors(f"the rule of {title}"):
+        yield
+
+
+@contextmanager
+def attribute_errors(what: str) -> Generator[None]:
+    """Raise UsageError for any error in the user's code but an UnsupportedError."""
     try:
         yield
     except UnsupportedError:
@@ -29,12 +36,11 @@ def attribute_to_rule(title: str) -> Generator[None]:
         reason = (
             _op_error(error) if isinstance(error, GradcError) else f"{type(error).__name__}: {_line(error)}"
         )
-        what = f"the rule of {title} fails{_location(error)}: {reason}"
-        raise usage(what, hint=_hint(error)) from error
+        raise usage(f"{what} fails{_location(error)}: {reason}", hint=_hint(error)) from error
 
 
 def _op_error(error: GradcError) -> str:
-    """Return the message of an op that the rule could not create."""
+    """Return the message of an op that the user's code could not create."""
     first = error.diagnostic
     return f"[{first.subject}] {first.message}" if first.subject else first.message
 

@@ -16,6 +16,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from dialects.onnx import ops as onnx
 from dialects.support.diagnostics import location, suggest, usage
 from dialects.support.entry import (
     entry_function,
@@ -38,6 +39,10 @@ LOSS = "loss"
 
 class Loss(Protocol):
     """A scalar function of values and label inputs; `gradc.losses` has implementations."""
+
+    def bind(self, of: Sequence[str]) -> Loss:
+        """Return the loss for values of these names."""
+        ...
 
     def labels(self, of: Sequence[TensorType]) -> Mapping[str, TensorType]:
         """Return the types of the label inputs by name."""
@@ -93,14 +98,14 @@ def attach_losses(function: FuncOp, terms: Sequence[Term]) -> list[str]:
     for term in terms:
         of = [_value(name, values) for name in term.of]
         types = [_tensor(value, name) for name, value in zip(term.of, of, strict=True)]
-        labels = dict[str, Value]()
-        for label, type_ in term.loss.labels(types).items():
+        loss, labels = term.loss.bind(term.of), dict[str, Value]()
+        for label, type_ in loss.labels(types).items():
             name = term.labels.get(label, label)
             if name in (*inputs, *outputs, *added):
                 raise _name_in_use(name)
             labels[label] = e(_add_input(function, name, type_))
             added.append(name)
-        losses.append(_scale(term.loss.write([e(value) for value in of], labels, e), term.weight))
+        losses.append(_scale(loss.write([e(value) for value in of], labels, e), term.weight))
     total = _total(losses)
     if LOSS in inputs or (LOSS in outputs and values[LOSS] is not total.value):
         raise _name_in_use(LOSS)
@@ -157,6 +162,8 @@ def _finish(
     function: FuncOp, e: ValueBuilder, loss: Value, inputs: Sequence[str], outputs: Sequence[str]
 ) -> None:
     last = return_op(function)
+    if loss.value.owner not in e.emit.ops and LOSS not in outputs:
+        loss = loss.apply(onnx.IdentityOp)
     loss.value.name_hint = LOSS
     for op in e.emit.ops:
         op.location = location(LOSS if op is loss.value.owner else f"{LOSS}.{op.name.split('.')[-1]}")
