@@ -131,17 +131,18 @@ OF_COMMANDS = (
 Decorator = Callable[[Any], Any]
 
 
-def derivative_options(*own: Decorator, whats: str) -> Decorator:
+def derivative_options(*own: Decorator, whats: str, pairs: bool = False) -> Decorator:
     """Decorate a command with the source, the options of all derivatives and those of `own`.
 
-    `whats` are the values of `{what}` in its name template.
+    `whats` are the values of `{what}` in its name template; `pairs`: results belong to an `of` and to `wrt`.
     """
+    name = "; {of} and {wrt} may replace {name}" if pairs else ""
     template = click.option(
         "--name-template",
         metavar="TEXT",
         default="{what}_{name}",
         show_default=True,
-        help=f"Pattern for names of new results and inputs; {{what}}: {whats}.",
+        help=f"Pattern for names of new results and inputs; {{what}}: {whats}{name}.",
     )
 
     def decorate(command: Any) -> Any:

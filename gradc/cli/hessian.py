@@ -27,7 +27,7 @@ TRACE = click.option(
     "--opset",
     options_metavar="-o OUT [OPTIONS]",
 )
-@derivative_options(DIAGONAL, TRACE, CHUNK_SIZE, whats="hessian, hessian_diagonal or laplacian")
+@derivative_options(DIAGONAL, TRACE, CHUNK_SIZE, whats="hessian, hessian_diagonal or laplacian", pairs=True)
 def hessian(source: Source, **given: Any) -> None:
     """Write the Hessian of IN, all second partial derivatives, as a model.
 

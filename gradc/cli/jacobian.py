@@ -28,7 +28,7 @@ MODE = click.option(
     common="-o --wrt --of --mode --keep-outputs --rename --weights --rebatch --check --target --opset",
     options_metavar="-o OUT [OPTIONS]",
 )
-@derivative_options(MODE, CHUNK_SIZE, PER_SAMPLE, BATCH_AXIS, whats="jacobian")
+@derivative_options(MODE, CHUNK_SIZE, PER_SAMPLE, BATCH_AXIS, whats="jacobian", pairs=True)
 def jacobian(source: Source, **given: Any) -> None:
     """Write the Jacobian of IN, all partial derivatives, as a model.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from math import prod
 from operator import add
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -24,7 +24,7 @@ from gradc.derivatives.derivation import Derivation
 from gradc.derivatives.options import DerivativeOptions, derive, takes
 from gradc.derivatives.request import GradientRequest
 from gradc.derivatives.results import add_axes, add_results, results_of, set_results_of
-from gradc.derivatives.row_requests import check_chunk_size
+from gradc.derivatives.row_requests import PAIR_FIELDS, check_chunk_size, pair_name
 from gradc.derivatives.second_order import differentiate_twice
 from gradc.util import arguments
 from gradc.verification.written_diagonals import WrittenDiagonals
@@ -53,6 +53,8 @@ class HessianRequest(GradientRequest):
     trace: bool = False
     chunk_size: int | None = None
 
+    template_fields: ClassVar[Sequence[Sequence[str]]] = PAIR_FIELDS
+
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("diagonal", "trace"):
@@ -75,6 +77,8 @@ def hessian(model: Any, **given: Unpack[HessianOptions]) -> Compiled:
 
     diagonal: return the diagonals instead, `hessian_diagonal_<of>_<wrt>` of shape [*of, *wrt].
     trace: return the sum of the diagonals instead, `laplacian_<of>` of the shape of `of`.
+    name_template: template of the names of results: `{what}` is hessian, hessian_diagonal or laplacian,
+    `{name}` is `<of>_<wrt1>_<wrt2>`; instead of it, `{of}` and `{wrt}`, which is `<wrt1>_<wrt2>`.
     chunk_size: compute at most this many Hessian-vector products at once, in a Scan; default: all in one run,
     which takes memory for as many products as the Hessians have rows.
     Other arguments as for `grad`. An `of` of several elements has a Hessian for each.
@@ -97,7 +101,7 @@ def hessian_of(
     rows = _rows(derivation, found, user_request.chunk_size or 0)
     derivation.keep_results([*kept, *rows.values()])
     template = user_request.name_template
-    names = {key: template.format(what="hessian", name="_".join(key)) for key in rows}
+    names = {(of, a, b): pair_name(template, "hessian", of, [a, b]) for of, a, b in rows}
     check_names(list(names.values()), [*inputs, *kept])
     derivation.rename({}, {rows[key]: name for key, name in names.items()})
     whole = derivation.module.clone()
@@ -199,12 +203,12 @@ def _diagonals(
         parts = {a: e(results[names[of, a, a]]) for a in wrt}
         if user_request.diagonal:
             for a, block in parts.items():
-                name = template.format(what="hessian_diagonal", name=f"{of}_{a}")
+                name = pair_name(template, "hessian_diagonal", of, [a])
                 values[name] = diagonal(e, block, ranks[a], keep_shape=True).value
                 diagonals[name] = names[of, a, a]
                 found.append(Derivative(name, "hessian_diagonal", (of,), (a, a)))
         if user_request.trace:
-            name = template.format(what="laplacian", name=of)
+            name = pair_name(template, "laplacian", of, wrt, name=of)
             lines = [diagonal(e, block, ranks[a], keep_shape=False) for a, block in parts.items()]
             values[name] = reduce(add, (line.sum_axes([line.rank - 1]) for line in lines)).value
             traces[name] = [names[of, a, a] for a in wrt]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, prod
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
@@ -18,7 +18,8 @@ from gradc.compiler.pass_runner import Observer
 from gradc.derivatives.derivation import Derivation
 from gradc.derivatives.forward import transpose
 from gradc.derivatives.options import DerivativeOptions, derive, takes
-from gradc.derivatives.row_requests import SampleRequest, check_chunk_size
+from gradc.derivatives.row_requests import PAIR_FIELDS, SampleRequest, check_chunk_size, pair_name
+from gradc.derivatives.second_order import free_template
 from gradc.util import arguments
 from gradc.verification.written_forms import WrittenBlocks
 from passes.autodiff.named_values import add_elements, values_by_name
@@ -46,6 +47,8 @@ class JacobianRequest(SampleRequest):
     mode: str = "auto"
     chunk_size: int | None = None
 
+    template_fields: ClassVar[Sequence[Sequence[str]]] = PAIR_FIELDS
+
     def __post_init__(self) -> None:
         super().__post_init__()
         arguments.one_of("mode", self.mode, MODES)
@@ -62,6 +65,8 @@ def jacobian(model: Any, **given: Unpack[JacobianOptions]) -> Compiled:
 
     mode: `reverse` computes the rows, from cotangents; `forward` the columns, from tangents; `auto` what has
     fewer elements.
+    name_template: template of the names of results: `{what}` is jacobian, `{name}` is `<of>_<wrt>`; instead
+    of it, `{of}` and `{wrt}`.
     chunk_size: compute at most this many rows or columns at once, in a Scan over them, which takes less
     memory; default: all in one run.
     per_sample: one Jacobian for each sample of the batch, [N, *of, *wrt] without the batch axes of `of` and
@@ -84,7 +89,7 @@ def jacobian_of(
     is_forward = user_request.mode == "forward" or (user_request.mode == "auto" and _is_narrow(derivation))
     found = (_forward if is_forward else _reverse)(derivation, user_request)
     template = user_request.name_template
-    names = {key: template.format(what="jacobian", name="_".join(key)) for key in found}
+    names = {(of, wrt): pair_name(template, "jacobian", of, [wrt]) for of, wrt in found}
     check_names(list(names.values()), [*inputs, *kept])
     derivation.keep_results([*kept, *(block.result for block in found.values())])
     derivation.rename({}, {block.result: names[key] for key, block in found.items()})
@@ -128,8 +133,11 @@ def _elements(value: SSAValue) -> float:
 def _reverse(derivation: Derivation, user_request: JacobianRequest) -> dict[tuple[str, str], _Block]:
     """Compute all rows; return the blocks by the names of `of` and `wrt`."""
     request = user_request.request(derivation.module)
-    keep = list(dict.fromkeys([*request.keep, *user_request.of_names(derivation.module)]))
-    found = derivation.differentiate(replace(request, cotangents=True, keep=keep))
+    of = user_request.of_names(derivation.module)
+    keep = list(dict.fromkeys([*request.keep, *of]))
+    inputs = entry.input_names(entry.entry_function(derivation.module))
+    template = free_template({*inputs, *keep, *request.wrt})
+    found = derivation.differentiate(replace(request, cotangents=True, keep=keep, name_template=template))
     rows = JacobianPass(
         inputs=tuple(found.cotangents.values()),
         like=tuple(found.cotangents),

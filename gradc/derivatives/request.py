@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from string import Formatter
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from xdsl.dialects.builtin import ModuleOp, UnrankedTensorType
 from xdsl.ir import SSAValue
@@ -76,6 +76,9 @@ class GradientRequest:
     batchnorm: str | None = None
     dropout: str | None = None
 
+    template_fields: ClassVar[Sequence[Sequence[str]]] = (("what", "name"),)
+    """The alternative sets of fields of a name template."""
+
     def __post_init__(self) -> None:
         """Validate and normalize the options. Raises UsageError."""
         plain = {name: arguments.flag(name, getattr(self, name)) for name in FLAGS}
@@ -94,7 +97,7 @@ class GradientRequest:
         for name, words in WORDS.items():
             if getattr(self, name) is not None:
                 arguments.one_of(name, getattr(self, name), words)
-        _check_template(self.name_template)
+        _check_template(self.name_template, self.template_fields)
         if self.check is not None:
             arguments.flag("check", self.check)
         if self.check_seconds is not None:
@@ -262,8 +265,9 @@ def _normalized_names(names: Names) -> tuple[str, ...]:
     return cast("tuple[str, ...]", names)
 
 
-def _check_template(given: Any) -> None:
-    expected = "a text with {what}, which is grad or cotangent, and {name}"
+def _check_template(given: Any, alternatives: Sequence[Sequence[str]]) -> None:
+    listed = [" and ".join(f"{{{name}}}" for name in names) for names in alternatives]
+    expected = f"a text with {', or '.join(listed)}"
     if not isinstance(given, str) or not is_text(given):
         raise arguments.invalid("name_template", given, expected)
     try:
@@ -271,8 +275,9 @@ def _check_template(given: Any) -> None:
     except ValueError:
         raise arguments.invalid("name_template", given, expected) from None
     fields = sorted(name for _, name, _, _ in parts if name is not None)
+    known = [sorted(names) for names in alternatives]
     is_plain = all(not form and not turned for _, name, form, turned in parts if name is not None)
-    if fields != ["name", "what"] or not is_plain:
+    if fields not in known or not is_plain:
         raise arguments.invalid("name_template", given, expected)
 
 

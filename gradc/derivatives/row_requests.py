@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,6 +67,15 @@ class JvpRequest(GradientRequest):
     @property
     def row_passes(self) -> tuple[str, ...]:
         return () if self.num_tangents is None else ("vectorize",)
+
+
+PAIR_FIELDS = (("what", "name"), ("what", "of", "wrt"))
+"""Fields of a name template for results that belong to an `of` and to `wrt`."""
+
+
+def pair_name(template: str, what: str, of: str, wrt: Sequence[str], name: str = "") -> str:
+    """Return the name of a result of an `of` and `wrt`; `name` is `{name}`, if not all of them."""
+    return template.format(what=what, name=name or "_".join((of, *wrt)), of=of, wrt="_".join(wrt))
 
 
 def check_rows(what: str, given: Any) -> None:

@@ -41,7 +41,7 @@ def model(text: str) -> onnx.ModelProto:
 
 def inputs_of(compiled: gradc.Compiled, n: int = 2) -> dict[str, Any]:
     rng = np.random.default_rng(0)
-    shapes = {one.name: [n if isinstance(d, str) else d for d in one.shape or ()] for one in compiled.inputs}
+    shapes = {one.name: [d if isinstance(d, int) else n for d in one.shape or ()] for one in compiled.inputs}
     return {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
 
 
