@@ -17,7 +17,7 @@ from gradc.optim.base import (
     bias_correction,
     decay,
     descent,
-    moving_average,
+    scaled_average,
     with_l2,
     zeros,
 )
@@ -34,7 +34,9 @@ class _AdamUpdate(Optimizer):
     maximize: bool = False
 
     def slots(self, parameter: TensorType) -> Mapping[str, Slot]:
-        return zeros(parameter, "exp_avg", "exp_avg_sq", *(["max_exp_avg_sq"] if self.amsgrad else []))
+        first, second = (1 - beta for beta in self.betas)
+        largest = {"max_exp_avg_sq": second} if self.amsgrad else {}
+        return zeros(parameter, exp_avg=first, exp_avg_sq=second, **largest)
 
     def update(
         self, p: Value, g: Value, state: Mapping[str, Value], lr: Value, step: Value, e: Builder
@@ -42,15 +44,15 @@ class _AdamUpdate(Optimizer):
         p, g = self._decay(p, descent(g, self.maximize), lr)
         first, second = self.betas
         new = {
-            "exp_avg": moving_average(state["exp_avg"], g, first),
-            "exp_avg_sq": moving_average(state["exp_avg_sq"], g.square(), second),
+            "exp_avg": scaled_average(state["exp_avg"], g, first),
+            "exp_avg_sq": scaled_average(state["exp_avg_sq"], g.square(), second),
         }
         squares = new["exp_avg_sq"]
         if self.amsgrad:
             squares = new["max_exp_avg_sq"] = squares.at_least(state["max_exp_avg_sq"])
         number = step.cast(p.dtype)
-        root = bias_correction(second, number).sqrt()
-        size = lr * root / bias_correction(first, number)
+        root = (bias_correction(second, number) / (1 - second)).sqrt()
+        size = lr * root / bias_correction(first, number) * (1 - first)
         return p - new["exp_avg"] * size / (squares.sqrt() + root * self.eps), new
 
     @abstractmethod
@@ -68,7 +70,8 @@ class Adam(_AdamUpdate):
         p = p - lr / (1 - betas[0]^step) * exp_avg / (sqrt(exp_avg_sq / (1 - betas[1]^step)) + eps)
 
     `amsgrad` (Reddi et al. 2018) divides by the largest exp_avg_sq so far, the state max_exp_avg_sq.
-    `maximize` negates the gradient first.
+    `maximize` negates the gradient first. The stored states are those of the formula divided by 1 - beta, which
+    saves two multiplications.
     """
 
     def _decay(self, p: Value, g: Value, lr: Value) -> tuple[Value, Value]:

@@ -13,8 +13,9 @@ from gradc.optim.base import (
     Slot,
     Update,
     Value,
+    check_range,
     descent,
-    moving_average,
+    scaled_average,
     with_l2,
     zeros,
 )
@@ -32,7 +33,8 @@ class RMSprop(Optimizer):
         p = p - lr * momentum_buffer                                   # without momentum lr * g
 
     A difference square_avg - grad_avg^2 below 0, which is a rounding error, counts as 0; torch returns NaN.
-    `maximize` negates the gradient first.
+    `maximize` negates the gradient first. The stored averages are those of the formula divided by 1 - alpha,
+    the stored momentum_buffer is multiplied by sqrt(1 - alpha).
     """
 
     alpha: float = 0.99
@@ -42,23 +44,31 @@ class RMSprop(Optimizer):
     centered: bool = False
     maximize: bool = False
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_range("RMSprop: alpha", self.alpha, 0, 1)
+
     def slots(self, parameter: TensorType) -> Mapping[str, Slot]:
-        optional = {"grad_avg": self.centered, "momentum_buffer": bool(self.momentum)}
-        return zeros(parameter, "square_avg", *(name for name, is_used in optional.items() if is_used))
+        scale = 1 - self.alpha
+        optional = {"grad_avg": scale} if self.centered else {}
+        if self.momentum:
+            optional["momentum_buffer"] = scale**-0.5
+        return zeros(parameter, square_avg=scale, **optional)
 
     def update(
         self, p: Value, g: Value, state: Mapping[str, Value], lr: Value, step: Value, e: Builder
     ) -> Update:
-        g = with_l2(descent(g, self.maximize), p, self.weight_decay)
-        new = {"square_avg": moving_average(state["square_avg"], g.square(), self.alpha)}
+        g, scale = with_l2(descent(g, self.maximize), p, self.weight_decay), 1 - self.alpha
+        new = {"square_avg": scaled_average(state["square_avg"], g.square(), self.alpha)}
         variance = new["square_avg"]
         if self.centered:
-            new["grad_avg"] = moving_average(state["grad_avg"], g, self.alpha)
-            variance = (variance - new["grad_avg"].square()).at_least(0)
-        scaled = g / (variance.sqrt() + self.eps)
+            new["grad_avg"] = scaled_average(state["grad_avg"], g, self.alpha)
+            variance = (variance - new["grad_avg"].square() * scale).at_least(0)
+        direction = g / (variance.sqrt() + self.eps * scale**-0.5)
         if self.momentum:
-            scaled = new["momentum_buffer"] = state["momentum_buffer"] * self.momentum + scaled
-        return p - scaled * lr, new
+            direction = state["momentum_buffer"] * self.momentum + direction
+            new["momentum_buffer"] = direction
+        return p - direction * (lr * scale**-0.5), new
 
 
 @dataclass(frozen=True)

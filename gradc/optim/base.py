@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import TensorType
 from dialects.support.diagnostics import usage
 from passes.builder.values import Value
 from passes.builder.values import ValueBuilder as Builder
-from passes.training.write_optimizer import Slot
+from passes.training.optimizer import Slot
 
 Update = tuple[Value, Mapping[str, Value]]
 """The new parameter and the new states."""
@@ -35,6 +35,12 @@ class Optimizer(ABC):
                 check_range(what, given, 0)
             elif isinstance(option.default, tuple):
                 object.__setattr__(self, option.name, _pair(what, given))
+
+    @property
+    def is_elementwise(self) -> bool:
+        """True if an element of a result depends on this element of the parameter, gradient and states only,
+        and all states have the type of the parameter."""
+        return True
 
     @abstractmethod
     def slots(self, parameter: TensorType) -> Mapping[str, Slot]:
@@ -76,9 +82,9 @@ def _pair(what: str, given: object) -> tuple[float, float]:
     return pair[0], pair[1]
 
 
-def zeros(parameter: TensorType, *names: str) -> dict[str, Slot]:
-    """Return states of the parameter's type that start with zeros."""
-    return {name: Slot(parameter) for name in names}
+def zeros(parameter: TensorType, **scales: float) -> dict[str, Slot]:
+    """Return states of the parameter's type that start with zeros, by name, given their scales."""
+    return {name: Slot(parameter, scale=scale) for name, scale in scales.items()}
 
 
 def descent(g: Value, maximize: bool) -> Value:
@@ -96,9 +102,9 @@ def decay(p: Value, lr: Value, weight_decay: float) -> Value:
     return p * (1 - lr * weight_decay) if weight_decay else p
 
 
-def moving_average(old: Value, new: Value, beta: float) -> Value:
-    """Return beta * old + (1 - beta) * new."""
-    return old * beta + new * (1 - beta)
+def scaled_average(old: Value, new: Value, beta: float) -> Value:
+    """Return beta * old + new, the moving average beta * old + (1 - beta) * new divided by 1 - beta."""
+    return old * beta + new
 
 
 def bias_correction(beta: float, step: Value) -> Value:

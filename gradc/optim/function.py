@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import TensorType
 from dialects.support.diagnostics import several, usage
 from dialects.support.shapes import show
 from gradc.optim.base import Builder, Optimizer, Slot, Update, Value
-from passes.training.write_optimizer import EMA, MASTER
+from passes.training.optimizer import EMA, MASTER
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,10 @@ class Function(Optimizer):
             if name in (EMA, MASTER) or not name.isidentifier():
                 expected = f"an identifier other than {EMA} and {MASTER}"
                 raise usage("Function: the name of a state", name, expected)
+
+    @property
+    def is_elementwise(self) -> bool:
+        return False
 
     def slots(self, parameter: TensorType) -> Mapping[str, Slot]:
         return {name: Slot(parameter, fill) for name, fill in self.state.items()}

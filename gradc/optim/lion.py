@@ -16,7 +16,7 @@ from gradc.optim.base import (
     Value,
     decay,
     descent,
-    moving_average,
+    scaled_average,
     zeros,
 )
 
@@ -29,7 +29,8 @@ class Lion(Optimizer):
         p = p - lr * sign(betas[0] * exp_avg + (1 - betas[0]) * g)
         exp_avg = betas[1] * exp_avg + (1 - betas[1]) * g
 
-    Subnormal arguments of sign give a smaller step. `maximize` negates the gradient first.
+    Subnormal arguments of sign give a smaller step. `maximize` negates the gradient first. The stored state is
+    exp_avg / (1 - betas[1]).
     """
 
     betas: tuple[float, float] = (0.9, 0.99)
@@ -37,15 +38,15 @@ class Lion(Optimizer):
     maximize: bool = False
 
     def slots(self, parameter: TensorType) -> Mapping[str, Slot]:
-        return zeros(parameter, "exp_avg")
+        return zeros(parameter, exp_avg=1 - self.betas[1])
 
     def update(
         self, p: Value, g: Value, state: Mapping[str, Value], lr: Value, step: Value, e: Builder
     ) -> Update:
         g, (first, second) = descent(g, self.maximize), self.betas
-        direction = state["exp_avg"] * (first / (1 - first)) + g
+        direction = state["exp_avg"] * (first * (1 - second) / (1 - first)) + g
         p = decay(p, lr, self.weight_decay) - _sign_times(direction, lr)
-        return p, {"exp_avg": moving_average(state["exp_avg"], g, second)}
+        return p, {"exp_avg": scaled_average(state["exp_avg"], g, second)}
 
 
 def _sign_times(x: Value, factor: Value) -> Value:

@@ -37,7 +37,7 @@ class SGD(Optimizer):
             raise usage("SGD: nesterov", given, "a momentum above 0 and no dampening")
 
     def slots(self, parameter: TensorType) -> Mapping[str, Slot]:
-        return zeros(parameter, "momentum_buffer") if self.momentum else {}
+        return zeros(parameter, momentum_buffer=1) if self.momentum else {}
 
     def update(
         self, p: Value, g: Value, state: Mapping[str, Value], lr: Value, step: Value, e: Builder
@@ -45,12 +45,12 @@ class SGD(Optimizer):
         g = with_l2(descent(g, self.maximize), p, self.weight_decay)
         if not self.momentum:
             return p - g * lr, {}
-        buffer = state["momentum_buffer"] * self.momentum + self._increment(g, step, e)
+        buffer = state["momentum_buffer"] * self.momentum + self._increment(g, step)
         used = g + buffer * self.momentum if self.nesterov else buffer
         return p - used * lr, {"momentum_buffer": buffer}
 
-    def _increment(self, g: Value, step: Value, e: Builder) -> Value:
+    def _increment(self, g: Value, step: Value) -> Value:
         if not self.dampening:
             return g
         is_first = step.equals(1)
-        return g * is_first.where(e.scalar(1, g), 1 - self.dampening)
+        return g * is_first.where(step.e.scalar(1, g), 1 - self.dampening)

@@ -29,7 +29,7 @@ from gradc.optim import (
     StepDecay,
 )
 from passes.builder.values import ValueBuilder
-from passes.training.write_optimizer import EMA, MASTER
+from passes.training.optimizer import EMA, MASTER
 
 Arrays: TypeAlias = Mapping[str, np.ndarray]
 Updated: TypeAlias = tuple[np.ndarray, dict[str, np.ndarray]]
@@ -49,33 +49,37 @@ def train_step(
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Return the parameters and the states after one step, in float64.
 
-    `gradients` are those of the parameters, by their names; `states` are named `<parameter>.<slot>`. A
-    parameter with a state `master` is updated from that state, and is not rounded.
+    `gradients` are those of the parameters, by their names. `states` are named `<parameter>.<slot>` and have
+    their stored form: torch's value divided by the scale of the slot, in any shape. A parameter with a state
+    `master` is updated from that state, and is not rounded.
     """
     rate = learning_rate(lr, step) if isinstance(lr, Schedule) else lr
     factor = 1.0 if clip is None else clip_factor(gradients, clip)
     new, new_states = dict[str, np.ndarray](), dict[str, np.ndarray]()
     for name, gradient in gradients.items():
-        prefix = f"{name}."
-        own = {
-            key.removeprefix(prefix): _wide(value)
-            for key, value in states.items()
-            if key.startswith(prefix) and "." not in key.removeprefix(prefix)
-        }
-        p = own.pop(MASTER, _wide(parameters[name]))
-        average = own.pop(EMA, None)
-        matching = [group for group in groups if group.matches(name)]
-        mine, own_rate = optimizer, rate
-        for group in matching:
-            mine = group.optimizer(mine)
-            own_rate = _rate(group, own_rate)
+        mine, own_rate, p = optimizer, rate, _wide(parameters[name])
+        for group in (group for group in groups if group.matches(name)):
+            mine, own_rate = group.optimizer(mine), _rate(group, own_rate)
+        stored = _own(states, name)
+        slots = mine.slots(tensor_type(f64, p.shape))
+        scales = {slot: slots[slot].scale if slot in slots else 1.0 for slot in stored}
+        own = {slot: _wide(value).reshape(p.shape) * scales[slot] for slot, value in stored.items()}
+        p, average = own.pop(MASTER, p), own.pop(EMA, None)
         new[name], after = update(mine, p, _wide(gradient) * factor, own, own_rate, step)
-        if f"{prefix}{MASTER}" in states:
+        if MASTER in stored:
             after[MASTER] = new[name]
         if average is not None and ema is not None:
             after[EMA] = ema * average + (1 - ema) * new[name]
-        new_states |= {f"{prefix}{slot}": value for slot, value in after.items()}
+        for slot, value in stored.items():
+            new_states[f"{name}.{slot}"] = (after[slot] / scales[slot]).reshape(value.shape)
     return new, new_states
+
+
+def _own(states: Arrays, parameter: str) -> dict[str, np.ndarray]:
+    """Return the states of a parameter by slot."""
+    prefix = f"{parameter}."
+    rest = {key.removeprefix(prefix): value for key, value in states.items() if key.startswith(prefix)}
+    return {slot: value for slot, value in rest.items() if "." not in slot}
 
 
 def _rate(group: Group, lr: float) -> float:

@@ -6,7 +6,8 @@ New inputs are `lr`, a float32 scalar (absent with a schedule), `step`, an int64
 and the states `<parameter>.<slot>`. A result `new_<name>` is the next value of the input `<name>`.
 
 f16 and bf16 parameters are updated in float32: the state `<parameter>.master` is the parameter without the
-rounding, and the parameter is the rounded master.
+rounding, and the parameter is the rounded master. The states of large parameters have the shape [number of
+chunks, elements of a chunk].
 """
 
 from __future__ import annotations
@@ -15,19 +16,18 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Protocol
 
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType, f32, f64, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from dialects.onnx import ops as onnx
 from dialects.support.diagnostics import UsageError, location, suggest, usage
-from dialects.support.dtypes import FLOATS, HALVES, known_dtype
+from dialects.support.dtypes import FLOATS, known_dtype
 from dialects.support.entry import (
     entry_function,
     input_names,
@@ -40,79 +40,25 @@ from dialects.support.entry import (
 )
 from dialects.support.names import hint_of
 from dialects.support.option_names import advice, option
-from dialects.support.shapes import shape_of, tensor_type
+from dialects.support.shapes import tensor_type
 from passes.builder.values import Value, ValueBuilder
+from passes.training.optimizer import (
+    EMA,
+    LR,
+    MASTER,
+    NEW,
+    STEP,
+    Optimizer,
+    Overrides,
+    Schedule,
+    Slot,
+    State,
+    compute_dtype,
+    states_of,
+)
+from passes.training.parameter_update import ParameterUpdate
 
-LR = "lr"
-"""Name of the input of the learning rate."""
-
-STEP = "step"
-"""Name of the input that counts steps from 1."""
-
-NEW = "new_"
-"""Prefix of the result that replaces an input."""
-
-MASTER, EMA = "master", "ema"
-"""States of any optimizer: the float32 value of a half-precision parameter, and the moving average."""
-
-
-@dataclass(frozen=True)
-class Slot:
-    """One state of a parameter. `fill` is the initial value of all elements; None means the initial
-    value of the parameter."""
-
-    type: TensorType
-    fill: float | None = 0.0
-
-
-class Optimizer(Protocol):
-    """The update of one parameter."""
-
-    def slots(self, parameter: TensorType) -> Mapping[str, Slot]:
-        """Return the states by name."""
-        ...
-
-    def update(
-        self, p: Value, g: Value, state: Mapping[str, Value], lr: Value, step: Value, e: ValueBuilder
-    ) -> tuple[Value, Mapping[str, Value]]:
-        """Return the new parameter and all new states. `lr` is a scalar of the parameter's dtype, `step` an
-        int64 scalar."""
-        ...
-
-
-class Overrides(Protocol):
-    """Other options for some parameters."""
-
-    def matches(self, name: str) -> bool:
-        """Return whether a parameter belongs to the group."""
-        ...
-
-    def optimizer(self, base: Optimizer) -> Optimizer:
-        """Return the optimizer with the options of the group."""
-        ...
-
-    def rate(self, lr: Value) -> Value:
-        """Return the learning rate of the group, given that of the step."""
-        ...
-
-
-class Schedule(Protocol):
-    """The learning rate as a function of the step."""
-
-    def rate(self, step: Value, e: ValueBuilder) -> Value:
-        """Return a float32 scalar."""
-        ...
-
-
-@dataclass(frozen=True)
-class State:
-    """A state input: its name, the parameter and the slot that it belongs to."""
-
-    name: str
-    parameter: str
-    slot: str
-    type: TensorType
-    fill: float | None
+__all__ = ["EMA", "LR", "MASTER", "NEW", "STEP", "Slot", "State", "WriteOptimizerPass"]
 
 
 @dataclass(frozen=True)
@@ -162,20 +108,13 @@ class WriteOptimizerPass(ModulePass):
             name: tensor_type(known_dtype(array.dtype).mlir, array.shape)
             for name, array in parameters.items()
         }
-        return {state.name: _initial(state, parameters[state.parameter]) for state in self.states(types)}
+        return {one.name: one.initial(parameters[one.parameter]) for one in self.states(types)}
 
     def _groups_of(self, parameter: str) -> list[Overrides]:
         return [group for group in self.groups if group.matches(parameter)]
 
     def _states_of(self, name: str, type_: TensorType) -> Iterator[State]:
-        own = tensor_type(_compute_dtype(type_.element_type), shape_of(type_))
-        slots = dict(self.optimizer_of(name).slots(own))
-        if own != type_:
-            slots[MASTER] = Slot(own, None)
-        if self.ema is not None:
-            slots[EMA] = Slot(own, None)
-        for slot, of in slots.items():
-            yield State(f"{name}.{slot}", name, slot, of.type, of.fill)
+        return states_of(name, type_, self.optimizer_of(name), has_ema=self.ema is not None)
 
     def _check_options(self) -> None:
         if self.clip is not None and not 0 < self.clip < math.inf:
@@ -186,17 +125,6 @@ class WriteOptimizerPass(ModulePass):
             if not any(map(group.matches, self.gradients)):
                 hint = suggest(str(group), self.gradients)
                 raise usage(f"the group {group} matches no trained parameter", hint=hint)
-
-
-def _compute_dtype(dtype: Attribute) -> Attribute:
-    return f32 if known_dtype(dtype).name in HALVES else dtype
-
-
-def _initial(state: State, parameter: np.ndarray) -> np.ndarray:
-    dtype = known_dtype(state.type.element_type).numpy
-    if state.fill is None:
-        return parameter.astype(dtype)
-    return np.full(state.type.get_shape(), state.fill, dtype)
 
 
 class _Step:
@@ -219,41 +147,48 @@ class _Step:
         step = self._add_input(STEP, tensor_type(i64, ()))
         arguments = {state: self._add_input(state.name, state.type) for state in self.states}
         lr = self._schedule_rate(schedule, step) if schedule else inputs[0]
-        gradients = self._gradients()
-        for name in self.options.gradients:
-            own = {state.slot: arguments[state] for state in self.states if state.parameter == name}
-            self._update(name, gradients[name], own, lr, step)
+        gradients = {name: self._gradient(name) for name in self.options.gradients}
+        factor = None if self.options.clip is None else self._clip_factor(gradients, self.options.clip)
+        for name, gradient in gradients.items():
+            own = {state: arguments[state] for state in self.states if state.parameter == name}
+            self._update(name, gradient, own, lr, step, factor)
         self._finish()
 
     def _update(
-        self, name: str, gradient: SSAValue, states: Mapping[str, SSAValue], lr: SSAValue, step: SSAValue
+        self,
+        name: str,
+        gradient: SSAValue,
+        states: Mapping[State, SSAValue],
+        lr: SSAValue,
+        step: SSAValue,
+        factor: SSAValue | None,
     ) -> None:
-        e, options, parameter = ValueBuilder(), self.options, self._parameter(name)
-        own = {slot: e(value) for slot, value in states.items()}
-        ema, p = own.pop(EMA, None), own.pop(MASTER, e(parameter))
-        rate = options.rate_of(name, e(lr).cast(p.dtype))
-        g = e(gradient).cast(p.dtype)
-        new, found = options.optimizer_of(name).update(p, g, own, rate, e(step), e)
-        after = dict(found)
-        if MASTER in states:
-            after[MASTER] = new
-        if ema is not None and options.ema is not None:
-            after[EMA] = ema + (new - ema) * (1 - options.ema)
-        self.new[NEW + name] = new.cast(e(parameter).dtype).value
-        self.new |= {f"{NEW}{name}.{slot}": after[slot].value for slot in states}
+        e, options, type_ = ValueBuilder(), self.options, self.types[name]
+        p, g, dtype = e(self._parameter(name)), e(gradient), compute_dtype(type_.element_type)
+        update = ParameterUpdate(
+            options.optimizer_of(name),
+            type_.element_type,
+            options.rate_of(name, e(lr).cast(dtype)),
+            e(step),
+            None if factor is None else e(factor).cast(dtype),
+            options.ema,
+        )
+        own = {state.slot: e(value) for state, value in states.items()}
+        chunks = {state.type.get_shape() for state in states} - {type_.get_shape()}
+        if update.optimizer.is_elementwise and chunks:
+            new, after = update.apply_in_chunks(chunks.pop(), p, g, own)
+        else:
+            new, after = update.apply(e, p, g, own)
+        self.new[NEW + name] = new.value
+        self.new |= {NEW + state.name: after[state.slot].value for state in states}
         self._insert(e, f"{name}.update")
 
-    def _gradients(self) -> dict[str, SSAValue]:
-        """Return the gradients by parameter, clipped."""
-        e, options = ValueBuilder(), self.options
-        found = {name: self._gradient(name) for name in options.gradients}
-        if options.clip is None:
-            return found
-        wide = {name: e(g).cast(_compute_dtype(e(g).dtype)) for name, g in found.items()}
-        factor = _clip_factor(list(wide.values()), options.clip)
-        clipped = {name: (g * factor.cast(g.dtype)).value for name, g in wide.items()}
+    def _clip_factor(self, gradients: Mapping[str, SSAValue], largest: float) -> SSAValue:
+        e = ValueBuilder()
+        wide = [e(g).cast(compute_dtype(e(g).dtype)) for g in gradients.values()]
+        factor = _clip_factor(wide, largest).value
         self._insert(e, "clip")
-        return clipped
+        return factor
 
     def _schedule_rate(self, schedule: Schedule, step: SSAValue) -> SSAValue:
         e = ValueBuilder()

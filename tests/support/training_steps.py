@@ -65,7 +65,7 @@ class Steps:
         own.apply(Context(), module)
         module.verify()
         self.compiled = gradc.compile(module)
-        self.updates = own.updates(self.types)
+        self.updates, self.states = own.updates(self.types), own.states(self.types)
         self.values = {**parameters, **own.initial(parameters)}
         self.inputs = [one.name for one in self.compiled.model.graph.input]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -108,3 +109,29 @@ def test_empty_and_single_elements_and_zero_gradients():
         found = Steps(start, optimizer, clip=1.0, ema=0.9).run_all([zeros] * 3, LR)
         np.testing.assert_array_equal(found["one"], start["one"])
         assert found["empty"].shape == (0, 3)
+
+
+LARGE = {"large": (640, 480), "odd": (300_007,), "small": (5,)}
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "dtype"),
+    [(AdamW(amsgrad=True), np.float32), (Lion(weight_decay=0.1), np.float16), (SGD(0.9, 0.1), np.float64)],
+    ids=str,
+)
+def test_large_parameters_are_updated_in_chunks(optimizer: Any, dtype: type):
+    start, gradients = draw(LARGE, [dtype], 3)
+    steps = Steps(start, optimizer, ema=0.9)
+    large, odd, small = start
+    stored = {state.name: state.type.get_shape() for state in steps.states}
+    assert stored[f"{large}.ema"] == (5, 61440)
+    assert (stored[f"{odd}.ema"], stored[f"{small}.ema"]) == ((300_007,), (5,)), "300,007 is a prime"
+    assert [node.op_type for node in steps.compiled.model.graph.node].count("Scan") == 1
+    steps.check(gradients, 2**-10)
+
+
+def test_a_large_parameter_of_a_function_is_in_one_piece():
+    start, gradients = draw({"large": (640, 480)}, [np.float32], 2)
+    scaled = Function(lambda p, g, state, lr, step: p - g * lr / ops.Sqrt(ops.ReduceSumSquare(g, keepdims=0)))
+    steps = Steps(start, scaled)
+    steps.check(gradients, LR)

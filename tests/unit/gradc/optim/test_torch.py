@@ -84,6 +84,10 @@ def test_parameters_and_states_are_torchs(optimizer: Optimizer):
     steps = Steps(start, optimizer)
     expected = torch_values(optimizer, start, gradients)
     of_reference, _ = steps.reference(gradients, LR)
+    for state in steps.states:
+        value = of_reference[state.name]
+        of_reference[state.name] = state.to_torch(value, start[state.parameter])
+        np.testing.assert_allclose(state.from_torch(of_reference[state.name]), value, rtol=1e-6)
     assert of_reference.keys() == expected.keys()
     for name, value in expected.items():
         np.testing.assert_allclose(of_reference[name], value, rtol=1e-11, atol=1e-12, err_msg=name)
