@@ -70,8 +70,8 @@ class Adam(_AdamUpdate):
         p = p - lr / (1 - betas[0]^step) * exp_avg / (sqrt(exp_avg_sq / (1 - betas[1]^step)) + eps)
 
     `amsgrad` (Reddi et al. 2018) divides by the largest exp_avg_sq so far, the state max_exp_avg_sq.
-    `maximize` negates the gradient first. The stored states are those of the formula divided by 1 - beta, which
-    saves two multiplications.
+    `maximize` negates the gradient first. The stored states are those of the formula divided by 1 - beta,
+    which saves two multiplications.
     """
 
     def _decay(self, p: Value, g: Value, lr: Value) -> tuple[Value, Value]:

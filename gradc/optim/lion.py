@@ -29,8 +29,8 @@ class Lion(Optimizer):
         p = p - lr * sign(betas[0] * exp_avg + (1 - betas[0]) * g)
         exp_avg = betas[1] * exp_avg + (1 - betas[1]) * g
 
-    Subnormal arguments of sign give a smaller step. `maximize` negates the gradient first. The stored state is
-    exp_avg / (1 - betas[1]).
+    Subnormal arguments of sign give a smaller step. `maximize` negates the gradient first. The stored state
+    is exp_avg / (1 - betas[1]).
     """
 
     betas: tuple[float, float] = (0.9, 0.99)

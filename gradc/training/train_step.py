@@ -174,7 +174,7 @@ class _Writer:
             "outputs": [info.name for info in step.outputs if info.name not in updates.values()],
             "parameters": list(types),
             "statistics": list(statistics),
-            "states": {one.name: {"of": one.parameter, "slot": one.slot} for one in optimizer.states(types)},
+            "states": {one.name: one.as_data() for one in optimizer.states(types)},
             "evaluation": {name: name for name in kept},
             "export": {name: {"from": name} for name in kept},
             "in_place": False,

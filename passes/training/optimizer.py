@@ -112,6 +112,11 @@ class State:
             return parameter.astype(dtype).reshape(shape)
         return np.full(shape, self.fill, dtype)
 
+    def as_data(self) -> dict[str, Any]:
+        """Return the entry of train.json; a scale of 1 is left out."""
+        scale = {} if self.scale == 1 else {"scale": self.scale}
+        return {"of": self.parameter, "slot": self.slot, **scale}
+
     def to_torch(self, stored: np.ndarray, parameter: np.ndarray) -> np.ndarray:
         """Return torch's value of the state."""
         scaled = stored if self.scale == 1 else stored * np.asarray(self.scale, stored.dtype)
