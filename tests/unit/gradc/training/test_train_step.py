@@ -104,7 +104,8 @@ def test_names_by_their_role():
     assert [info.name for info in step.model.graph.output][:2] == ["loss", "y"] == step.facts["outputs"]
     assert set(step.initial) == set(step.updates)
     assert all(not step.initial[name].any() for name in step.facts["states"])
-    assert step.facts["states"]["fc1.bias.exp_avg"] == {"of": "fc1.bias", "slot": "exp_avg"}
+    scaled = {"of": "fc1.bias", "slot": "exp_avg", "scale": 1 - 0.9}
+    assert step.facts["states"]["fc1.bias.exp_avg"] == scaled
     assert step.facts["scalars"] == {"lr": "float32", "step": "int64"}
     assert step.proof is None
     assert "x, label -> loss, y; 2 parameters of 25 numbers" in repr(step)
