@@ -52,6 +52,7 @@ from gradc.cli.run_options import (
     inputs_of,
     tuning_options,
 )
+from gradc.cli.train import train
 from gradc.cli.weights import weights
 from gradc.files.kinds import is_onnx
 from gradc.runtime import RUNTIMES
@@ -317,6 +318,7 @@ def completion_command(shell: str) -> None:
 cli.add_command(compile_command)
 cli.add_command(bench)
 cli.add_command(fit)
+cli.add_command(train)
 cli.add_command(help_command)
 cli.add_command(grad)
 cli.add_command(hessian)

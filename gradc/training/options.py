@@ -8,11 +8,10 @@ from typing import Any, TypedDict
 
 from dialects.support.limits import Limits
 from gradc.derivatives.request import REQUIRED, GradientRequest, Names
-from gradc.optim import Optimizer
+from gradc.optim import Group, Optimizer, Schedule, no_decay
 from gradc.util import arguments
 from passes.autodiff.common.primal import Rule
 from passes.training.attach_loss import LOSS
-from passes.training.write_optimizer import Overrides, Schedule
 
 TRAINABLE = ":weights"
 """Default of `trainable`."""
@@ -30,7 +29,7 @@ class TrainOptions(TypedDict, total=False):
     keep_outputs: Names
     batchnorm: str | None
     dropout: str | None
-    groups: Sequence[Overrides]
+    groups: Sequence[Group]
     no_decay: Names
     clip: float | None
     ema: float | None
@@ -63,7 +62,7 @@ class TrainRequest(GradientRequest):
     dropout: str | None = "hashed"
     loss: Any = None
     optimizer: Optimizer | None = None
-    groups: Sequence[Overrides] = ()
+    groups: Sequence[Group] = ()
     no_decay: Names = None
     clip: float | None = None
     ema: float | None = None
@@ -76,15 +75,22 @@ class TrainRequest(GradientRequest):
             raise arguments.invalid("optimizer", self.optimizer, "an optimizer of gradc.optim, as AdamW()")
         if self.accumulate is not None:
             arguments.whole_number("accumulate", self.accumulate, 1)
+        if not all(isinstance(group, Group) for group in self.groups):
+            raise arguments.invalid("groups", self.groups, "a list of gradc.optim.Group")
+        if not isinstance(self.lr, Schedule | None):
+            hint = "without a schedule, the learning rate is an input of the step"
+            raise arguments.invalid("lr", self.lr, "a schedule of gradc.optim, as Cosine(...)", hint)
 
     @property
-    def all_groups(self) -> tuple[Overrides, ...]:
-        """The groups, with those of `no_decay`."""
-        if self.no_decay is None:
-            return tuple(self.groups)
-        from gradc.optim import Group
+    def given_optimizer(self) -> Optimizer:
+        assert self.optimizer is not None  # __post_init__ raises
+        return self.optimizer
 
-        return (*self.groups, *(Group(pattern, weight_decay=0.0) for pattern in names_of(self.no_decay)))
+    @property
+    def all_groups(self) -> tuple[Group, ...]:
+        """The groups, with those of `no_decay`."""
+        patterns = names_of(self.no_decay)
+        return (*self.groups, no_decay(patterns)) if patterns else tuple(self.groups)
 
     def with_loss(self, of: Sequence[str], outputs: Sequence[str]) -> GradientRequest:
         """Return the request of the gradient of the loss, once it is a result.

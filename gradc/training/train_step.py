@@ -26,6 +26,7 @@ from gradc.derivatives.request import REQUIRED, GradientRequest
 from gradc.derivatives.results import edge_names
 from gradc.model.split_model import without_initializers
 from gradc.training.ambiguities import find_ambiguities
+from gradc.training.check import check_updates
 from gradc.training.evaluation import compile_evaluation, compile_inference, inference_form
 from gradc.training.options import TRAINABLE, TrainOptions, TrainRequest, names_of
 from gradc.training.step import APPLY, EVALUATION, GRADIENTS, MODEL, STEP, TrainStep
@@ -145,7 +146,7 @@ class _Writer:
         models = {STEP: compiled, **self._models(plain, with_loss, [*types, *statistics])}
         if self.user_request.accumulate:
             models |= self._accumulation(types, optimizer)
-        proof, remarks = self._check(compiled)
+        proof, remarks = self._check(compiled, optimizer)
         weights = {name: compiled.weights[name] for name in (*types, *statistics)}
         return TrainStep(
             {name: one.model for name, one in models.items()},
@@ -196,7 +197,7 @@ class _Writer:
     def _optimizer(self) -> WriteOptimizerPass:
         asked = self.user_request
         return WriteOptimizerPass(
-            self.session.gradients, asked.optimizer, asked.all_groups, asked.clip, asked.ema, asked.lr
+            self.session.gradients, asked.given_optimizer, asked.all_groups, asked.clip, asked.ema, asked.lr
         )
 
     def _compile(self, passes: Sequence[ModulePass], module: ModuleOp | None = None) -> Compiled:
@@ -216,14 +217,17 @@ class _Writer:
         sums = self._compile([AccumulatePass(tuple(gradients.values()))])
         return {GRADIENTS: sums, APPLY: self._compile([replace(optimizer, gradients=means)], module)}
 
-    def _check(self, step: Compiled) -> tuple[Proof | None, Sequence[Diagnostic]]:
-        """Compile the gradients alone, and check them; return the proof and further remarks."""
+    def _check(
+        self, step: Compiled, optimizer: WriteOptimizerPass
+    ) -> tuple[Proof | None, Sequence[Diagnostic]]:
+        """Compile the gradients alone, and check them and the updates; return the proof and remarks."""
         if self.user_request.check is False:
             return None, ()
         gradients, known = self.session.gradients, (*step.remarks, *self.derivation.remarks)
         derivatives = [Derivative(result, "grad", (LOSS,), (name,)) for name, result in gradients.items()]
         found = self.derivation.finish(Written(gradients, {}), derivatives)
-        return found.proof, [one for one in found.remarks if one not in known]
+        unproved = [one for one in found.remarks if one not in known]
+        return found.proof, [*unproved, *check_updates(step, found, optimizer, self.user_request)]
 
     def _inference(self, module: ModuleOp, weights: Collection[str]) -> ModuleOp:
         trains = self.user_request.batchnorm == "train"

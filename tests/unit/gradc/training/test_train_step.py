@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import gradc
 from gradc.losses import MSE, CrossEntropy
 from gradc.optim import SGD, AdamW
 from gradc.training.step import APPLY, EVALUATION, GRADIENTS, MODEL
+from passes.training.write_optimizer import WriteOptimizerPass
 
 RNG = np.random.default_rng(5)
 ARRAYS = {
@@ -241,3 +243,40 @@ def test_names_that_an_exporter_made_up_are_a_remark():
     assert "val_3" in texts(gradc.train_step(model, loss=MSE(), optimizer=SGD(), check=False))
     named = gradc.train_step(model, loss=MSE(), optimizer=SGD(), check=False, trainable="val_3")
     assert not named.ambiguities
+
+
+class Late(SGD):
+    """SGD that forgets a part of the update."""
+
+    def update(self, p: Any, g: Any, state: Any, lr: Any, step: Any, e: Any) -> Any:
+        new, found = super().update(p, g, state, lr, step, e)
+        return p + (new - p) * 0.9, found
+
+
+def test_a_wrong_update_is_found():
+    with pytest.raises(gradc.CheckError, match=r"new_fc1.weight is off") as error:
+        gradc.train_step(network(), loss=CrossEntropy(), optimizer=Late())
+    assert error.value.exit_code == 1
+
+
+def test_gradients_of_other_parameters_are_found(monkeypatch: pytest.MonkeyPatch):
+    """Two parameters of one shape whose gradients are exchanged in the step."""
+    arrays = {**ARRAYS, "fc2.weight": RNG.normal(size=(5, 5)), "fc3.weight": RNG.normal(size=(5, 5))}
+    nodes = [
+        *list(network().graph.node)[:2],
+        helper.make_node("MatMul", ["h", "fc2.weight"], ["a2"], "fc2"),
+        helper.make_node("Tanh", ["a2"], ["h2"]),
+        helper.make_node("MatMul", ["h2", "fc3.weight"], ["y"], "fc3"),
+    ]
+    model = model_of(nodes, {"x": ["N", 4]}, {"y": ["N", 5]}, arrays)
+    assert gradc.train_step(model, loss=MSE(), optimizer=SGD()).proof
+    right = WriteOptimizerPass.apply
+
+    def apply(self: WriteOptimizerPass, ctx: Any, op: Any) -> None:
+        swapped = {"fc2.weight": "fc3.weight", "fc3.weight": "fc2.weight"}
+        found = {name: self.gradients[swapped.get(name, name)] for name in self.gradients}
+        right(replace(self, gradients=found), ctx, op)
+
+    monkeypatch.setattr(WriteOptimizerPass, "apply", apply)
+    with pytest.raises(gradc.CheckError, match=r"new_fc[23].weight is off"):
+        gradc.train_step(model, loss=MSE(), optimizer=SGD())
