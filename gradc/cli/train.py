@@ -160,10 +160,12 @@ def train(
         raise click.UsageError("Missing option '--loss': what to minimize, as --loss cross-entropy.")
     if output is None and not listed:
         raise click.UsageError("Missing option '-o' / '--output': the folder to write.")
-    step = training.make(source, loss, given)
     if listed:
+        step = training.make(source, loss, {**given, "check": False, "check_seconds": None})
         training.show_parameters(step, as_json=as_json)
         return
     assert output is not None
+    training.refuse_other_run(output, force=force)
+    step = training.make(source, loss, given)
     training.check_consent(step, yes=yes)
     training.write(step, output, force=force, as_json=as_json)

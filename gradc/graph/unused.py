@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -31,9 +31,9 @@ def drop_unused_inputs(module: ModuleOp) -> None:
     entry.set_names(function, [name for name in inputs if name not in unused], outputs)
 
 
-def unused_remarks(module: ModuleOp) -> Iterator[Diagnostic]:
-    """Yield a remark that names the unused inputs, if there are any."""
-    names = unused_inputs(module)
+def unused_remarks(module: ModuleOp, but: Container[str] = ()) -> Iterator[Diagnostic]:
+    """Yield a remark that names the unused inputs except those of `but`, if there are any."""
+    names = tuple(name for name in unused_inputs(module) if name not in but)
     if not names:
         return
     what, are, them = ("input", "is", "it") if len(names) == 1 else ("inputs", "are", "them")

@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import FuncOp
 
 from dialects.support.entry import output_names, return_op
-from gradc import losses
 from gradc.derivatives.request import Names
+from gradc.losses import Loss, as_loss
 from gradc.training.options import names_of
 from gradc.util import arguments
 from passes.autodiff.activity.active_values import is_float
@@ -21,7 +21,7 @@ from passes.training.attach_loss import Term, label_names
 def terms_of(given: Any, of: Names, function: FuncOp) -> list[Term]:
     """Return the terms of the loss of a function. Raises UsageError for what is no loss."""
     if not isinstance(given, Mapping):
-        loss = losses.as_loss(given)
+        loss = as_loss(given)
         return [Term(names_of(of) or tuple(loss.reads(_float_outputs(function))), loss)]
     if of:
         raise arguments.invalid("of", of, "no names with a mapping, whose keys they are")
@@ -33,14 +33,14 @@ def terms_of(given: Any, of: Names, function: FuncOp) -> list[Term]:
     ]
 
 
-def _with_weight(given: Any) -> tuple[losses.Loss, float]:
+def _with_weight(given: Any) -> tuple[Loss, float]:
     if isinstance(given, tuple | list):
         loss, weight = cast("Sequence[Any]", given)
-        return losses.as_loss(loss), float(weight)
-    return losses.as_loss(given), 1.0
+        return as_loss(loss), float(weight)
+    return as_loss(given), 1.0
 
 
-def _term(of: tuple[str, ...], loss: losses.Loss, weight: float, function: FuncOp, several: bool) -> Term:
+def _term(of: tuple[str, ...], loss: Loss, weight: float, function: FuncOp, several: bool) -> Term:
     values = values_by_name(function)
     types = [values[name].type for name in of if name in values]
     labels = loss.bind(of).labels([type_ for type_ in types if isinstance(type_, TensorType)])

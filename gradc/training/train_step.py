@@ -24,6 +24,7 @@ from gradc.derivatives.module import prepare
 from gradc.derivatives.options import derive, takes
 from gradc.derivatives.request import REQUIRED, GradientRequest
 from gradc.derivatives.results import edge_names
+from gradc.graph.unused import unused_remarks
 from gradc.model.split_model import without_initializers
 from gradc.training.ambiguities import find_ambiguities
 from gradc.training.check import check_updates
@@ -152,7 +153,7 @@ class _Writer:
             {name: one.model for name, one in models.items()},
             {**weights, **optimizer.initial({name: weights[name] for name in types})},
             self._facts(types, statistics, optimizer, compiled),
-            (*compiled.remarks, *self.derivation.remarks, *self.ambiguities, *remarks),
+            (*_remarks(compiled), *self.derivation.remarks, *self.ambiguities, *remarks),
             tuple(self.ambiguities),
             proof,
         )
@@ -238,3 +239,10 @@ def _statistics(function: FuncOp) -> list[str]:
     """Return the inputs that are running statistics with an updated result."""
     results = entry.state_names(function.res_attrs)
     return [name for name in entry.input_names(function) if NEW + name in results]
+
+
+def _remarks(compiled: Compiled) -> list[Diagnostic]:
+    """Return the remarks on a compiled step; not those on unused scalars, which every step has."""
+    unused = set(unused_remarks(compiled.module))
+    kept = [one for one in compiled.remarks if one not in unused]
+    return [*kept, *unused_remarks(compiled.module, SCALARS)]

@@ -7,48 +7,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import onnx
 import onnxruntime
 import pytest
-from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, helper, numpy_helper
 
 import gradc
 from gradc.losses import MSE, CrossEntropy
 from gradc.optim import SGD, AdamW
 from gradc.training.step import APPLY, EVALUATION, GRADIENTS, MODEL
 from passes.training.write_optimizer import WriteOptimizerPass
+from tests.support.trained_networks import ARRAYS, BATCH, RNG, loss_of, model_of, network
 
-RNG = np.random.default_rng(5)
-ARRAYS = {
-    "fc1.weight": RNG.normal(size=(4, 5)),
-    "fc1.bias": RNG.normal(size=5),
-    "fc2.weight": RNG.normal(size=(5, 3)),
-}
-BATCH = {"x": RNG.normal(size=(6, 4)), "label": RNG.integers(0, 3, 6)}
 LR = 0.25
-
-
-def network(arrays: Mapping[str, np.ndarray] = ARRAYS, x: str = "x") -> ModelProto:
-    """Two layers in float64: tanh(x W1 + b1) W2."""
-    nodes = [
-        helper.make_node("Gemm", [x, "fc1.weight", "fc1.bias"], ["a"], "fc1"),
-        helper.make_node("Tanh", ["a"], ["h"]),
-        helper.make_node("MatMul", ["h", "fc2.weight"], ["y"], "fc2"),
-    ]
-    return model_of(nodes, {x: ["N", 4]}, {"y": ["N", 3]}, arrays)
-
-
-def model_of(
-    nodes: list[Any], inputs: Mapping[str, Any], outputs: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-) -> ModelProto:
-    def infos(named: Mapping[str, Any]) -> list[Any]:
-        return [helper.make_tensor_value_info(n, TensorProto.DOUBLE, shape) for n, shape in named.items()]
-
-    weights = [numpy_helper.from_array(array, name) for name, array in arrays.items()]
-    graph = helper.make_graph(nodes, "net", infos(inputs), infos(outputs), weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
-    onnx.checker.check_model(model)
-    return model
 
 
 def run(model: ModelProto, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
@@ -61,15 +31,6 @@ def run(model: ModelProto, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
 
 def scalars(number: int = 1, lr: float = LR) -> dict[str, np.ndarray]:
     return {"lr": np.array(lr, np.float32), "step": np.array(number)}
-
-
-def loss_of(arrays: Mapping[str, np.ndarray]) -> float:
-    """Return the cross entropy of the network, in plain numpy."""
-    h = np.tanh(BATCH["x"] @ arrays["fc1.weight"] + arrays["fc1.bias"])
-    y = h @ arrays["fc2.weight"]
-    y = y - y.max(1, keepdims=True)
-    scores = y - np.log(np.exp(y).sum(1, keepdims=True))
-    return -scores[np.arange(len(y)), BATCH["label"]].mean()
 
 
 def differences(name: str, width: float = 1e-6) -> np.ndarray:
