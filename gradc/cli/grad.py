@@ -9,7 +9,7 @@ import click
 
 from gradc.cli.derivative_options import REDUCE, derivative_options, write_derivative
 from gradc.cli.help import Command
-from gradc.cli.options import BATCH_AXIS, PER_SAMPLE, number_or_name
+from gradc.cli.options import BATCH_AXIS, NUM_COTANGENTS, PER_SAMPLE
 
 if TYPE_CHECKING:
     from gradc.compiler.source import Source
@@ -32,13 +32,6 @@ class ListRules(click.Option):
 
 
 COTANGENTS = click.option("--cotangents", is_flag=True, help="Add an input cotangent_<OF> for each --of.")
-NUM_COTANGENTS = click.option(
-    "--num-cotangents",
-    metavar="K|NAME",
-    callback=number_or_name,
-    help="Cotangents and gradients have a leading axis of this size, all computed in one run: a number, or a "
-    "name for a dynamic size.",
-)
 WEIGHTS_AS_INPUTS = click.option("--weights-as-inputs/--no-weights-as-inputs", default=None, hidden=True)
 LIST_RULES = click.option(
     "--list-rules",

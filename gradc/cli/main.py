@@ -31,6 +31,7 @@ from gradc.cli.options import (
     AS_JSON,
     AUTO_PAD_RULE,
     LIMITS,
+    NUM_COTANGENTS,
     QUIET,
     RENAME,
     gradient_arguments,
@@ -268,6 +269,7 @@ def _print_values(source: Source, as_json: bool, auto_pad_rule: str | None) -> N
     common="--wrt --of --tune --shape --target --opset --constants --threads --strategy --json",
 )
 @gradient_arguments
+@NUM_COTANGENTS
 @AS_JSON
 @MEASURE_PEAK
 @source_options

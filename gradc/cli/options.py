@@ -119,17 +119,28 @@ def gradient_arguments(command: Any) -> Any:
 
     @functools.wraps(command)
     def with_gradient(
-        source: Any, wrt: tuple[str, ...], of: tuple[str, ...], straight_through: bool, **given: Any
+        source: Any,
+        wrt: tuple[str, ...],
+        of: tuple[str, ...],
+        straight_through: bool,
+        num_cotangents: int | str | None = None,
+        **given: Any,
     ) -> Any:
         if not (wrt or of):
-            if straight_through:
-                raise click.UsageError("--straight-through needs --wrt or --of.")
+            for name, value in (("straight-through", straight_through), ("num-cotangents", num_cotangents)):
+                if value:
+                    raise click.UsageError(f"--{name} needs --wrt or --of.")
             return command(source=source, **given)
-        from gradc.derivatives.request import GradientRequest
+        from gradc.derivatives.row_requests import VjpRequest
         from gradc.derivatives.source import GradientSource
 
-        gradient = GradientRequest(
-            wrt or None, of or None, cotangents=True, straight_through=straight_through, rename=source.names
+        gradient = VjpRequest(
+            wrt or None,
+            of or None,
+            cotangents=True,
+            straight_through=straight_through,
+            rename=source.names,
+            num_cotangents=num_cotangents,
         )
         return command(source=GradientSource(source.files, gradient=gradient), **given)
 
@@ -243,6 +254,13 @@ def number_or_name(_: click.Context, __: click.Parameter, given: str | None) -> 
     return int(given)
 
 
+NUM_COTANGENTS = click.option(
+    "--num-cotangents",
+    metavar="K|NAME",
+    callback=number_or_name,
+    help="Cotangents and gradients have a leading axis of this size, all computed in one run: a number, or a "
+    "name for a dynamic size.",
+)
 REBATCH = click.option(
     "--rebatch",
     metavar="N|NAME",

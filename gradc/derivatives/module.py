@@ -7,18 +7,21 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
-from dialects.support.entry import entry_function
+from dialects.support.entry import entry_function, output_names
 from gradc.compiler.options import Options
 from gradc.compiler.pass_runner import Observer, parse, run_passes
 from gradc.derivatives.request import GradientRequest
 from gradc.derivatives.results import edge_names, with_source_names
+from gradc.derivatives.row_requests import VjpRequest
 from gradc.derivatives.training import apply_training, training_passes
 from gradc.graph.constants import bind_constants
+from gradc.graph.rebatching import check_new_size
 from passes import pipelines
 from passes.autodiff.common.primal import Rule
 from passes.autodiff.session import Session
 from passes.autodiff.shared_weights import separate_copies
 from passes.differentiate import Request
+from passes.vectorize.vectorize_pass import VectorizePass
 
 TO_ONNX_PASSES = ("canonicalize-layout", "lower-cann", "lower-onednn")
 """Passes that convert source dialects to ONNX ops or canonical gradients; they cancel Transposes."""
@@ -32,6 +35,12 @@ def differentiate_source(module: ModuleOp, user_request: GradientRequest) -> Mod
     module = prepare(module, user_request, options)
     apply_training(module, user_request, options)
     found = differentiate(module, user_request.request(module), options, user_request.rules)
+    if isinstance(user_request, VjpRequest) and (rows := user_request.num_cotangents) is not None:
+        function = entry_function(module)
+        check_new_size(function, "num_cotangents", rows)
+        shared = [name for name in output_names(function) if name not in found.gradients.values()]
+        rows_pass = VectorizePass(tuple(found.cotangents.values()), rows, tuple(shared))
+        run_passes(module, [rows_pass], options, start=module.clone())
     user_request.finish(module, list(found.gradients.values()), of_source)
     return module
 

@@ -33,6 +33,7 @@ from passes.strategies import strategies_of
 from passes.strategies.base import Strategy
 from passes.strategies.choice import choose, find_strategy, unused_choices
 from passes.targets.target import Target
+from passes.vectorize.rows import ROW_BY_ROW
 
 WHY = {
     "predicted": "predicted to be fastest",
@@ -122,10 +123,21 @@ def explain(
     unknown = [op for op in module.walk() if strategies_of(op) and type(op) not in (*OPS, TakeWindowOp)]
     lines = [str(remark) for remark in (*remarks, *cache_remarks, *unused_choices(module, target))]
     lines += [str(diagnostic_at(op, "remark", _NO_PROBLEM.format(op.name))) for op in unknown]
+    lines += [str(diagnostic_at(op, "remark", _ROW_BY_ROW)) for op in _row_by_row(module)]
     return Explanation(target.name, target.opset, target.threads, peak, gradients, lines)
 
 
 _NO_PROBLEM = "gradc/problems has no kind for {}: it compiles, and can be neither explained nor timed"
+
+
+_ROW_BY_ROW = "computed row by row, in a Scan: this use of the op cannot be vectorized"
+
+
+def _row_by_row(module: ModuleOp) -> Iterator[Operation]:
+    """Yield the ops that a vectorization left to a Scan over the rows."""
+    for op in module.walk():
+        if ROW_BY_ROW in op.attributes and (first := op.regions[0].block.first_op) is not None:
+            yield first
 
 
 def _cache(target: Target) -> Cache | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from xdsl.dialects.builtin import TensorType, UnrankedTensorType
+from xdsl.dialects.builtin import TensorType, UnitAttr, UnrankedTensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from dialects.onnx import ops as onnx
@@ -14,6 +14,9 @@ from dialects.support.diagnostics import UnsupportedError, error_at
 from dialects.support.shapes import shape_of, tensor_type
 from passes.builder.values import Value
 from passes.vectorize.batch import Batch
+
+ROW_BY_ROW = "gradc.row_by_row"
+"""Attribute of a Scan that applies one op to one row after the other."""
 
 
 def scan_rows(
@@ -37,6 +40,7 @@ def scan_rows(
         body=Region(block),
         result_types=[row_type(result, b) for result in op.results],
     )
+    scan.attributes[ROW_BY_ROW] = UnitAttr()
     return inner, list(map(b.e, b.e.emit.all(scan)))
 
 

@@ -6,13 +6,26 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from passes.vectorize.batch import BatchingRule
-from passes.vectorize.rules import axes, folded, index, pointwise, pools, products, sequences, shape
+from passes.vectorize.rules import (
+    axes,
+    conv_weights,
+    folded,
+    index,
+    losses,
+    pointwise,
+    pools,
+    products,
+    sequences,
+    shape,
+)
 
 RULES: Mapping[str, BatchingRule] = MappingProxyType(
     {
         **axes.RULES,
+        **conv_weights.RULES,
         **folded.RULES,
         **index.RULES,
+        **losses.RULES,
         **pointwise.RULES,
         **pools.RULES,
         **products.RULES,

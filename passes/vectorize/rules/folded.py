@@ -96,21 +96,6 @@ def affine_grid(f: OpCall, b: Batch) -> Sequence[Result] | None:
     return [b.unfold(f.again(b, [b.fold(theta.value), whole])[0], count)]
 
 
-def loss(f: OpCall, b: Batch) -> Sequence[Result] | None:
-    """Fold the losses of all elements, and reduce them in each row."""
-    how, weighted = f.value("reduction", "mean"), f.operand(2) is not None
-    if how == "mean" and (weighted or f.value("ignore_index", None) is not None):
-        return None
-    found = fold_at(f, b, {0: 0, 1: 0}, reduction="none")
-    if found is None or how == "none":
-        return found
-    losses, *others = found
-    assert isinstance(losses, Value)
-    target = f.present[1]
-    axes = b.e.ints(range(1, 1 + target.rank))
-    return [losses.apply(onnx.ReduceSumOp if how == "sum" else onnx.ReduceMeanOp, axes, keepdims=0), *others]
-
-
 def resize_gradient(f: OpCall, b: Batch) -> Sequence[Result] | None:
     return along_axes(f, b) if 0 in f.value("axes", []) else fold_batch(f, b)
 
@@ -144,7 +129,7 @@ def convolution(f: OpCall, b: Batch) -> Sequence[Result] | None:
     elif f.name == "Conv" and not data.batched and groups == 1:
         whole = _by_all_weights(f, b, data, weights)
     else:
-        images, kernels = _to_channels(b, b.expand(data)), b.fold(weights.value)
+        images, kernels = to_channels(b, b.expand(data)), b.fold(weights.value)
         made = f.again(b, [images, kernels], **{_GROUPS[f.name]: groups * b.size})[0]
         whole = _from_channels(b, made)
     if bias is None:
@@ -159,7 +144,7 @@ def _by_all_weights(f: OpCall, b: Batch, data: Operand, weights: Operand) -> Val
     return _from_channels(b, f.again(b, [data.value, b.fold(weights.value)])[0])
 
 
-def _to_channels(b: Batch, value: Value) -> Value:
+def to_channels(b: Batch, value: Value) -> Value:
     """Return (K, N, C, ...) as (N, K * C, ...)."""
     count, batch, channels, *others = b.sizes(value)
     moved = b.reshape(value, [1, count, channels, *others]) if batch == 1 else b.move(value, 0, 1)
@@ -177,32 +162,15 @@ def _from_channels(b: Batch, value: Value) -> Value:
     return b.move(b.reshape(value, [batch, b.size, inner, *others]), 1, 0)
 
 
-def weights_gradient(f: OpCall, b: Batch) -> Sequence[Result] | None:
-    """The new axis is folded into the channels of diff_dst, and into the groups if it is also one of src."""
-    src, dst = f.present
-    if not isinstance(b.size, int) or f.value("layout", "NCX") != "NCX":
-        return None
-    groups = f.value("groups", 1)
-    shared = not src.batched and groups == 1
-    images = src.value if shared else _to_channels(b, b.expand(src))
-    changes = {} if shared else {"groups": groups * b.size}
-    made = f.again(b, [images, _to_channels(b, b.expand(dst))], **changes)[0]
-    channels = dst.shape[1]
-    assert isinstance(channels, int)
-    return [b.unfold(made, channels)]
-
-
 RULES: Mapping[str, BatchingRule] = MappingProxyType(
     {
         **dict.fromkeys(_FOLDED, fold_batch),
         **dict.fromkeys(_GROUPS, convolution),
         **dict.fromkeys(("grad.resize_backward", "grad.resize_backward_dynamic"), resize_gradient),
         "BatchNormalization": normalization,
-        **dict.fromkeys(traits.LOSSES, loss),
         **dict.fromkeys(traits.RECURRENT, recurrent),
         "AffineGrid": affine_grid,
         "Attention": attention,
         "RotaryEmbedding": rotary_embedding,
-        "grad.conv_backward_weights": weights_gradient,
     }
 )
