@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import LocationAttr, UnknownLoc
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from dialects.onnx.attributes import python_values
 from dialects.onnx.types import type_text
@@ -26,8 +26,6 @@ def results_of_gradient(
 ) -> Sequence[SSAValue]:
     """Return the derivatives that a Gradient node requests, which `write` creates."""
     found: Any = python_values(attributes)
-    if scope.parent is not None:
-        raise violation("a Gradient", given="within a nested graph", expected="in the main graph")
     names = [found.get(key, []) for key in ("xs", "zs")]
     flat = [name for each in names for name in (each if isinstance(each, list) else [each])]
     if not all(isinstance(name, str) for name in (*flat, found.get("y", ""))):
@@ -45,13 +43,19 @@ def results_of_gradient(
     for name, value in (*zip(names[0], xs, strict=True), (found["y"], y)):
         if not _is_float(value):
             raise violation(name, given=type_text(value.type), expected="a tensor of floats of known rank")
-    new, values = write(list(scope.block.ops), [*xs, *zs], given, len(xs), y)
+    new, values = write(_ops_before(scope), [*xs, *zs], given, len(xs), y)
     for op in new:
         if op.parent is None:
             scope.block.add_op(op)
         if isinstance(op.location, UnknownLoc):
             op.location = place
     return values
+
+
+def _ops_before(scope: Scope) -> list[Operation]:
+    """Return the ops that precede a node, outer graphs first."""
+    outer = [] if scope.parent is None else _ops_before(scope.parent)
+    return [*outer, *scope.block.ops]
 
 
 def _is_float(value: SSAValue) -> bool:
