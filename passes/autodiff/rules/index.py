@@ -9,6 +9,7 @@ from types import MappingProxyType
 from dialects.onnx import ops as onnx
 from dialects.onnx.call import axis_of
 from passes.autodiff.common.gather_adjoint import iota, scatter_back, with_batch
+from passes.autodiff.common.label_scatter import LabelScatter
 from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule, refusal
 from passes.autodiff.common.scattered_products import others_along, others_of_tuples
 from passes.autodiff.common.slice_adjoint import size_of, vector
@@ -28,8 +29,11 @@ def _indices(f: Primal, index: int = 1) -> Value:
 
 
 def gather_elements(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
-    zeros, axis = e.fill_like(0, f.x), f.value("axis", 0)
-    return (zeros.apply(onnx.ScatterElementsOp, _indices(f), g[0], axis=axis, reduction="add"), ZERO)
+    indices, axis = _indices(f), axis_of(f.value("axis", 0), f.x.rank)
+    if indices.shape[axis] == 1:  # no two indices are equal; reductions need opset 16
+        return (LabelScatter(indices, g[0], axis).dense(f.x), ZERO)
+    zeros = e.fill_like(0, f.x)
+    return (zeros.apply(onnx.ScatterElementsOp, indices, g[0], axis=axis, reduction="add"), ZERO)
 
 
 def gather_nd(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:

@@ -3,82 +3,92 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
-from xdsl.dialects.builtin import f32, f64, i64
+from xdsl.dialects.builtin import i64
 
 from dialects.onnx import ops as onnx
+from passes.autodiff.common.label_scatter import LabelScatter
 from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule
-from passes.autodiff.common.slice_adjoint import size_of
 from passes.builder.values import Value, ValueBuilder
 
 
 def negative_log_likelihood(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
-    by_weights = _of_weights(f, f.x, g[0]) if f.wants(2) else ZERO
-    return (_of_logarithms(f, g[0]) if f.wants(0) else ZERO, ZERO, by_weights)
+    labels = Labels.of(f, g[0])
+    by_weights = _of_weights(f, labels, f.x, g[0]) if f.wants(2) else ZERO
+    return (_of_logarithms(f, labels, g[0]).dense(f.x) if f.wants(0) else ZERO, ZERO, by_weights)
 
 
 def softmax_cross_entropy(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP by the log-probabilities, whose cotangent as second result is added."""
     logarithms = f.results[1]
     assert logarithms is not None
-    by_weights = _of_weights(f, logarithms, g[0]) if f.wants(2) and f.is_read(0) else ZERO
+    if not f.is_read(0):
+        return (_of_softmax(logarithms, g[1]) if f.wants(0) else ZERO, ZERO, ZERO)
+    labels = Labels.of(f, g[0])
+    by_weights = _of_weights(f, labels, logarithms, g[0]) if f.wants(2) else ZERO
     if not f.wants(0):
         return (ZERO, ZERO, by_weights)
-    parts = [_of_logarithms(f, g[0])] if f.is_read(0) else []
-    parts += [g[1]] if f.is_read(1) else []
-    inner = parts[0] if len(parts) == 1 else parts[0] + parts[1]
-    total = inner.apply(onnx.ReduceSumOp, e.ints([1]), keepdims=1)
-    return (inner - logarithms.exp() * total, ZERO, by_weights)
+    scatter = _of_logarithms(f, labels, g[0])
+    others = g[1] if f.is_read(1) else None
+    return (scatter.log_softmax_adjoint(logarithms, others), ZERO, by_weights)
 
 
-def _of_logarithms(f: Primal, g: Value) -> Value:
+@dataclass(frozen=True)
+class Labels:
+    """Labels (N, ...): class indices, and their class weights, which are 0 for ignored labels."""
+
+    indices: Value
+    weights: Value
+    counted: Value | None
+
+    @classmethod
+    def of(cls, f: Primal, g: Value) -> Labels:
+        given, ignored, weights = f.required(1), f.value("ignore_index"), f.operand(2)
+        indices, counted = given.cast(i64), None
+        if ignored is not None:
+            counted = given.equals(ignored).apply(onnx.NotOp)
+            indices = counted.where(indices, 0)
+        if weights is not None:
+            found = weights.apply(onnx.GatherOp, indices, axis=0)
+            return cls(indices, found if counted is None else counted.where(found, 0), counted)
+        if counted is None:
+            return cls(indices, f.e.scalar(1, g).apply(onnx.ExpandOp, f.e.shape(given)), None)
+        return cls(indices, counted.cast(g.dtype), counted)
+
+    def only_counted(self, values: Value) -> Value:
+        return values if self.counted is None else self.counted.where(values, 0)
+
+
+def _of_softmax(logarithms: Value, cotangent: Value) -> Value:
+    total = cotangent.apply(onnx.ReduceSumOp, cotangent.e.ints([1]), keepdims=1)
+    return cotangent - logarithms.exp() * total
+
+
+def _of_logarithms(f: Primal, labels: Labels, g: Value) -> LabelScatter:
     """Return the gradient by log-probabilities: minus the label's weight, normalized for the mean."""
-    weighted = _apply_weights(f, _one_hot_labels(f, g))
-    return -(_share(f, g, weighted) * weighted)
+    parts = labels.only_counted(_share(f, g, labels.weights) * labels.weights)
+    return LabelScatter(labels.indices.unsqueeze([1]), -parts.unsqueeze([1]), 1)
 
 
-def _of_weights(f: Primal, logarithms: Value, g: Value) -> Value:
+def _of_weights(f: Primal, labels: Labels, logarithms: Value, g: Value) -> Value:
     """Return the gradient by class weights: minus the labels' log-probabilities, relative to a mean loss."""
-    labelled = _one_hot_labels(f, g)
-    above = logarithms + f.y if f.value("reduction", "mean") == "mean" else logarithms
-    parts = _share(f, g, _apply_weights(f, labelled)) * labelled * above
-    others = [0, *range(2, f.x.rank)]
-    return -parts.apply(onnx.ReduceSumOp, f.e.ints(others), keepdims=0)
+    e, weights = f.e, f.required(2)
+    entries = logarithms.apply(onnx.GatherElementsOp, labels.indices.unsqueeze([1]), axis=1).squeeze([1])
+    above = entries + f.y if f.value("reduction", "mean") == "mean" else entries
+    parts = labels.only_counted(_share(f, g, labels.weights) * above)
+    zeros, flat = e.fill_like(0, weights), e.ints([-1])
+    places, updates = (x.apply(onnx.ReshapeOp, flat) for x in (labels.indices, -parts))
+    return zeros.apply(onnx.ScatterElementsOp, places, updates, axis=0, reduction="add")
 
 
-def _share(f: Primal, g: Value, weighted: Value) -> Value:
+def _share(f: Primal, g: Value, weights: Value) -> Value:
     match f.value("reduction", "mean"):
-        case "none":
-            return g.unsqueeze([1])
         case "mean":
-            return g / weighted.apply(onnx.ReduceSumOp, keepdims=0)
+            return g / weights.apply(onnx.ReduceSumOp, keepdims=0)
         case _:
             return g
-
-
-def _one_hot_labels(f: Primal, g: Value) -> Value:
-    """Return the one-hot labels (N, C, ...), zeros for ignored ones."""
-    e, labels, ignored = f.e, f.operand(1), f.value("ignore_index")
-    assert labels is not None
-    size = size_of(f.x, 1)
-    depth = e.ints([size]) if isinstance(size, int) else size
-    numbers = [e.scalar(i, g).cast(f32 if g.dtype == f64 else g.dtype) for i in (0, 1)]
-    entries = [number.unsqueeze([0]).value for number in numbers]
-    values = e(e.emit(onnx.ConcatOp(entries, axis=0)))
-    places = labels.cast(i64)  # onnxruntime has no kernel for i32 labels with an i64 depth, nor for f64
-    found = places.apply(onnx.OneHotOp, depth, values, axis=1).assume_shape(f.x.shape).cast(g.dtype)
-    if ignored is None:
-        return found
-    counted = labels.equals(ignored).apply(onnx.NotOp).cast(g.dtype)
-    return found * counted.unsqueeze([1])
-
-
-def _apply_weights(f: Primal, labelled: Value) -> Value:
-    weights, others = f.operand(2), [0, *range(2, f.x.rank)]
-    if weights is None:
-        return labelled
-    return labelled * weights.unsqueeze(others)
 
 
 RULES: Mapping[str, Rule] = MappingProxyType(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -12,6 +13,7 @@ from xdsl.ir import Operation, SSAValue, Use
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import has_rank, shape_of, static_shape
+from passes.autodiff.common.label_scatter import split_cotangent
 from passes.autodiff.common.primal import Gradient, Primal, Rule
 from passes.autodiff.rules.norm import sum_over, wide
 from passes.builder.values import Value, ValueBuilder
@@ -136,8 +138,14 @@ def _is_row_constant(condition: SSAValue, y: Value, axis: int) -> bool:
 
 
 def log_softmax(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
-    y, cotangent = wide(_without_nan(f, g[0])), wide(g[0])
-    total = sum_over(cotangent, [f.value("axis", -1)], keepdims=1)
+    y, axis = wide(_without_nan(f, g[0])), f.value("axis", -1)
+    parts = split_cotangent(g[0])
+    if parts is not None and parts[0].axis == axis % f.y.rank:
+        scatter, dense = replace(parts[0], updates=wide(parts[0].updates)), parts[1]
+        found = scatter.log_softmax_adjoint(y, None if dense is None else wide(dense))
+        return (found.cast(g[0].dtype),)
+    cotangent = wide(g[0])
+    total = sum_over(cotangent, [axis], keepdims=1)
     return ((cotangent - y.exp() * total).cast(g[0].dtype),)
 
 
