@@ -96,6 +96,11 @@ ACCUMULATE = click.option(
     metavar="N",
     help="Add up the gradients of N parts of a batch: also writes gradients.onnx and apply.onnx.",
 )
+IN_PLACE = click.option(
+    "--in-place",
+    is_flag=True,
+    help="Let new parameters and states be written to the memory of the old ones; a Trainer does so.",
+)
 BATCHNORM = click.option(
     "--batchnorm",
     type=Word(["train", "eval", KEEP]),
@@ -116,8 +121,9 @@ FORCE = click.option("--force", is_flag=True, help="Replace another run in the f
 
 OPTIONS = (
     OUTPUT, LOSS, OPTIMIZER, OF, TRAINABLE, FROZEN, UNTIE, NO_DECAY, GROUP, CLIP, EMA, LR, ACCUMULATE,
-    BATCHNORM, DROPOUT, KEEP_OUTPUTS, STRAIGHT_THROUGH, STOP_GRADIENT, CHECK, CHECK_SECONDS, STATIC_SHAPES,
-    REBATCH, LIST, EXPORT, YES, FORCE, source_options, COMPILED_THREADS, AS_JSON, QUIET, LIMITS,
+    IN_PLACE, BATCHNORM, DROPOUT, KEEP_OUTPUTS, STRAIGHT_THROUGH, STOP_GRADIENT, CHECK, CHECK_SECONDS,
+    STATIC_SHAPES, REBATCH, LIST, EXPORT, YES, FORCE, source_options, COMPILED_THREADS, AS_JSON, QUIET,
+    LIMITS,
 )  # fmt: skip
 
 

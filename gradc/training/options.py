@@ -35,6 +35,7 @@ class TrainOptions(TypedDict, total=False):
     ema: float | None
     lr: Schedule | None
     accumulate: int | None
+    in_place: bool
     straight_through: bool
     stop_gradient: Names
     constants: Any
@@ -68,6 +69,7 @@ class TrainRequest(GradientRequest):
     ema: float | None = None
     lr: Schedule | None = None
     accumulate: int | None = None
+    in_place: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
@@ -29,6 +29,7 @@ from gradc.model.split_model import without_initializers
 from gradc.training.ambiguities import find_ambiguities
 from gradc.training.check import check_updates
 from gradc.training.evaluation import compile_evaluation, compile_inference, inference_form
+from gradc.training.in_place import order_updates
 from gradc.training.options import TRAINABLE, TrainOptions, TrainRequest, names_of
 from gradc.training.step import APPLY, EVALUATION, GRADIENTS, MODEL, STEP, TrainStep
 from gradc.training.terms import terms_of
@@ -40,6 +41,9 @@ from passes.training.attach_loss import LOSS, AttachLossPass
 from passes.training.dropout import SEED
 from passes.training.write_optimizer import LR, NEW, WriteOptimizerPass
 from passes.training.write_optimizer import STEP as STEP_NUMBER
+
+if TYPE_CHECKING:
+    from gradc.model.exporter import ModelProto
 
 SCALARS = {LR: "float32", STEP_NUMBER: "int64", SEED: "int64"}
 """Inputs of a step that are scalars, with their dtypes."""
@@ -73,6 +77,7 @@ def train_step(model: Any, **given: Unpack[TrainOptions]) -> TrainStep:
     lr: a schedule of `gradc.optim`; default: the step has an input `lr`, a float32 scalar.
     accumulate: number of parts of a batch whose gradients are added up before an update; the step is then two
     models, `gradients` and `apply`.
+    in_place: let the new parameters and states be written to the memory of the old ones.
     straight_through, stop_gradient, constants, static_shapes, rebatch, rename, rules, kernels, check,
     check_seconds: as for `grad`; the check is that of the gradients.
     target, opset, threads, strict_ieee, limits: as for `compile`.
@@ -149,14 +154,20 @@ class _Writer:
             models |= self._accumulation(types, optimizer)
         proof, remarks = self._check(compiled, optimizer)
         weights = {name: compiled.weights[name] for name in (*types, *statistics)}
+        facts = self._facts(types, statistics, optimizer, compiled)
         return TrainStep(
-            {name: one.model for name, one in models.items()},
+            {name: self._model(name, one, facts) for name, one in models.items()},
             {**weights, **optimizer.initial({name: weights[name] for name in types})},
-            self._facts(types, statistics, optimizer, compiled),
+            facts,
             (*_remarks(compiled), *self.derivation.remarks, *self.ambiguities, *remarks),
             tuple(self.ambiguities),
             proof,
         )
+
+    def _model(self, name: str, compiled: Compiled, facts: Mapping[str, Any]) -> ModelProto:
+        if not self.user_request.in_place or name in (EVALUATION, MODEL):
+            return compiled.model
+        return order_updates(compiled.model, {**facts["updates"], **facts.get("gradients", {})})
 
     def _facts(
         self,
@@ -179,7 +190,7 @@ class _Writer:
             "states": {one.name: one.as_data() for one in optimizer.states(types)},
             "evaluation": {name: name for name in kept},
             "export": {name: {"from": name} for name in kept},
-            "in_place": False,
+            "in_place": self.user_request.in_place,
         }
         if self.user_request.accumulate:
             sums = {name: NEW + name for name in self.session.gradients.values()}

@@ -44,6 +44,15 @@ def test_a_folder_that_a_trainer_runs(model: str, tmp_path: Path):
     np.testing.assert_allclose(y, trainer.evaluate(BATCH)["y"], rtol=1e-6)
 
 
+def test_updates_in_place(model: str, tmp_path: Path):
+    run = tmp_path / "run"
+    found = train(model, "--loss", "cross-entropy", "--in-place", "-o", str(run), "--no-check")
+    assert found.code == 0, found.err
+    assert json.loads((run / "train.json").read_text())["in_place"] is True
+    names = {one.op_type for one in onnx.load(run / "step.onnx").graph.node}
+    assert {"Less", "Where"} <= names
+
+
 def test_another_run_is_kept(model: str, tmp_path: Path):
     run = str(tmp_path / "run")
     assert train(model, "--loss", "mse", "-o", run, "--no-check").code == 0

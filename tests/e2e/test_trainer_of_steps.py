@@ -209,3 +209,20 @@ class TestFolder:
         kept = [*facts["parameters"], *facts["statistics"]]
         assert set(kept) == set(source) - {"ratio"}
         assert all(facts["inputs"][name]["shape"] == source[name] for name in kept)
+
+
+@pytest.mark.parametrize("accumulate", [None, 2])
+def test_in_place_gives_the_bits_of_two_buffers(network: Network, accumulate: int | None, tmp_path: Path):
+    found = list[dict[str, bytes]]()
+    for in_place in (False, True):
+        run = tmp_path / f"run{in_place}"
+        network.step(in_place=in_place, accumulate=accumulate, clip=1.0, ema=0.9).save(run)
+        assert json.loads((run / "train.json").read_text())["in_place"] is in_place
+        trainer = gradc.Trainer(run, threads=1)
+        for seed in range(4):
+            trainer.step(network.batch(seed), lr=LR)
+        trainer.save()
+        found.append(
+            {name: (run / name).read_bytes() for name in ("params.safetensors", "state.safetensors")}
+        )
+    assert found[0] == found[1]
