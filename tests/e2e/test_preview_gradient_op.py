@@ -106,3 +106,39 @@ def test_an_op_without_a_derivative_is_named():
     nodes = [("Det", ["m"], ["y"], {"name": "det"}), gradient(["m"], ["da"], xs=["m"], y="y")]
     with pytest.raises(GradcError, match=r"no derivative.*size of the matrices"):
         gradc.compile(model(nodes, inputs=("m",)))
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "outputs", "remedy"),
+    [
+        ("Adam", "RTXGVH", ["Xn", "Vn", "Hn"], "--optimizer adam"),
+        ("Adagrad", "RTXGH", ["Xn", "Hn"], "--optimizer adagrad"),
+        ("Momentum", "RTXGV", ["Xn", "Vn"], "--optimizer sgd:momentum=0.9"),
+    ],
+)
+@pytest.mark.parametrize("use", [gradc.compile, gradc.grad])
+def test_an_optimizer_of_the_preview_is_refused(use, op: str, inputs: str, outputs: list[str], remedy: str):
+    node = helper.make_node(op, list(inputs), outputs, "update", domain=DOMAIN)
+    types = {"T": TensorProto.INT64}
+    infos = [
+        helper.make_tensor_value_info(name, types.get(name, TensorProto.FLOAT), [] if name in "RT" else [2])
+        for name in inputs
+    ]
+    results = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in outputs]
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid(DOMAIN, 1)]
+    model = helper.make_model(helper.make_graph([node], "g", infos, results), opset_imports=opsets)
+    model.ir_version = 9
+    with pytest.raises(gradc.UnsupportedError, match=f'"update".*no runtime implements.*{remedy}'):
+        use(model)
+
+
+def test_training_info_is_refused():
+    value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])
+    result = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [value], [result])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    model.training_info.add()
+    with pytest.raises(gradc.UnsupportedError, match=r"training_info.*del model.training_info"):
+        gradc.compile(model)
+    del model.training_info[:]
+    assert gradc.compile(model)

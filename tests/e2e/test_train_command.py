@@ -9,10 +9,10 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
+from support.cli import run_gradc
+from support.trained_networks import ARRAYS, BATCH, model_of, network
 
 import gradc
-from tests.support.cli import run_gradc
-from tests.support.trained_networks import ARRAYS, BATCH, model_of, network
 
 
 @pytest.fixture

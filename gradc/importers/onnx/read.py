@@ -49,6 +49,7 @@ def module_of(
     domains as they are read, so that the ops after them have types; without it they stay.
     """
     graph = model.graph
+    validity.check_training_info(model)
     with at("graph"):
         check_text(graph.name)
     versions = versions_of(model.opset_import, model.ir_version)

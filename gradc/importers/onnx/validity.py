@@ -12,7 +12,7 @@ from xdsl.ir import Attribute
 
 from dialects.onnx.types import OptionalType, SequenceType, UnknownType, word_of
 from dialects.support import shapes
-from dialects.support.diagnostics import suggest, violation
+from dialects.support.diagnostics import Diagnostic, UnsupportedError, sentence, suggest, violation
 from gradc.importers.onnx.types import element_type
 
 RUNTIME_OPS = frozenset((
@@ -20,6 +20,12 @@ RUNTIME_OPS = frozenset((
     "Scale", "ScaledTanh", "SimplifiedLayerNormalization",
 ))  # fmt: skip
 """Ops without a schema in the standard domain that onnxruntime implements."""
+
+TRAINING = "ai.onnx.preview.training"
+OPTIMIZERS = ("Adagrad", "Adam", "Momentum")
+"""Ops of the preview domain that update parameters, which no runtime implements."""
+
+TRAIN_HINT = "gradc train writes a training step in plain ops"
 
 FunctionKey = tuple[str, str, str]
 """Domain, name and overload of a function."""
@@ -38,11 +44,26 @@ def functions_by_key(model: ModelProto) -> Mapping[FunctionKey, FunctionProto]:
 
 def check_op_type(domain: str, op_type: str) -> None:
     """Raise GradcError for an op that a domain of ONNX has in no opset."""
+    if domain == TRAINING and op_type in OPTIMIZERS:
+        what = f"{op_type} is an op of ONNX's preview of training, which no runtime implements"
+        remedy = f"{TRAIN_HINT} for the model without it (--optimizer {_WORDS.get(op_type, 'adam')})"
+        raise UnsupportedError(Diagnostic("error", sentence(what, hint=remedy)))
     known = _op_types(domain)
     if not known or op_type in known or (not domain and op_type in RUNTIME_OPS):
         return
     what = f"{op_type} is not in the domain {domain}" if domain else f"{op_type} is not an op of ONNX"
     raise violation(what, hint=suggest(op_type, known) or "custom ops need their own domain")
+
+
+_WORDS = {"Adagrad": "adagrad", "Momentum": "sgd:momentum=0.9"}
+
+
+def check_training_info(model: ModelProto) -> None:
+    """Raise UnsupportedError for a model with ONNX's preview of training algorithms."""
+    if model.training_info:
+        what = "the model has training_info, ONNX's preview of training, which no runtime runs"
+        remedy = f"{TRAIN_HINT} for the model without it: del model.training_info[:]"
+        raise UnsupportedError(Diagnostic("error", sentence(what, hint=remedy)))
 
 
 @cache

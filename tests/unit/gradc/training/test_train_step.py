@@ -10,13 +10,13 @@ import numpy as np
 import onnxruntime
 import pytest
 from onnx import ModelProto, helper, numpy_helper
+from support.trained_networks import ARRAYS, BATCH, RNG, loss_of, model_of, network
 
 import gradc
 from gradc.losses import MSE, CrossEntropy
 from gradc.optim import SGD, AdamW
 from gradc.training.step import APPLY, EVALUATION, GRADIENTS, MODEL
 from passes.training.write_optimizer import WriteOptimizerPass
-from tests.support.trained_networks import ARRAYS, BATCH, RNG, loss_of, model_of, network
 
 LR = 0.25
 
