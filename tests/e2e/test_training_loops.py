@@ -47,7 +47,11 @@ def write(name: str, folder: Path) -> tuple[dict[str, np.ndarray], list[float]]:
 
 
 @pytest.mark.parametrize(
-    ("runtime", "name"), [("onnxruntime-node", "perceptron"), ("onnxruntime-web", "convolutional")]
+    ("runtime", "name"),
+    [
+        ("onnxruntime-node", "perceptron"),
+        pytest.param("onnxruntime-web", "convolutional", marks=pytest.mark.heavy),
+    ],
 )
 def test_node_has_the_losses_of_python(runtime: str, name: str, tmp_path: Path):
     require(missing_in_node(runtime))
@@ -71,6 +75,7 @@ def page(tmp_path: Path) -> Iterator[Any]:
         yield driver, want
 
 
+@pytest.mark.heavy
 def test_the_page_trains_and_draws_its_loss(page: Any):
     driver, want = page
     wait(lambda: driver.execute_script("return document.getElementById('now').value") == "ready")
