@@ -18,9 +18,28 @@ from gradc.reporting.data import Remark
 from gradc.runtime.session import Session
 from tools.documents.prose import escape_markdown, table
 
-FUNCTIONS = ("compile", "grad", "value_and_grad", "vjp", "jvp", "hvp", "jacobian", "hessian", "report")
-CLASSES = ("Compiled", "Graph", "Report", "Limits")
-ERRORS = ("GradcError", "UnsupportedError", "UsageError", "CheckError", "InternalError", "Diagnostic")
+FUNCTIONS = (
+    "compile",
+    "grad",
+    "value_and_grad",
+    "vjp",
+    "jvp",
+    "hvp",
+    "jacobian",
+    "hessian",
+    "report",
+    "train_step",
+)
+CLASSES = ("Compiled", "Graph", "Report", "Limits", "TrainStep", "Trainer")
+ERRORS = (
+    "GradcError",
+    "UnsupportedError",
+    "UsageError",
+    "CheckError",
+    "InternalError",
+    "TrainerError",
+    "Diagnostic",
+)
 OTHERS = {
     "gradc.builder.base.Value": Value,
     "gradc.graph.tensors.TensorInfo": TensorInfo,
