@@ -199,3 +199,24 @@ def test_wrong_rules_are_found():
 
     with pytest.raises(gradc.CheckError):
         gradc.jvp(model_of("m (float[N] x) => (float[N] y) {y = Sin(x)}"), wrt="x", rules={"Sin": wrong})
+
+
+@pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin", "ReduceLogSum", "ReduceLogSumExp", "ReduceProd"])
+@pytest.mark.parametrize("sizes", ["A,B", "2,0"], ids=["dynamic", "static"])
+@pytest.mark.parametrize("strict_ieee", [False, True])
+def test_reductions_of_no_elements(op: str, sizes: str, strict_ieee: bool):
+    """No tangent moves the result of no elements, which may be infinite; its derivative is 0."""
+    text = f"""<ir_version: 8, opset_import: ["": 20]>
+    f (float[{sizes}] x) => (float[{sizes[0]}] y) <int64[1] last = {{1}}> {{
+        y = {op} <keepdims = 0> (x, last)
+    }}"""
+    product = gradc.jvp(onnx.parser.parse_model(text), wrt="x", strict_ieee=strict_ieee)
+    x = np.zeros((2, 0), np.float32)
+    assert (product.run({"x": x, "tangent_x": x})["jvp_y"] == 0).all()
+    if sizes == "A,B":
+        x = np.array([[1, 2, 2], [3, 0.5, 1]], np.float32)
+        step = np.array([[1, 2, 4], [8, 16, 32]], np.float32)
+        expected = {"ReduceMax": [3, 8], "ReduceMin": [1, 16], "ReduceLogSum": [7 / 5, 56 / 4.5]}
+        found = product.run({"x": x, "tangent_x": step})["jvp_y"]
+        if op in expected:
+            np.testing.assert_allclose(found, expected[op], rtol=1e-5)

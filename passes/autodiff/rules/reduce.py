@@ -103,10 +103,31 @@ def extremum(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradien
     """Elements that are equal to the result share the cotangent."""
     mask = f.x.equals(restore_axes(f.y, f))
     count = sum_keepdims(mask.cast(f.x.dtype), f)
+    if _may_be_empty(f):
+        found = restore_axes(g[0], f) * (mask.cast(f.x.dtype) / count)
+        return (mask.where(found, 0) if e.strict_ieee else found, ZERO)
     share = restore_axes(g[0], f) / count
     if e.strict_ieee:
         return (mask.where(share, 0), ZERO)
     return (share * mask.cast(f.x.dtype), ZERO)
+
+
+def log_sum(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+    """VJP of ReduceLogSum: the cotangent over the sum."""
+    if _may_be_empty(f):
+        return (broadcast_back(g[0], f) / restore_axes(f.y.exp(), f), ZERO)
+    return (broadcast_back(g[0] / f.y.exp(), f), ZERO)
+
+
+def _may_be_empty(f: Primal) -> bool:
+    """Return whether a result may be that of no elements, an infinity.
+
+    Such a rule divides by 0 in no element of the gradient, but would in its transpose, forward mode: there it
+    divides each element before the sum.
+    """
+    axes = axes_in(f)
+    sizes = [0] if axes is None else [f.x.shape[axis] for axis in axes]
+    return not all(isinstance(size, int) and size for size in sizes)
 
 
 def product(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
@@ -284,7 +305,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "CumSum": cumulative_sum,
         "ReduceL1": by_factor(lambda f: f.x.sign()),
         "ReduceL2": by_factor(_norm),
-        "ReduceLogSum": by_repeating(lambda f, g: g / f.y.exp()),
+        "ReduceLogSum": log_sum,
         "ReduceLogSumExp": by_factor(_softmax),
         "ReduceMax": extremum,
         "ReduceMean": by_repeating(_mean),
