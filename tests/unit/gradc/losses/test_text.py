@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -112,3 +113,15 @@ def test_models_and_functions(tmp_path: Path):
 def test_what_is_no_loss(given: Any, message: str):
     with pytest.raises(UsageError, match=message):
         as_loss(given)
+
+
+def test_the_page_has_every_loss_and_option():
+    page = Path(__file__).resolve().parents[4].joinpath("docs/training_losses.md").read_text(encoding="utf-8")
+    rows = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `")}
+    for name, cls in LOSSES.items():
+        row = rows[cls.__name__]
+        assert f"`{name}`" in row
+        inherited = {f.name for f in fields(CrossEntropy)} if cls is Distillation else set[str]()
+        for option in {f.name for f in fields(cls)} - inherited:
+            assert re.search(rf"`{option}(=|`)", row), f"{name} has an option {option}"
+    assert {"Model(path)", "Function(f)"} < set(rows)
