@@ -16,7 +16,7 @@ from gradc.model.split_model import ModelParts, split_model
 CHECKED_BYTES = 2**26
 """Models with more bytes of weights are checked without them, since the checker serializes the model."""
 
-LONGEST_VECTOR = 2**16
+LONGEST_VECTOR = 2**13
 """Longest vector that may hold sizes. onnx propagates floats, too."""
 
 

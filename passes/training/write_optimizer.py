@@ -13,15 +13,16 @@ chunks, elements of a chunk].
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType, f32, f64, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -40,7 +41,8 @@ from dialects.support.entry import (
 )
 from dialects.support.names import hint_of
 from dialects.support.option_names import advice, option
-from dialects.support.shapes import tensor_type
+from dialects.support.shapes import has_rank, shape_of, tensor_type
+from passes.builder.builder import Builder
 from passes.builder.values import Value, ValueBuilder
 from passes.training.optimizer import (
     EMA,
@@ -127,6 +129,28 @@ class WriteOptimizerPass(ModulePass):
                 raise usage(f"the group {group} matches no trained parameter", hint=hint)
 
 
+class _ScalarSharingBuilder(Builder):
+    """A builder that creates an op on scalars once: all parameters share the bias corrections."""
+
+    def all(self, op: Operation) -> Sequence[OpResult]:
+        if isinstance(op, onnx.ConstantOp) or any(_rank(result) != 0 for result in op.results):
+            return super().all(op)
+        key = (type(op), tuple(op.operands), *op.properties.items(), *op.attributes.items())
+        known = self._known.setdefault(key, op)
+        if known is op:
+            return super().all(op)
+        op.erase()
+        return known.results
+
+    @cached_property
+    def _known(self) -> dict[object, Operation]:
+        return {}
+
+
+def _rank(value: SSAValue) -> int | None:
+    return len(shape_of(value)) if has_rank(value) else None
+
+
 class _Step:
     """The training step that is written into a function."""
 
@@ -139,6 +163,7 @@ class _Step:
         self.types = {name: type_ for name, type_ in types.items() if isinstance(type_, TensorType)}
         self.states = options.states(self.types)
         self.new = dict[str, SSAValue]()
+        self.e = ValueBuilder(_ScalarSharingBuilder())
         self._check_names()
 
     def write(self) -> None:
@@ -146,12 +171,12 @@ class _Step:
         inputs = [] if schedule else [self._add_input(LR, tensor_type(f32, ()))]
         step = self._add_input(STEP, tensor_type(i64, ()))
         arguments = {state: self._add_input(state.name, state.type) for state in self.states}
-        lr = self._schedule_rate(schedule, step) if schedule else inputs[0]
+        lr = self.e(inputs[0]) if inputs else self._schedule_rate(step)
         gradients = {name: self._gradient(name) for name in self.options.gradients}
         factor = None if self.options.clip is None else self._clip_factor(gradients, self.options.clip)
         for name, gradient in gradients.items():
             own = {state: arguments[state] for state in self.states if state.parameter == name}
-            self._update(name, gradient, own, lr, step, factor)
+            self._update(name, gradient, own, lr, self.e(step), factor)
         self._finish()
 
     def _update(
@@ -159,42 +184,48 @@ class _Step:
         name: str,
         gradient: SSAValue,
         states: Mapping[State, SSAValue],
-        lr: SSAValue,
-        step: SSAValue,
-        factor: SSAValue | None,
+        lr: Value,
+        step: Value,
+        factor: Value | None,
     ) -> None:
-        e, options, type_ = ValueBuilder(), self.options, self.types[name]
+        e, options, type_ = self.e, self.options, self.types[name]
         p, g, dtype = e(self._parameter(name)), e(gradient), compute_dtype(type_.element_type)
-        update = ParameterUpdate(
-            options.optimizer_of(name),
-            type_.element_type,
-            options.rate_of(name, e(lr).cast(dtype)),
-            e(step),
-            None if factor is None else e(factor).cast(dtype),
-            options.ema,
-        )
-        own = {state.slot: e(value) for state, value in states.items()}
-        chunks = {state.type.get_shape() for state in states} - {type_.get_shape()}
-        if update.optimizer.is_elementwise and chunks:
-            new, after = update.apply_in_chunks(chunks.pop(), p, g, own)
-        else:
-            new, after = update.apply(e, p, g, own)
+        with self._located(f"{name}.update"):
+            update = ParameterUpdate(
+                options.optimizer_of(name),
+                type_.element_type,
+                options.rate_of(name, lr.cast(dtype)),
+                step,
+                None if factor is None else factor.cast(dtype),
+                options.ema,
+            )
+            own = {state.slot: e(value) for state, value in states.items()}
+            chunks = {state.type.get_shape() for state in states} - {type_.get_shape()}
+            if update.optimizer.is_elementwise and chunks:
+                new, after = update.apply_in_chunks(chunks.pop(), p, g, own)
+            else:
+                new, after = update.apply(e, p, g, own)
         self.new[NEW + name] = new.value
         self.new |= {NEW + state.name: after[state.slot].value for state in states}
-        self._insert(e, f"{name}.update")
 
-    def _clip_factor(self, gradients: Mapping[str, SSAValue], largest: float) -> SSAValue:
-        e = ValueBuilder()
-        wide = [e(g).cast(compute_dtype(e(g).dtype)) for g in gradients.values()]
-        factor = _clip_factor(wide, largest).value
-        self._insert(e, "clip")
-        return factor
+    def _clip_factor(self, gradients: Mapping[str, SSAValue], largest: float) -> Value:
+        e = self.e
+        with self._located("clip"):
+            wide = [e(g).cast(compute_dtype(e(g).dtype)) for g in gradients.values()]
+            return _clip_factor(wide, largest)
 
-    def _schedule_rate(self, schedule: Schedule, step: SSAValue) -> SSAValue:
-        e = ValueBuilder()
-        lr = schedule.rate(e(step), e).value
-        self._insert(e, LR)
-        return lr
+    def _schedule_rate(self, step: SSAValue) -> Value:
+        assert self.options.lr is not None
+        with self._located(LR):
+            return self.options.lr.rate(self.e(step), self.e)
+
+    @contextmanager
+    def _located(self, name: str) -> Generator[None]:
+        """Give the new ops of the context a location."""
+        first = len(self.e.emit.ops)
+        yield
+        for op in self.e.emit.ops[first:]:
+            op.location = location(name)
 
     def _parameter(self, name: str) -> SSAValue:
         if name not in self.inputs:
@@ -220,11 +251,6 @@ class _Step:
         self.inputs.append(name)
         return argument
 
-    def _insert(self, e: ValueBuilder, name: str) -> None:
-        for op in e.emit.ops:
-            op.location = location(name)
-        Rewriter.insert_op(e.emit.ops, InsertPoint.before(return_op(self.function)))
-
     def _finish(self) -> None:
         """Replace the gradients among the results by the new parameters; add the new states."""
         function, last = self.function, return_op(self.function)
@@ -233,7 +259,7 @@ class _Step:
         outputs = [of.get(name, name) for name in self.outputs]
         outputs += [name for name in self.new if name not in outputs]
         values = [self._result_of(name) if name in self.new else kept[name] for name in outputs]
-        Rewriter.insert_op(ReturnOp(*values), InsertPoint.before(last))
+        Rewriter.insert_op([*self.e.emit.ops, ReturnOp(*values)], InsertPoint.before(last))
         Rewriter.erase_op(last)
         set_new_names(function, self.inputs, outputs)
         mark_states(function, {*self.new, *(name.removeprefix(NEW) for name in self.new)})
@@ -242,9 +268,8 @@ class _Step:
     def _result_of(self, name: str) -> SSAValue:
         value = self.new[name]
         if value in self.function.args or value.name_hint:
-            e = ValueBuilder()
-            value = e(value).apply(onnx.IdentityOp).value
-            self._insert(e, name)
+            with self._located(name):
+                value = self.e(value).apply(onnx.IdentityOp).value
         value.name_hint = hint_of(name)
         return value
 
