@@ -47,14 +47,48 @@ def _pad_spatial(data: Value, begin: SSAValue, end: SSAValue, fill: Value | None
 
 def flat_argmax(src: Value, around: WindowPads, windows: Sequence[Window]) -> Value:
     """Return the flat index, in the padded tensor, of the first maximum of each window."""
-    data = around.add_padding(src, src.e.scalar(-np.inf, src))
+    return _argmax(around.add_padding(src, src.e.scalar(-np.inf, src)), windows)
+
+
+def _argmax(data: Value, windows: Sequence[Window], pads: Sequence[int] = ()) -> Value:
     kernel, strides, steps = (
         [getattr(w, name) for w in windows] for name in ("kernel", "stride", "dilation")
     )
     given = steps if any(step > 1 for step in steps) else None
-    op = onnx.MaxPoolOp(data.value, kernel_shape=kernel, strides=strides, dilations=given)
-    _, found = src.e.emit.all(op)
-    return src.e(found)
+    around = list(pads) if any(pads) else None
+    op = onnx.MaxPoolOp(data.value, kernel_shape=kernel, strides=strides, dilations=given, pads=around)
+    _, found = data.e.emit.all(op)
+    return data.e(found)
+
+
+def gather_maxima(
+    data: Value, src: Value, counts: Value, windows: Sequence[Window], begin: Sequence[int]
+) -> Value:
+    """Return the elements of `data` where the windows over `src`, of its shape, have their first maximum.
+
+    counts: a value with one element for each window.
+    """
+    pads = _static_pads(src, counts, windows, begin)
+    if pads is not None:
+        return gather_flat(data, _argmax(src, windows, pads))
+    around = WindowPads.of(src, counts, windows, begin)
+    return gather_flat(around.add_padding(data), flat_argmax(src, around, windows))
+
+
+def _static_pads(
+    src: Value, counts: Value, windows: Sequence[Window], begin: Sequence[int]
+) -> list[int] | None:
+    """Return pads that MaxPool accepts, of which its indices are independent; None if there are none."""
+    end: list[int] = []
+    for window, first, size, count in zip(windows, begin, src.shape[2:], counts.shape[2:], strict=True):
+        if not isinstance(size, int) or not isinstance(count, int):
+            return None
+        pad = max(0, (count - 1) * window.stride + window.extent - size - first)
+        whole = (size + first + pad - window.extent) // window.stride + 1
+        if whole != count or max(first, pad) >= window.kernel:
+            return None
+        end.append(pad)
+    return [*begin, *end]
 
 
 def scatter_add(values: Value, places: Value, like: Value, e: ValueBuilder) -> Value:
@@ -72,7 +106,5 @@ def zeros_of(sizes: Value, like: Value, e: ValueBuilder) -> Value:
 
 def gather_flat(data: Value, places: Value) -> Value:
     """Gather the elements at flat indices."""
-    line = data.e.ints([-1])
-    flat, indices = (value.apply(onnx.ReshapeOp, line) for value in (data, places))
-    taken = flat.apply(onnx.GatherElementsOp, indices, axis=0)
-    return taken.apply(onnx.ReshapeOp, data.e.shape(places))
+    flat = data.apply(onnx.ReshapeOp, data.e.ints([-1]))
+    return flat.apply(onnx.GatherOp, places, axis=0)

@@ -220,3 +220,25 @@ def test_reductions_of_no_elements(op: str, sizes: str, strict_ieee: bool):
         found = product.run({"x": x, "tangent_x": step})["jvp_y"]
         if op in expected:
             np.testing.assert_allclose(found, expected[op], rtol=1e-5)
+
+
+WINDOWS = "kernel_shape = [3, 3], strides = [2, 2]"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "pools"),
+    [(WINDOWS, 1), (f"{WINDOWS}, pads = [1, 1, 1, 1]", 1), (f"{WINDOWS}, ceil_mode = 1", 2)],
+    ids=["no pads", "pads", "ceil mode"],
+)
+def test_a_maximum_over_windows_is_a_gather(attributes: str, pools: int):
+    """The indices that MaxPool returns do not depend on its pads, so nothing is padded."""
+    text = f"""<ir_version: 8, opset_import: ["": 18]>
+    f (float[2,3,8,8] x) => (float[2,3,a,b] y) {{ y = MaxPool <{attributes}> (x) }}"""
+    product = gradc.jvp(onnx.parser.parse_model(text), wrt="x", keep_outputs="of", check=True)
+    ops = [node.op_type for node in product.model.graph.node if node.op_type != "Constant"]
+    assert sorted(ops) == ["Gather", *["MaxPool"] * pools, "Reshape"]
+    rng = np.random.default_rng(0)
+    x = rng.permutation(384).reshape(2, 3, 8, 8).astype(np.float32)
+    step = rng.integers(-9, 9, size=x.shape).astype(np.float32)
+    found, moved = (product.run({"x": x + f * step, "tangent_x": step}) for f in (0, np.float32(2**-6)))
+    np.testing.assert_array_equal(found["jvp_y"], (moved["y"] - found["y"]) * 2**6)

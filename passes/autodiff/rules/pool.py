@@ -27,7 +27,7 @@ from passes.autodiff.rules.conv import Convolution, in_any_layout, window_axes
 from passes.builder.budget import FREE_CONSTANTS
 from passes.builder.values import Value, ValueBuilder
 from passes.conv.dynamic_pads import Sides, pad_input
-from passes.pool.argmax_indices import WindowPads, flat_argmax, gather_flat, zeros_of
+from passes.pool.argmax_indices import gather_maxima, zeros_of
 
 
 def max_pool(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
@@ -58,8 +58,7 @@ def max_pool_gradient(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequenc
     assert diff_dst is not None
     rows = zip(f.value("kernel"), f.value("strides"), f.value("dilations"), strict=True)
     windows = [Window(*row) for row in rows]
-    around = WindowPads.of(f.x, diff_dst, windows, f.value("pads_begin"))
-    return (ZERO, gather_flat(around.add_padding(g[0]), flat_argmax(f.x, around, windows)))
+    return (ZERO, gather_maxima(g[0], f.x, diff_dst, windows, f.value("pads_begin")))
 
 
 def global_max_pool(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
