@@ -32,6 +32,7 @@ TRAINING_PASSES = {
     "hash-dropout": "dropout",
     "drop-dropout": "dropout",
     "attach-loss": "attach_loss",
+    "lora": "lora",
 }
 """Passes that prepare a model for training, with their files in passes/training/."""
 
