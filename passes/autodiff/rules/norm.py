@@ -196,29 +196,36 @@ def batch_normalization(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Seque
 def _batch_training(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of training mode; results[3] and [4], absent in ONNX, are saved batch mean and variance."""
     x, cotangent, axes = wide(f.x), wide(g[0]), _others(f)
+    mean, variance, scale = (
+        _channels(f, f.result_or_none(3)),
+        _channels(f, f.result_or_none(4)),
+        _channels(f, f.operand(1)),
+    )
+    centred = x - (mean_of(x, axes) if mean is None else mean)
+    r = inverse_deviation(
+        mean_of(centred.square(), axes) if variance is None else variance, f.value("epsilon", EPSILON)
+    )
+    factor, terms = r if scale is None else r * scale, count(x, axes)
+    total, along = sum_over(cotangent, axes, 1), sum_over(cotangent * centred, axes, 1)
+    dx = factor * (cotangent - total / terms) - centred * (factor * r.square() * (along / terms))
     axis, rank = _channel_axis(f), len(shape_of(f.x.value))
-    mean, variance = f.result_or_none(3), f.result_or_none(4)
-    mean = mean_of(x, axes, keepdims=0) if mean is None else mean.cast(x.dtype)
-    centred = x - per_channel(mean, axis, rank)
-    variance = mean_of(centred.square(), axes, keepdims=0) if variance is None else variance.cast(x.dtype)
-    r = inverse_deviation(variance, f.value("epsilon", EPSILON))
-    n = centred * per_channel(r, axis, rank)
-    products = cotangent * n
-    total, along = sum_over(cotangent, axes), sum_over(products, axes)
-    scale = _parameter(f, 1, x)
-    means = (mean_of(cotangent, axes), mean_of(products, axes))
-    factor = per_channel(r if scale is None else r * scale, axis, rank)
-    dx = factor * (cotangent - means[0] - n * means[1])
     momentum = f.value("momentum", 0.9)
     old: list[Gradient] = [ZERO, ZERO]
     for place, weight in ((0, None), (1, centred)):
         if len(g) <= place + 1 or not f.is_read(place + 1):
             continue
         given = g[place + 1].cast(x.dtype)
-        new = per_channel(given * (1 - momentum) / count(x, axes), axis, rank)
+        new = per_channel(given * (1 - momentum) / terms, axis, rank)
         dx = dx + (new if weight is None else new * weight * 2)
         old[place] = given * momentum
-    return _in_dtypes(f, (dx, along, total, *old))
+    return _in_dtypes(f, (dx, (along * r).squeeze(axes), total.squeeze(axes), *old))
+
+
+def _channels(f: Primal, vector: Value | None) -> Value | None:
+    """Return a vector of the channels in the dtype of the statistics, with the axes to broadcast."""
+    if vector is None:
+        return None
+    return per_channel(vector.cast(wide(f.x).dtype), _channel_axis(f), len(shape_of(f.x.value)))
 
 
 def _parameter(f: Primal, index: int, like: Value) -> Value | None:

@@ -88,15 +88,15 @@ def batch_normalization(f: Primal, e: ValueBuilder) -> Results | None:
     rank = len(shape_of(op.X))
     axes = [axis for axis in range(rank) if axis != 1]
     x, mean, variance = _center(_wide(e, op.X), axes)
-    normal = x / (variance + call.attribute("epsilon", 1e-5)).sqrt()
-    scale, bias = (_per_channel(e(vector).cast(normal.dtype), rank) for vector in (op.scale, op.B))
+    r = (variance + call.attribute("epsilon", 1e-5)).sqrt().apply(onnx.ReciprocalOp)
+    scale, bias = (_per_channel(e(vector).cast(x.dtype), rank) for vector in (op.scale, op.B))
     momentum = call.attribute("momentum", 0.9)
     running: list[SSAValue] = []
     for given, new in ((op.input_mean, mean), (op.input_var, variance)):
-        old = e(given).cast(normal.dtype)
+        old = e(given).cast(x.dtype)
         mixed = old * momentum + new.squeeze(axes) * (1 - momentum)
         running.append(mixed.cast(element_type_of(given)).value)
-    return [(normal * scale + bias).cast(element_type_of(op.X)).value, *running]
+    return [(x * (r * scale) + bias).cast(element_type_of(op.X)).value, *running]
 
 
 def _last_axes(op: OnnxOp, data: SSAValue) -> range | None:
