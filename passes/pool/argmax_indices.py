@@ -78,16 +78,19 @@ def gather_maxima(
 def _static_pads(
     src: Value, counts: Value, windows: Sequence[Window], begin: Sequence[int]
 ) -> list[int] | None:
-    """Return pads that MaxPool accepts, of which its indices are independent; None if there are none."""
+    """Return pads that MaxPool accepts, of which its indices are independent; None if there are none.
+
+    Equal pads on both sides are preferred: those of the pool itself, which then returns the indices, too.
+    """
     end: list[int] = []
     for window, first, size, count in zip(windows, begin, src.shape[2:], counts.shape[2:], strict=True):
         if not isinstance(size, int) or not isinstance(count, int):
             return None
-        pad = max(0, (count - 1) * window.stride + window.extent - size - first)
-        whole = (size + first + pad - window.extent) // window.stride + 1
-        if whole != count or max(first, pad) >= window.kernel:
+        least = (count - 1) * window.stride + window.extent - size - first
+        fitting = range(max(0, least), min(least + window.stride, window.kernel))
+        if first >= window.kernel or not fitting:
             return None
-        end.append(pad)
+        end.append(first if first in fitting else fitting[0])
     return [*begin, *end]
 
 
