@@ -9,7 +9,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from onnx import ModelProto
@@ -191,6 +193,28 @@ class TestAccumulation:
             assert parts.step(batch, lr=LR) == pytest.approx(whole.step(batch, lr=LR), rel=1e-5)
         for name, array in parts.parameters().items():
             np.testing.assert_allclose(array, whole.parameters()[name], rtol=1e-3, atol=1e-5)
+
+
+class TestHalfTypes:
+    @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+    def test_follow_float32(self, dtype: str, tmp_path: Path):
+        """Parameters, states, batch and export of a half type; bfloat16 as bits."""
+        half = np.dtype(getattr(ml_dtypes, dtype, None) or dtype)
+        wide, narrow = NETWORKS[0], Network(dtype, perceptron(half), (4,))
+        wide.step().save(tmp_path / "wide")
+        narrow.step(accumulate=2).save(tmp_path / "narrow")
+        first, second = gradc.Trainer(tmp_path / "wide"), gradc.Trainer(tmp_path / "narrow")
+        for index in range(4):
+            batch = wide.batch(index)
+            cast = {**batch, "x": batch["x"].astype(half)}
+            np.testing.assert_allclose(second.step(cast, lr=LR), first.step(batch, lr=LR), rtol=3e-2)
+        second.export(tmp_path / "trained.onnx")
+        for one in onnx.load(tmp_path / "trained.onnx").graph.initializer:
+            array = onnx.numpy_helper.to_array(one)
+            assert array.dtype == half
+            np.testing.assert_array_equal(
+                array.view(np.uint16), second.parameters()[one.name].view(np.uint16)
+            )
 
 
 class TestFolder:

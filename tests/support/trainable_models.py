@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, helper, numpy_helper
 
 CLASSES = 3
+FLOAT = np.dtype(np.float32)
 node = helper.make_node
 
 
-def perceptron() -> ModelProto:
+def perceptron(dtype: np.dtype = FLOAT) -> ModelProto:
     """Input x [N, 4], output logits [N, 3]."""
     rng = np.random.default_rng(0)
     weights = {
@@ -27,7 +28,7 @@ def perceptron() -> ModelProto:
         node("MatMul", ["h", "fc2.weight"], ["c"], name="fc2"),
         node("Add", ["c", "fc2.bias"], ["logits"]),
     ]
-    return _model(nodes, ["N", 4], weights)
+    return _model(nodes, ["N", 4], weights, dtype)
 
 
 def convolutional() -> ModelProto:
@@ -52,18 +53,22 @@ def convolutional() -> ModelProto:
         node("Dropout", ["f", "ratio"], ["d"], name="drop"),
         node("Gemm", ["d", "fc.weight", "fc.bias"], ["logits"], name="fc", transB=1),
     ]
-    return _model(nodes, ["N", 2, 8, 8], {**weights, "ratio": np.array(0.25)})
+    return _model(nodes, ["N", 2, 8, 8], {**weights, "ratio": np.array(0.25)}, FLOAT)
 
 
 def _model(
-    nodes: Sequence[NodeProto], shape: Sequence[int | str], weights: Mapping[str, np.ndarray]
+    nodes: Sequence[NodeProto],
+    shape: Sequence[int | str],
+    weights: Mapping[str, np.ndarray],
+    dtype: np.dtype,
 ) -> ModelProto:
+    number = helper.np_dtype_to_tensor_dtype(dtype)
     graph = helper.make_graph(
         nodes,
         "network",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["N", CLASSES])],
-        [numpy_helper.from_array(array.astype(np.float32), name) for name, array in weights.items()],
+        [helper.make_tensor_value_info("x", number, shape)],
+        [helper.make_tensor_value_info("logits", number, ["N", CLASSES])],
+        [numpy_helper.from_array(array.astype(dtype), name) for name, array in weights.items()],
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 
