@@ -131,7 +131,8 @@ def write_trained(
 
     sources = {name: one["from"] for name, one in facts["export"].items()}
     if missing := sorted({source for source in sources.values() if source not in state}):
-        raise usage("the state", given=several(sorted(state)) or "nothing", expected=f"also {several(missing)}")
+        given = several(sorted(state)) or "nothing"
+        raise usage("the state", given=given, expected=f"also {several(missing)}")
     stored = initializer_types(model)
     for name, source in sources.items():
         if np.shape(state[source]) != stored[name].shape:
