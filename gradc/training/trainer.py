@@ -25,8 +25,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
-FORMAT = 1
-"""Version of the folder."""
+FORMAT = 1  # version of the folder
 
 _TYPES = """F64 f8 double, F32 f4 float, F16 f2 float16, BF16 u2 bfloat16, I64 i8 int64, I32 i4 int32,
 I16 i2 int16, I8 i1 int8, U64 u8 uint64, U32 u4 uint32, U16 u2 uint16, U8 u1 uint8, BOOL ? bool"""
@@ -49,16 +48,22 @@ class TrainerError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
-    """An array with its type in a .safetensors file; `value` shares its memory."""
+    """An array, or an OrtValue that onnxruntime has made, with its type in a .safetensors file."""
 
     code: str
-    array: np.ndarray
+    stored: Any
+
+    @property
+    def array(self) -> np.ndarray:
+        return self.stored if isinstance(self.stored, np.ndarray) else _copy(self.stored)
 
     @cached_property
     def value(self) -> onnxruntime.OrtValue:
+        if not isinstance(self.stored, np.ndarray):
+            return self.stored
         if self.code == "BF16":
-            return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(self.array, _BF16)
-        return onnxruntime.OrtValue.ortvalue_from_numpy(self.array)
+            return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(self.stored, _BF16)
+        return onnxruntime.OrtValue.ortvalue_from_numpy(self.stored)
 
 
 class Model:
@@ -70,7 +75,7 @@ class Model:
         options.log_severity_level = 3
         options.intra_op_num_threads = threads or 0
         try:
-            used = list(providers or ["CPUExecutionProvider"])
+            used = providers or ["CPUExecutionProvider"]
             session = onnxruntime.InferenceSession(os.fspath(path), options, providers=used)
         except Exception as error:
             raise TrainerError(f"onnxruntime cannot load {path}: {error}") from error
@@ -97,8 +102,11 @@ class Model:
                 raise TrainerError(f"{what}: size {dim} is {size}, but {other} in {where}")
         return Tensor(code, np.ascontiguousarray(bits).reshape(bits.shape))
 
-    def run(self, inputs: Mapping[str, Tensor], into: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
-        """Run on `inputs`, write the outputs named in `into` there, and return the others."""
+    def zeros(self, name: str) -> Tensor:
+        return Tensor(self.codes[name], np.zeros(self.shapes[name], DTYPES[self.codes[name]]))
+
+    def run(self, inputs: Mapping[str, Tensor], into: Mapping[str, Tensor]) -> dict[str, Any]:
+        """Run on `inputs`, write the outputs named in `into` there, and return the others as OrtValues."""
         for name in self.codes:
             self._binding.bind_ortvalue_input(name, inputs[name].value)
         for name in self.outputs:
@@ -111,7 +119,7 @@ class Model:
         except Exception as error:
             raise TrainerError(f"onnxruntime cannot run the model: {error}") from error
         found = zip(self.outputs, self._binding.get_outputs(), strict=True)
-        return {name: _copy(value) for name, value in found if name not in into}
+        return {name: value for name, value in found if name not in into}
 
 
 def _copy(value: Any) -> np.ndarray:
@@ -143,14 +151,11 @@ class Trainer:
         names = ("gradients.onnx", "apply.onnx") if self.accumulates else ("step.onnx",)
         self._models = [Model(self.folder / name, threads, providers) for name in names]
         self.outputs: dict[str, np.ndarray] = {}
-        self.steps, self.seed = 0, 0
         self._updates: dict[str, str] = {**facts["updates"], **facts.get("gradients", {})}
         self._gradients = list(facts.get("gradients", {}))
         self._batch: list[str] = [*facts["batch"], *facts["labels"]]
         self._stored = [*facts["parameters"], *facts["statistics"]]
         self._names = [*self._stored, *facts["states"]]
-        self._now: dict[str, Tensor] = {}
-        self._next: dict[str, Tensor] = {}
         self.load(self.folder)
 
     def step(self, batch: Batch | Sequence[Batch], lr: float | None = None) -> float:
@@ -162,8 +167,7 @@ class Trainer:
         parts, first = self._parts(batch), self._models[0]
         checked = [self._check_batch(first, part, "step") for part in parts]
         inputs = [{**part, **self._scalars(lr, index)} for index, part in enumerate(checked)]
-        for name in self._gradients:
-            self._now[name].array[...] = 0
+        self._now.update({name: first.zeros(name) for name in self._gradients})
         losses = [self._run(first, each) for each in inputs]
         if self.accumulates:
             self._apply(len(parts), inputs[0])
@@ -176,31 +180,34 @@ class Trainer:
         given = self._check_batch(self._eval, batch, "evaluate")
         names = [name for name in self._eval.codes if name not in given]
         state = {name: self._now[self.facts["evaluation"].get(name, name)] for name in names}
-        return self._eval.run({**given, **state}, {})
+        found = self._eval.run({**given, **state}, {})
+        return {name: _copy(value) for name, value in found.items()}
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Return copies of the parameters by name."""
-        return {name: self._now[name].array.copy() for name in self.facts["parameters"]}
+        return {name: np.array(self._now[name].array) for name in self.facts["parameters"]}
 
     def _run(self, model: Model, inputs: Mapping[str, Tensor]) -> float:
         """Run a model, replace the arrays that it updates, keep its other outputs; return the loss."""
         has = {*model.codes, *model.outputs}
         pairs = {old: new for old, new in self._updates.items() if old in has and new in has}
-        found = model.run({**self._now, **inputs}, {new: self._next[old] for old, new in pairs.items()})
-        for name in pairs:
-            self._now[name], self._next[name] = self._next[name], self._now[name]
-        loss = float(_widen(found.pop("loss"))) if "loss" in found else 0.0
-        self.outputs = found or self.outputs
+        into = {new: self._now[old] for old, new in pairs.items()} if self.facts.get("in_place") else {}
+        found = model.run({**self._now, **inputs}, into)
+        for old, new in pairs.items():
+            if new in found:
+                self._now[old] = Tensor(model.codes[old], found.pop(new))
+        outputs = {name: _copy(value) for name, value in found.items()}
+        loss = float(_widen(outputs.pop("loss"))) if "loss" in outputs else 0.0
+        self.outputs = outputs or self.outputs
         return loss
 
     def _apply(self, count: int, scalars: Mapping[str, Tensor]) -> None:
         if self._all_reduce is not None:
-            self._reduce(self._all_reduce, count)
-            count = 1
+            count = self._reduce(self._all_reduce, count)
         self._run(self._models[1], {**scalars, "count": Tensor("F32", np.array(count, np.float32))})
 
-    def _reduce(self, reduce: Callable[[np.ndarray], Any], count: int) -> None:
-        """Replace the sums of gradients by their averages over all processes."""
+    def _reduce(self, reduce: Callable[[np.ndarray], Any], count: int) -> int:
+        """Replace the sums of gradients by their averages over all processes; return the new count."""
         gradients = [self._now[name] for name in self._gradients]
         wide = [_widen(one.array, one.code).reshape(-1) for one in gradients]
         flat = np.concatenate([*wide, np.zeros(0, np.float32)]) / np.float32(count)
@@ -209,8 +216,9 @@ class Trainer:
         if found.shape != flat.shape:
             raise TrainerError(f"all_reduce: given shape {found.shape}, expected {flat.shape}")
         parts = np.split(found, np.cumsum([one.size for one in wide])[:-1])
-        for one, part in zip(gradients, parts, strict=True):
-            one.array[...] = _narrow(part, one.code).reshape(one.array.shape)
+        for name, one, part in zip(self._gradients, gradients, parts, strict=True):
+            self._now[name] = Tensor(one.code, _narrow(part, one.code).reshape(one.array.shape))
+        return 1
 
     def _parts(self, batch: Batch | Sequence[Batch]) -> list[Batch]:
         if not isinstance(batch, Mapping):
@@ -258,8 +266,7 @@ class Trainer:
         tensors = {name: self._now[name] for name in self._names}
         counts = {"step": _int64(self.steps), "seed": _int64(self.seed)}
         if path is not None:
-            write_safetensors(path, {**tensors, **counts})
-            return
+            return write_safetensors(path, {**tensors, **counts})
         first = {name: tensors.pop(name) for name in self._stored}
         write_safetensors(self.folder / "params.safetensors", first)
         write_safetensors(self.folder / "state.safetensors", {**tensors, **counts})
@@ -278,15 +285,8 @@ class Trainer:
         for model in self._models:
             for name in (name for name in model.codes if name in self._names):
                 found[name] = model.check(f'tensor "{name}" of {path}', name, found[name].array, {})
-        for name in self._gradients:
-            code, shape = self._models[0].codes[name], self._models[0].shapes[name]
-            found[name] = Tensor(code, np.zeros(shape, DTYPES[code]))
         self.steps, self.seed = counts.get("step", 0), counts.get("seed", 0)
         self._now = found
-        self._next = self._now
-        if not self.facts.get("in_place"):
-            empty = {name: np.empty_like(found[name].array) for name in self._updates}
-            self._next = {name: Tensor(found[name].code, array) for name, array in empty.items()}
 
     def export(self, path: StrPath) -> None:
         """Write model.onnx with the trained parameters in place of the bytes of its initializers."""
