@@ -18,7 +18,6 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +45,7 @@ class TrainerError(ValueError):
     """An argument, a file or a folder that a Trainer cannot use."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Tensor:
     """An array, or an OrtValue that onnxruntime has made, with its type in a .safetensors file."""
 
@@ -57,7 +56,7 @@ class Tensor:
     def array(self) -> np.ndarray:
         return self.stored if isinstance(self.stored, np.ndarray) else _copy(self.stored)
 
-    @cached_property
+    @property
     def value(self) -> onnxruntime.OrtValue:
         if not isinstance(self.stored, np.ndarray):
             return self.stored
@@ -84,12 +83,13 @@ class Model:
         self.codes: dict[str, str] = {one.name: _CODES.get(str(one.type), str(one.type)) for one in given}
         self.shapes: dict[str, list[Any]] = {one.name: list(one.shape) for one in given}
         self.outputs = [one.name for one in session.get_outputs()]
+        self.updates: dict[str, str] = {}
 
     def check(self, what: str, name: str, given: Any, sizes: dict[str, tuple[int, str]]) -> Tensor:
         """Return an array as an input, or raise TrainerError; `sizes` has the dynamic sizes found so far."""
         code, shape = self.codes[name], self.shapes[name]
         array = np.asarray(given)
-        bits = array.view(np.uint16) if array.dtype.name == "bfloat16" and code == "BF16" else array
+        bits = array.view(np.uint16) if code == "BF16" and array.dtype.name == "bfloat16" else array
         if bits.dtype != DTYPES.get(code):
             kind = f"{DTYPES.get(code, code)}{' (the bits of bfloat16)' if code == 'BF16' else ''}"
             raise TrainerError(f"{what}: given dtype {array.dtype.name}, expected {kind}")
@@ -123,7 +123,6 @@ class Model:
 
 
 def _copy(value: Any) -> np.ndarray:
-    """Copy the contents of an OrtValue, whose own array is valid until the next run only."""
     if value.data_type() != "tensor(bfloat16)":
         return np.array(value.numpy())
     content = ctypes.string_at(value.data_ptr(), value.tensor_size_in_bytes())
@@ -151,7 +150,10 @@ class Trainer:
         names = ("gradients.onnx", "apply.onnx") if self.accumulates else ("step.onnx",)
         self._models = [Model(self.folder / name, threads, providers) for name in names]
         self.outputs: dict[str, np.ndarray] = {}
-        self._updates: dict[str, str] = {**facts["updates"], **facts.get("gradients", {})}
+        updates: dict[str, str] = {**facts["updates"], **facts.get("gradients", {})}
+        for model in self._models:
+            has = {*model.codes, *model.outputs}
+            model.updates = {old: new for old, new in updates.items() if old in has and new in has}
         self._gradients = list(facts.get("gradients", {}))
         self._batch: list[str] = [*facts["batch"], *facts["labels"]]
         self._stored = [*facts["parameters"], *facts["statistics"]]
@@ -172,7 +174,7 @@ class Trainer:
         if self.accumulates:
             self._apply(len(parts), inputs[0])
         self.steps += 1
-        return float(np.mean(losses))
+        return sum(losses) / len(losses)
 
     def evaluate(self, batch: Batch) -> dict[str, np.ndarray]:
         """Return the loss and the model's outputs in inference mode, by name."""
@@ -189,17 +191,14 @@ class Trainer:
 
     def _run(self, model: Model, inputs: Mapping[str, Tensor]) -> float:
         """Run a model, replace the arrays that it updates, keep its other outputs; return the loss."""
-        has = {*model.codes, *model.outputs}
-        pairs = {old: new for old, new in self._updates.items() if old in has and new in has}
+        pairs = model.updates
         into = {new: self._now[old] for old, new in pairs.items()} if self.facts.get("in_place") else {}
         found = model.run({**self._now, **inputs}, into)
         for old, new in pairs.items():
             if new in found:
                 self._now[old] = Tensor(model.codes[old], found.pop(new))
-        outputs = {name: _copy(value) for name, value in found.items()}
-        loss = float(_widen(outputs.pop("loss"))) if "loss" in outputs else 0.0
-        self.outputs = outputs or self.outputs
-        return loss
+        self.outputs = {name: _copy(value) for name, value in found.items()} or self.outputs
+        return float(_widen(self.outputs.pop("loss", np.zeros(()))))
 
     def _apply(self, count: int, scalars: Mapping[str, Tensor]) -> None:
         if self._all_reduce is not None:
