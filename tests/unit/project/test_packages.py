@@ -53,6 +53,7 @@ PACKAGES = (
     "passes",
     "passes.size_checks",
     # gradc
+    "gradc.ops",
     "gradc.util",
     "gradc.files",
     "gradc.terminal",
@@ -68,7 +69,10 @@ PACKAGES = (
     "gradc.tuning",
     "gradc.compiler",
     "gradc.derivatives",
+    "gradc.losses",
+    "gradc.optim",
     "gradc.inspection",
+    "gradc.training",
     "gradc.reporting",
     "gradc.reduction",
     "gradc.bench",
