@@ -16,6 +16,7 @@ AUTODIFF_PASSES = {
     "guard-masked-branches": "preparation",
     "vjp": "vjp_pass",
     "unpin-values": "unpin_values",
+    "sink-negations": "sink_negations",
 }
 """Passes of a differentiation, with their files in passes/autodiff/."""
 

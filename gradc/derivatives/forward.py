@@ -112,7 +112,13 @@ def transpose(derivation: Derivation, *, keep_tangents: bool = False) -> tuple[S
     remarks = list(derivation.remarks)
     twice = derivation.differentiate(again)
     derivation.remarks = remarks
-    run_passes(module, parse("simplify"), derivation.options, derivation.observer, start=module.clone())
+    run_passes(
+        module,
+        parse("simplify,sink-negations"),
+        derivation.options,
+        derivation.observer,
+        start=module.clone(),
+    )
     removable = () if keep_tangents else twice.cotangents.values()
     _remove_inputs(module, once.cotangents, shapes, removable)
     return once, twice
