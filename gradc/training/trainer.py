@@ -1,12 +1,10 @@
 """Training loop over a folder that `gradc train` wrote. Copy this file: it needs numpy and onnxruntime alone.
 
-    trainer = Trainer("run", threads=1)
-    for batch in batches:
-        loss = trainer.step(batch, lr=1e-3)
-    trainer.save("checkpoint.safetensors")
-    trainer.export("trained.onnx")
-
-numpy has no bfloat16: arrays of that type are uint16 with the same bits, here and in `parameters()`.
+trainer = Trainer("run", threads=1)
+for batch in batches:
+    loss = trainer.step(batch, lr=1e-3)
+trainer.save("checkpoint.safetensors")
+trainer.export("trained.onnx")
 """
 
 from __future__ import annotations
@@ -186,7 +184,7 @@ class Trainer:
         return {name: _copy(value) for name, value in found.items()}
 
     def parameters(self) -> dict[str, np.ndarray]:
-        """Return copies of the parameters by name."""
+        """Return copies of the parameters by name; bfloat16, which numpy lacks, as the bits in uint16."""
         return {name: np.array(self._now[name].array) for name in self.facts["parameters"]}
 
     def _run(self, model: Model, inputs: Mapping[str, Tensor]) -> float:
@@ -276,11 +274,10 @@ class Trainer:
         files = [path / "params.safetensors", path / "state.safetensors"] if path.is_dir() else [path]
         found = {name: tensor for file in files for name, tensor in read_safetensors(file).items()}
         counts = {name: int(found.pop(name).array) for name in ("step", "seed") if name in found}
-        other = "it belongs to another training run"
         if missing := [name for name in self._names if name not in found]:
-            raise TrainerError(f"{path} lacks {_join(missing)}: {other}")
+            raise TrainerError(f"{path} lacks {_join(missing)}: it belongs to another training run")
         if unknown := [name for name in found if name not in self._names]:
-            raise TrainerError(f"{path} has unknown tensors {_join(unknown)}: {other}")
+            raise TrainerError(f"{path} also has {_join(unknown)}: it belongs to another training run")
         for model in self._models:
             for name in (name for name in model.codes if name in self._names):
                 found[name] = model.check(f'tensor "{name}" of {path}', name, found[name].array, {})
@@ -351,16 +348,20 @@ def _bytes(array: np.ndarray) -> bytes:
 
 def read_safetensors(path: StrPath) -> dict[str, Tensor]:
     """Return the tensors of a .safetensors file. Raises TrainerError for a file that is none."""
-    content, found = _read(path), dict[str, Tensor]()
+    found = dict[str, Tensor]()
     try:
-        start = 8 + int.from_bytes(content[:8], "little")
-        header: dict[str, Any] = json.loads(content[8:start].decode())
-        header.pop("__metadata__", None)
-        for name in header:
-            code, (first, last) = header[name]["dtype"], header[name]["data_offsets"]
-            array = np.frombuffer(content[start + first : start + last], DTYPES[code].newbyteorder("<"))
-            found[name] = Tensor(code, array.astype(DTYPES[code]).reshape(header[name]["shape"]))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        with open(path, "rb") as file:
+            start = 8 + int.from_bytes(file.read(8), "little")
+            header: dict[str, Any] = json.loads(file.read(start - 8))
+            header.pop("__metadata__", None)
+            for name, one in header.items():
+                kind, (first, last) = DTYPES[one["dtype"]], one["data_offsets"]
+                file.seek(start + first)
+                array = np.fromfile(file, kind.newbyteorder("<"), (last - first) // kind.itemsize)
+                found[name] = Tensor(one["dtype"], array.astype(kind, copy=False).reshape(one["shape"]))
+    except OSError as error:
+        raise TrainerError(f"cannot read {path}: {error.strerror or error}") from error
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, MemoryError) as error:
         raise TrainerError(f"cannot read {path}: it is cut short, or not a .safetensors file") from error
     return found
 

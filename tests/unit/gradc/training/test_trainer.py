@@ -190,7 +190,7 @@ assert not others.intersection(name.split(".")[0] for name in sys.modules)
         ("change", "text"),
         [
             ({"w": None}, r"lacks w: it belongs to another training run"),
-            ({"c": np.zeros(2, np.float32)}, r"unknown tensors c"),
+            ({"c": np.zeros(2, np.float32)}, r"also has c: it belongs to another training run"),
             ({"w": np.zeros((2, 3), np.float32)}, r'"w" of .*: given shape \[2, 3\], expected \[3, 2\]'),
             ({"w": np.zeros((3, 2))}, r'"w" of .*: given dtype float64, expected float32'),
         ],
