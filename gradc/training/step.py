@@ -92,6 +92,22 @@ class TrainStep:
 
         write_trained(self.models[MODEL], self.facts, state, path)
 
+    def torch_states(self, values: Mapping[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:
+        """Return parameter -> torch's name of a state -> its value, of parameters and states by input name.
+
+        The states of a step may be scaled, and stored in chunks (docs/training_optimizers.md).
+        """
+        from gradc.training.torch_states import to_torch
+
+        return to_torch(self.facts, values)
+
+    def states_of_torch(self, states: Mapping[str, Mapping[str, Any]]) -> dict[str, np.ndarray]:
+        """Return states by input name, given what `torch_states` returns. Raises UsageError for a state that
+        is missing or has another size."""
+        from gradc.training.torch_states import from_torch
+
+        return from_torch(self.facts, self.initial, states)
+
     def __repr__(self) -> str:
         inputs = ", ".join((*self.facts["batch"], *self.facts["labels"]))
         count = sum(self.initial[name].size for name in self.parameters)

@@ -51,6 +51,7 @@ OTHERS = {
 HIDDEN = {"Compiled": ("parts", "source", "module", "options")}
 VALUES = {
     "losses": "The module of losses of training steps: [the losses](../training_losses.md).",
+    "optim": "The module of optimizers of training steps: [the optimizers](../training_optimizers.md).",
     "ZERO": "The value that a custom rule returns for an operand whose gradient is always 0.",
     "ops": "The module that a custom rule is written with: [its reference](ops.md).",
     "__version__": "The version of gradc, a string.",
