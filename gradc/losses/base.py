@@ -19,13 +19,18 @@ from gradc.ops import Builder, Value
 
 REDUCTIONS = ("mean", "sum")
 
+LOGITS, LOG_PROBABILITIES = "logits", "log-probabilities"
+
 
 @dataclass(frozen=True)
 class Loss(ABC):
     """A scalar function of values of a model and of label inputs.
 
-    `READS`: the numbers of values that the loss can read; empty for any number.
+    `READS`: the numbers of values that the loss can read; empty for any number. `SCORES`: what they are, if
+    the loss takes logits or log-probabilities.
     """
+
+    SCORES: ClassVar[str] = ""
 
     READS: ClassVar[tuple[int, ...]] = (1,)
 

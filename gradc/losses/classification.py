@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import TensorType, i64
 
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of, show, tensor_type
-from gradc.losses.base import REDUCTIONS, Loss, count_of, reduce_all, type_of, wide
+from gradc.losses.base import LOG_PROBABILITIES, LOGITS, REDUCTIONS, Loss, count_of, reduce_all, type_of, wide
 from gradc.ops import Builder, Value
 
 IGNORED = -100
@@ -30,7 +30,7 @@ class ClassLoss(Loss):
     reduction: str = "mean"
     axis: int | None = None
 
-    SCORES: ClassVar[str] = "logits"
+    SCORES: ClassVar[str] = LOGITS
 
     def __post_init__(self) -> None:
         self.check_numbers("weight")
@@ -120,7 +120,7 @@ class NLL(ClassLoss):
     log-probabilities and label: as for CrossEntropy without soft labels.
     """
 
-    SCORES: ClassVar[str] = "log-probabilities"
+    SCORES: ClassVar[str] = LOG_PROBABILITIES
 
     def labels(self, of: Sequence[TensorType]) -> Mapping[str, TensorType]:
         return self.index_labels(of)

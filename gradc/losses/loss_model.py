@@ -55,7 +55,9 @@ class Model(Loss):
             raise self.error("outputs", len(results), "one, the loss")
         for name in self.inputs:
             if name not in self._names:
-                raise self.error(f"has no input {name}", hint=suggest(name, self._names) or self._known())
+                raise self.error(
+                    f"has no input {name}", hint=suggest(name, self._names) or self._inputs_hint()
+                )
 
     @property
     def title(self) -> str:
@@ -70,7 +72,7 @@ class Model(Loss):
     def _names(self) -> tuple[str, ...]:
         return input_names(self._function)
 
-    def _known(self) -> str:
+    def _inputs_hint(self) -> str:
         return f"its inputs are {several(self._names)}"
 
     def reads(self, outputs: Sequence[str]) -> Sequence[str]:
@@ -78,7 +80,7 @@ class Model(Loss):
         named = set(self.inputs.values())
         found = [value for value in found if value in outputs or value in named]
         if not found:
-            given, hint = several(list(outputs)), f"{self._known()}; inputs= binds them to values"
+            given, hint = several(list(outputs)), f"{self._inputs_hint()}; inputs= binds them to values"
             raise self.error("has no input of the name of an output", given, hint=hint)
         return found
 
@@ -86,7 +88,7 @@ class Model(Loss):
         values = {self.inputs.get(name, name): name for name in self._names}
         for name in of:
             if name not in values:
-                hint = f"{self._known()}; inputs= binds them to values"
+                hint = f"{self._inputs_hint()}; inputs= binds them to values"
                 raise self.error(f"has no input for the value {name}", hint=hint)
         found = replace(self)
         object.__setattr__(found, "bound", tuple(values[name] for name in of))

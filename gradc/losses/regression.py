@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
 
 from dialects.support.shapes import shape_of
-from gradc.losses.base import REDUCTIONS, Loss, count_of, reduce_all, wide
+from gradc.losses.base import LOG_PROBABILITIES, LOGITS, REDUCTIONS, Loss, count_of, reduce_all, wide
 from gradc.ops import Builder, Value
 
 
@@ -109,6 +109,8 @@ class BCEWithLogits(ElementwiseLoss):
     be in [0, 1].
     """
 
+    SCORES: ClassVar[str] = LOGITS
+
     weight: Any = None
     pos_weight: Any = None
 
@@ -141,6 +143,8 @@ class KLDiv(ElementwiseLoss):
 
     log-probabilities: floats of any shape. label: floats of the type and shape of the log-probabilities.
     """
+
+    SCORES: ClassVar[str] = LOG_PROBABILITIES
 
     log_target: bool = False
 

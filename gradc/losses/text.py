@@ -62,7 +62,7 @@ def parse(text: str) -> Loss:
 
 
 def as_loss(given: Any) -> Loss:
-    """Return the loss that an argument `loss` stands for.
+    """Return the loss for an argument `loss`.
 
     A loss is one itself, a text is parsed, a function is wrapped, paths (of strings those with the ending of
     a source, such as loss.onnx) and an onnx.ModelProto are loss models.
@@ -106,7 +106,7 @@ def _options(cls: type[Loss], name: str, text: str) -> dict[str, Any]:
 
 
 def _value(what: str, text: str, default: Any) -> Any:
-    """Return the value of an option, by the type of its default; None stands for numbers and lists."""
+    """Return the value of an option, by the type of its default, which is None for numbers and lists."""
     match default:
         case bool():
             if text.lower() not in ("true", "false"):

@@ -25,6 +25,7 @@ from gradc.derivatives.options import derive, takes
 from gradc.derivatives.request import REQUIRED, GradientRequest
 from gradc.derivatives.results import edge_names
 from gradc.graph.unused import unused_remarks
+from gradc.losses.remarks import value_remarks
 from gradc.model.split_model import without_initializers
 from gradc.training.ambiguities import find_ambiguities
 from gradc.training.check import check_updates
@@ -113,7 +114,10 @@ def train_step_of(
     derivation = Derivation.of_prepared(module, (*names, *labels), request, options, observer)
     session = derivation.differentiate(request.request(derivation.module))
     all_weights = TRAINABLE in names_of(user_request.wrt)
-    remarks = find_ambiguities(plain, session.gradients, untied, all_weights=all_weights)
+    remarks = [
+        *value_remarks(entry.entry_function(plain), terms),
+        *find_ambiguities(plain, session.gradients, untied, all_weights=all_weights),
+    ]
     writer = _Writer(user_request, options, observer, derivation, session, batch, labels, remarks)
     return writer.write(plain, with_loss)
 
