@@ -34,9 +34,8 @@ void load(const std::string& path, const OrtMemoryInfo* cpu, std::deque<std::str
   }
 }
 
-void train(const std::string& run, Tensors& batch, float lr, int64_t steps) {
-  Ort::Env env;
-  Ort::Session session(env, (run + "/step.onnx").c_str(), Ort::SessionOptions().DisableMemPattern());
+// `session` runs step.onnx of the folder `run`, with options.DisableMemPattern().
+void train(Ort::Session& session, const std::string& run, Tensors& batch, float lr, int64_t steps) {
   const auto cpu = Ort::MemoryInfo::CreateCpu(OrtArenaAllocator, OrtMemTypeDefault);
   const Json updates = Json::parse(read(run + "/train.json"))["updates"];
   std::deque<std::string> kept;
@@ -70,5 +69,9 @@ int main() {
   Tensors batch;
   batch.emplace("x", Ort::Value::CreateTensor(cpu, x.data(), x.size(), sizes, 2));
   batch.emplace("label", Ort::Value::CreateTensor(cpu, label.data(), label.size(), sizes, 1));
-  train("run", batch, 1e-2f, 100);
+  Ort::Env env;
+  Ort::SessionOptions options;
+  options.DisableMemPattern();
+  Ort::Session session(env, "run/step.onnx", options);
+  train(session, "run", batch, 1e-2f, 100);
 }
