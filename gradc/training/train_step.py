@@ -17,7 +17,7 @@ from dialects.support.option_names import renaming
 from gradc.compiler.compiled import Compiled, Derivative
 from gradc.compiler.driver import compile_module, constants_of
 from gradc.compiler.options import Options
-from gradc.compiler.pass_runner import Observer, run_passes
+from gradc.compiler.pass_runner import Observer, parse, run_passes
 from gradc.compiler.untied_weights import untie_weights
 from gradc.derivatives.derivation import Derivation
 from gradc.derivatives.module import prepare
@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 
 SCALARS = {LR: "float32", STEP_NUMBER: "int64", SEED: "int64"}
 """Inputs of a step that are scalars, with their dtypes."""
+
+RANKS = "unpack-sequences,normalize-loops,normalize-sequences"
+"""Passes that give values shapes, which losses need."""
 
 OPTION_NAMES = {"wrt": "trainable"}
 """Option of a gradient -> option of a training step."""
@@ -101,6 +104,7 @@ def train_step_of(
     """Return the training step of a module, which is modified."""
     names, bound = edge_names(module), None if constants is None else constants_of(constants)
     module = prepare(module, user_request, options, bound, observer)
+    run_passes(module, parse(RANKS), options, observer, start=module.clone())
     untied = {} if user_request.untie else untie_weights(module, uniform_only=True)
     function = entry.entry_function(module)
     outputs, batch = entry.output_names(function), entry.input_names(function)
