@@ -110,6 +110,18 @@ BATCHNORM = click.option(
     help="BatchNormalization: statistics of the batch with new running ones, the running ones, or as the "
     "file says.",
 )
+LORA = click.option(
+    "--lora",
+    multiple=True,
+    metavar="PATTERN",
+    help="Train low-rank adapters of these matrices, <WEIGHT>.lora_a and <WEIGHT>.lora_b; repeatable.",
+)
+RANK = click.option(
+    "--rank", type=click.IntRange(1), metavar="R", default=8, show_default=True, help="Rank of --lora."
+)
+ALPHA = click.option(
+    "--alpha", type=float, metavar="X", help="Scale of --lora times the rank.  [default: the rank]"
+)
 LIST = click.option(
     "--list", "listed", is_flag=True, help="Show what would be trained, with its states, and write nothing."
 )
@@ -122,8 +134,8 @@ FORCE = click.option("--force", is_flag=True, help="Replace another run in the f
 OPTIONS = (
     OUTPUT, LOSS, OPTIMIZER, OF, TRAINABLE, FROZEN, UNTIE, NO_DECAY, GROUP, CLIP, EMA, LR, ACCUMULATE,
     IN_PLACE, BATCHNORM, DROPOUT, KEEP_OUTPUTS, STRAIGHT_THROUGH, STOP_GRADIENT, CHECK, CHECK_SECONDS,
-    STATIC_SHAPES, REBATCH, LIST, EXPORT, YES, FORCE, source_options, COMPILED_THREADS, AS_JSON, QUIET,
-    LIMITS,
+    STATIC_SHAPES, REBATCH, LORA, RANK, ALPHA, LIST, EXPORT, YES, FORCE, source_options,
+    COMPILED_THREADS, AS_JSON, QUIET, LIMITS,
 )  # fmt: skip
 
 
@@ -137,7 +149,7 @@ def train_options(command: Any) -> Any:
     cls=Command,
     example="gradc train model.onnx --loss cross-entropy --optimizer adamw -o run",
     common="-o --loss --optimizer --of --trainable --frozen --no-decay --clip --lr --batchnorm --dropout "
-    "--keep-outputs --list --export --yes --force",
+    "--keep-outputs --lora --list --export --yes --force",
     options_metavar="-o RUN [OPTIONS]",
 )
 @train_options

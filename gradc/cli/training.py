@@ -31,7 +31,20 @@ STATIC_SHAPE = "--static-shape"
 
 def make(source: Source, loss: Sequence[str], given: dict[str, Any]) -> TrainStep:
     """Return the training step of a source, and print the remarks. `given` are the options by name."""
-    names = ("of", "frozen", "no_decay", "keep_outputs", "untie", "batchnorm", "dropout", "clip", "ema")
+    names = (
+        "of",
+        "frozen",
+        "no_decay",
+        "keep_outputs",
+        "untie",
+        "batchnorm",
+        "dropout",
+        "clip",
+        "ema",
+        "lora",
+        "rank",
+        "alpha",
+    )
     own: dict[str, Any] = {name: given.pop(name) for name in names}
     own |= {name: given.pop(name) for name in ("accumulate", "straight_through", "stop_gradient", "rebatch")}
     own |= {name: given.pop(name) for name in ("in_place", "check", "check_seconds")}

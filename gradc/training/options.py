@@ -12,6 +12,7 @@ from gradc.optim import Group, Optimizer, Schedule, no_decay
 from gradc.util import arguments
 from passes.autodiff.common.primal import Rule
 from passes.training.attach_loss import LOSS
+from passes.training.lora import RANK
 
 TRAINABLE = ":weights"
 """Default of `trainable`."""
@@ -36,6 +37,9 @@ class TrainOptions(TypedDict, total=False):
     lr: Schedule | None
     accumulate: int | None
     in_place: bool
+    lora: Names
+    rank: int
+    alpha: float | None
     straight_through: bool
     stop_gradient: Names
     constants: Any
@@ -70,11 +74,15 @@ class TrainRequest(GradientRequest):
     lr: Schedule | None = None
     accumulate: int | None = None
     in_place: bool = False
+    lora: Names = None
+    rank: int = RANK
+    alpha: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.optimizer, Optimizer):
             raise arguments.invalid("optimizer", self.optimizer, "an optimizer of gradc.optim, as AdamW()")
+        arguments.whole_number("rank", self.rank, 1)
         if self.accumulate is not None:
             arguments.whole_number("accumulate", self.accumulate, 1)
         if not all(isinstance(group, Group) for group in self.groups):
@@ -94,10 +102,10 @@ class TrainRequest(GradientRequest):
         patterns = names_of(self.no_decay)
         return (*self.groups, no_decay(patterns)) if patterns else tuple(self.groups)
 
-    def with_loss(self, of: Sequence[str], outputs: Sequence[str]) -> GradientRequest:
+    def with_loss(self, of: Sequence[str], outputs: Sequence[str], trained: Sequence[str]) -> GradientRequest:
         """Return the request of the gradient of the loss, once it is a result.
 
-        of: the values that the loss reads. outputs: those of the source, in order.
+        of: the values that the loss reads. outputs: those of the source, in order. trained: names of weights.
         """
         match self.keep_outputs:
             case ("none",) | ():
@@ -109,7 +117,9 @@ class TrainRequest(GradientRequest):
             case names:
                 kept = names_of(names)
         given = {one.name: getattr(self, one.name) for one in fields(GradientRequest)}
-        return GradientRequest(**{**given, "of": LOSS, "keep_outputs": [LOSS, *kept], "rename": None})
+        return GradientRequest(
+            **{**given, "wrt": trained, "of": LOSS, "keep_outputs": [LOSS, *kept], "rename": None}
+        )
 
 
 def names_of(given: Names) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from dialects.onnx.ops import BatchNormalizationOp, DropoutOp
+from dialects.onnx.ops import BatchNormalizationOp
 from dialects.support import entry
 from dialects.support.diagnostics import Diagnostic
 from dialects.support.option_names import renaming
@@ -39,7 +39,8 @@ from gradc.verification.proof import Proof
 from passes.autodiff.session import Session
 from passes.training.accumulate import MEAN, AccumulatePass, mean_of_sums
 from passes.training.attach_loss import LOSS, AttachLossPass
-from passes.training.dropout import SEED
+from passes.training.dropout import SEED, dropout_remarks
+from passes.training.lora import LoraPass
 from passes.training.write_optimizer import LR, NEW, WriteOptimizerPass
 from passes.training.write_optimizer import STEP as STEP_NUMBER
 
@@ -82,6 +83,8 @@ def train_step(model: Any, **given: Unpack[TrainOptions]) -> TrainStep:
     accumulate: number of parts of a batch whose gradients are added up before an update; the step is then two
     models, `gradients` and `apply`.
     in_place: let the new parameters and states be written to the memory of the old ones.
+    lora: names and patterns of matrices that get low-rank adapters, `<weight>.lora_a` and `<weight>.lora_b`
+    of the given rank, times alpha / rank (default 1); by default only these train.
     straight_through, stop_gradient, constants, static_shapes, rebatch, rename, rules, kernels, check,
     check_seconds: as for `grad`; the check is that of the gradients.
     target, opset, threads, strict_ieee, limits: as for `compile`.
@@ -106,6 +109,10 @@ def train_step_of(
     module = prepare(module, user_request, options, bound, observer)
     run_passes(module, parse(RANKS), options, observer, start=module.clone())
     untied = {} if user_request.untie else untie_weights(module, uniform_only=True)
+    trained = names_of(user_request.wrt)
+    if user_request.lora:
+        adapters = _add_adapters(module, user_request, options, observer)
+        trained = adapters if trained == (TRAINABLE,) else trained
     function = entry.entry_function(module)
     outputs, batch = entry.output_names(function), entry.input_names(function)
     terms = terms_of(user_request.loss, user_request.of, function)
@@ -113,26 +120,36 @@ def train_step_of(
     run_passes(module, [AttachLossPass(tuple(terms))], options, observer, start=plain)
     labels = entry.input_names(entry.entry_function(module))[len(batch) :]
     of = list(dict.fromkeys(name for term in terms for name in term.of))
-    request = user_request.with_loss(of, outputs)
+    request = user_request.with_loss(of, outputs, trained)
     with_loss, request = module.clone(), _for_ops_of(module, request)
     derivation = Derivation.of_prepared(module, (*names, *labels), request, options, observer)
     session = derivation.differentiate(request.request(derivation.module))
-    all_weights = TRAINABLE in names_of(user_request.wrt)
     remarks = [
         *value_remarks(entry.entry_function(plain), terms),
-        *find_ambiguities(plain, session.gradients, untied, all_weights=all_weights),
+        *find_ambiguities(plain, session.gradients, untied, all_weights=TRAINABLE in trained),
     ]
     writer = _Writer(user_request, options, observer, derivation, session, batch, labels, remarks)
     return writer.write(plain, with_loss)
 
 
+def _add_adapters(
+    module: ModuleOp, user_request: TrainRequest, options: Options, observer: Observer | None
+) -> Sequence[str]:
+    """Add low-rank adapters to a module, in place; return their names."""
+    lora = LoraPass(names_of(user_request.lora), user_request.rank, user_request.alpha)
+    names = [name for one in lora.adapters(module) for name in (one.a, one.b)]
+    run_passes(module, [lora], options, observer, start=module.clone())
+    return names
+
+
 def _for_ops_of(module: ModuleOp, request: GradientRequest) -> GradientRequest:
     """Return the request without options for ops that the module does not have."""
-    kinds = {type(op) for op in module.walk()}
+    has_norm = any(isinstance(op, BatchNormalizationOp) for op in module.walk())
+    drops = request.dropout != "hashed" or not dropout_remarks(entry.entry_function(module))
     return replace(
         request,
-        batchnorm=request.batchnorm if BatchNormalizationOp in kinds else None,
-        dropout=request.dropout if DropoutOp in kinds else None,
+        batchnorm=request.batchnorm if has_norm else None,
+        dropout=request.dropout if drops else "off",
     )
 
 

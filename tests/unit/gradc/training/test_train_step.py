@@ -241,3 +241,27 @@ def test_gradients_of_other_parameters_are_found(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(WriteOptimizerPass, "apply", apply)
     with pytest.raises(gradc.CheckError, match=r"new_fc[23].weight is off"):
         gradc.train_step(model, loss=MSE(), optimizer=SGD())
+
+
+def test_low_rank_adapters():
+    """Only the adapters train; at first they change nothing, and the models without gradients have them."""
+    step = gradc.train_step(
+        network(), loss=CrossEntropy(), optimizer=SGD(), lora="fc2.*", rank=2, alpha=4.0, check=True
+    )
+    assert step.parameters == ("fc2.weight.lora_a", "fc2.weight.lora_b")
+    state = dict(step.initial)
+    losses = []
+    for number in range(1, 6):
+        found = run(step.model, {**state, **BATCH, **scalars(number)})
+        state = {name: found[new] for name, new in step.updates.items()}
+        losses.append(float(found["loss"]))
+    assert losses[0] == pytest.approx(loss_of(ARRAYS), abs=1e-12)
+    assert losses[-1] < losses[0]
+    merged = ARRAYS["fc2.weight"] + 2.0 * state["fc2.weight.lora_a"] @ state["fc2.weight.lora_b"]
+    evaluated = run(step.models[EVALUATION], {**state, **BATCH})
+    assert evaluated["loss"] == pytest.approx(loss_of({**ARRAYS, "fc2.weight": merged}), abs=1e-9)
+    both = gradc.train_step(
+        network(), loss=CrossEntropy(), optimizer=SGD(), lora="fc2.*", rank=1, check=False,
+        trainable=["*.lora_?", "fc1.bias"],
+    )  # fmt: skip
+    assert set(both.parameters) == {"fc2.weight.lora_a", "fc2.weight.lora_b", "fc1.bias"}
