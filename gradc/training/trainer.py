@@ -10,7 +10,6 @@ trainer.export("trained.onnx")
 from __future__ import annotations
 
 import ctypes
-import difflib
 import hashlib
 import json
 import os
@@ -28,8 +27,7 @@ _TYPES = """F64 f8 double, F32 f4 float, F16 f2 float16, BF16 u2 bfloat16, I64 i
 I16 i2 int16, I8 i1 int8, U64 u8 uint64, U32 u4 uint32, U16 u2 uint16, U8 u1 uint8, BOOL ? bool"""
 _ROWS = [row.split() for row in _TYPES.split(",")]
 
-DTYPES = {code: np.dtype(dtype) for code, dtype, _ in _ROWS}
-"""Type in a .safetensors file -> type of the array."""
+DTYPES = {code: np.dtype(dtype) for code, dtype, _ in _ROWS}  # by the type in a .safetensors file
 
 _CODES = {f"tensor({ort})": code for code, _, ort in _ROWS}
 _BF16 = 16  # in onnx.TensorProto
@@ -91,8 +89,8 @@ class Model:
         if bits.dtype != DTYPES.get(code):
             kind = f"{DTYPES.get(code, code)}{' (the bits of bfloat16)' if code == 'BF16' else ''}"
             raise TrainerError(f"{what}: given dtype {array.dtype.name}, expected {kind}")
-        known = [size if isinstance(dim, int) else -1 for size, dim in zip(bits.shape, shape, strict=False)]
-        if len(shape) != bits.ndim or known != [dim if isinstance(dim, int) else -1 for dim in shape]:
+        seen = [size if isinstance(dim, int) else dim for size, dim in zip(bits.shape, shape, strict=False)]
+        if len(shape) != bits.ndim or seen != shape:
             raise TrainerError(f"{what}: given shape {_shape(bits.shape)}, expected {_shape(shape)}")
         for size, dim in zip(bits.shape, shape, strict=True):
             other, where = sizes.setdefault(dim, (size, what)) if isinstance(dim, str) else (size, what)
@@ -161,8 +159,7 @@ class Trainer:
     def step(self, batch: Batch | Sequence[Batch], lr: float | None = None) -> float:
         """Update the parameters once, and return the loss before the update.
 
-        `batch` has an array for each input of the model and each label. With accumulation it is a list of
-        such batches, or is split along the first axes; loss and gradients are averaged over the parts.
+        With accumulation a batch is split along the first axes, or is a list of parts; they are averaged.
         """
         parts, first = self._parts(batch), self._models[0]
         checked = [self._check_batch(first, part, "step") for part in parts]
@@ -174,18 +171,24 @@ class Trainer:
         self.steps += 1
         return sum(losses) / len(losses)
 
-    def evaluate(self, batch: Batch) -> dict[str, np.ndarray]:
-        """Return the loss and the model's outputs in inference mode, by name."""
+    def evaluate(self, batch: Batch, ema: bool = False) -> dict[str, np.ndarray]:
+        """Return loss and outputs in inference mode, by name; with `ema` those of the moving averages."""
         self._eval = self._eval or Model(self.folder / "eval.onnx", *self._options)
         given = self._check_batch(self._eval, batch, "evaluate")
         names = [name for name in self._eval.codes if name not in given]
-        state = {name: self._now[self.facts["evaluation"].get(name, name)] for name in names}
+        state = {name: self._state(self.facts["evaluation"].get(name, name), ema) for name in names}
         found = self._eval.run({**given, **state}, {})
         return {name: _copy(value) for name, value in found.items()}
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Return copies of the parameters by name; bfloat16, which numpy lacks, as the bits in uint16."""
         return {name: np.array(self._now[name].array) for name in self.facts["parameters"]}
+
+    def _state(self, name: str, ema: bool) -> Tensor:
+        averages = {one["of"]: own for own, one in self.facts["states"].items() if one["slot"] == "ema"}
+        if ema and not averages:
+            raise TrainerError("the folder has no moving averages of the parameters; write it with --ema X")
+        return self._now[averages.get(name, name) if ema else name]
 
     def _run(self, model: Model, inputs: Mapping[str, Tensor]) -> float:
         """Run a model, replace the arrays that it updates, keep its other outputs; return the loss."""
@@ -239,9 +242,7 @@ class Trainer:
         """Return the batch as tensors. Raises TrainerError for a wrong name, type or shape."""
         expected = [name for name in self._batch if name in model.codes]
         if unknown := [str(name) for name in batch if name not in self._batch]:
-            near = "".join(difflib.get_close_matches(unknown[0], expected, 1))
-            hint = f"; did you mean {near}?" if near else f", expected {_join(expected)}"
-            raise TrainerError(f"{method}(): unknown input {unknown[0]!r}{hint}")
+            raise TrainerError(f"{method}(): unknown input {unknown[0]!r}, expected {_join(expected)}")
         if missing := [name for name in expected if name not in batch]:
             raise TrainerError(f"{method}(): missing {_join(missing)}, expected {_join(expected)}")
         sizes: dict[str, tuple[int, str]] = {}
@@ -284,18 +285,17 @@ class Trainer:
         self.steps, self.seed = counts.get("step", 0), counts.get("seed", 0)
         self._now = found
 
-    def export(self, path: StrPath) -> None:
-        """Write model.onnx with the trained parameters in place of the bytes of its initializers."""
+    def export(self, path: StrPath, ema: bool = False) -> None:
+        """Write model.onnx with the trained parameters, or with `ema` their moving averages."""
         source = self.folder / "model.onnx"
         content = _read(source)
         if hashlib.sha256(content).hexdigest() != self.facts.get("model", {}).get("sha256"):
             raise TrainerError(f"{source} is not the file that gradc wrote; write the folder again")
         places = self.facts["export"]
-        if outside := [name for name, one in places.items() if "offset" not in one]:
-            text = f"{source} has {_join(outside)} in another file"
-            raise TrainerError(f"{text}; `gradc train --export` writes such a model")
+        if any("offset" not in one for one in places.values()):
+            raise TrainerError(f"{source} has weights in another file; use `gradc train --export`")
         for one in places.values():
-            tensor, first = self._now[one["from"]], one["offset"]
+            tensor, first = self._state(one["from"], ema), one["offset"]
             array = _narrow(_widen(tensor.array, tensor.code), one["dtype"])
             content[first : first + one["bytes"]] = _bytes(array)
         _write(path, [content])

@@ -105,6 +105,33 @@ class TestStep:
         np.testing.assert_allclose(Trainer(run).evaluate(batch)["y"], want, rtol=1e-6)
 
 
+class TestMovingAverages:
+    @pytest.fixture
+    def averages(self, run: Path) -> Path:
+        """A run whose momentum stands for the moving average."""
+        states = {f"{name}.momentum_buffer": {"of": name, "slot": "ema"} for name in ("w", "b")}
+        change_facts(run, states=states)
+        return run
+
+    def test_are_evaluated_and_exported(self, averages: Path, tmp_path: Path):
+        trainer = Trainer(averages)
+        trainer.step(batch_of(8), lr=0.1)
+        x = batch_of(5)["x"]
+        buffers = {name: trainer._now[f"{name}.momentum_buffer"].array for name in ("w", "b")}
+        want = x @ buffers["w"] + buffers["b"]
+        np.testing.assert_allclose(trainer.evaluate(batch_of(5), ema=True)["y"], want, rtol=1e-4, atol=1e-5)
+        trainer.export(tmp_path / "m.onnx", ema=True)
+        (y,) = onnxruntime.InferenceSession(tmp_path / "m.onnx").run(None, {"x": x})
+        np.testing.assert_allclose(y, want, rtol=1e-4, atol=1e-5)
+
+    def test_a_run_without_them(self, run: Path, tmp_path: Path):
+        for method, given in (("evaluate", batch_of(8)), ("export", tmp_path / "m.onnx")):
+            with pytest.raises(
+                TrainerError, match="no moving averages of the parameters; write it with --ema"
+            ):
+                getattr(Trainer(run), method)(given, ema=True)
+
+
 class TestSeed:
     @pytest.fixture
     def seeds(self, run: Path) -> Path:
@@ -357,7 +384,7 @@ class TestMessages:
             ({"x": None}, r"step\(\): missing x, expected x, label"),
             (
                 {"labels": np.zeros(2)},
-                r"step\(\): unknown input 'labels'; did you mean label\?",
+                r"step\(\): unknown input 'labels', expected x, label",
             ),
             ({"x": np.zeros((8, 3))}, r'input "x": given dtype float64, expected float32'),
             ({"x": np.zeros((8, 4), np.float32)}, r'input "x": given shape \[8, 4\], expected \[N, 3\]'),
