@@ -195,6 +195,27 @@ class TestAccumulation:
             np.testing.assert_allclose(array, whole.parameters()[name], rtol=1e-3, atol=1e-5)
 
 
+def test_moving_averages_are_evaluated_and_exported(tmp_path: Path):
+    network = NETWORKS[1]
+    network.step(ema=0.5).save(tmp_path / "run")
+    trainer = gradc.Trainer(tmp_path / "run", threads=1)
+    values = [trainer.parameters()]
+    for index in range(3):
+        trainer.step(network.batch(index), lr=LR)
+        values.append(trainer.parameters())
+    name = "conv.weight"
+    want = values[0][name]
+    for new in values[1:]:
+        want = 0.5 * want + 0.5 * new[name]
+    trainer.export(tmp_path / "averages.onnx", ema=True)
+    (found,) = [one for one in onnx.load(tmp_path / "averages.onnx").graph.initializer if one.name == name]
+    np.testing.assert_allclose(onnx.numpy_helper.to_array(found), want, rtol=1e-5)
+    batch = network.batch(9)
+    (logits,) = onnxruntime.InferenceSession(tmp_path / "averages.onnx").run(None, {"x": batch["x"]})
+    np.testing.assert_allclose(trainer.evaluate(batch, ema=True)["logits"], logits, rtol=1e-5, atol=1e-6)
+    assert np.abs(trainer.evaluate(batch)["logits"] - logits).max() > 1e-4
+
+
 class TestHalfTypes:
     @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
     def test_follow_float32(self, dtype: str, tmp_path: Path):

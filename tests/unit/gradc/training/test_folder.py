@@ -147,7 +147,7 @@ class TestExport:
         facts = write_model(tmp_path / "other", model, {"large": {"from": "w"}})
         take_model(run, tmp_path / "other", facts)
         with pytest.raises(
-            ValueError, match=r"model\.onnx has weights in another file; `gradc train --export`"
+            ValueError, match=r"model\.onnx has weights in another file; use `gradc train --export`"
         ):
             Trainer(run).export(tmp_path / "trained.onnx")
 

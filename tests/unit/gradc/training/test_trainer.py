@@ -108,7 +108,7 @@ class TestStep:
 class TestMovingAverages:
     @pytest.fixture
     def averages(self, run: Path) -> Path:
-        """A run whose momentum stands for the moving average."""
+        """A run whose momentum has the role of the moving average."""
         states = {f"{name}.momentum_buffer": {"of": name, "slot": "ema"} for name in ("w", "b")}
         change_facts(run, states=states)
         return run
