@@ -76,8 +76,7 @@ EXPANDED_BY_RUNTIME: Mapping[str, int] = {
     **dict.fromkeys(
         ("CastLike", "CausalConvWithState", "CenterCropPad", "GroupNormalization", "HardSwish"), 1
     ),
-    **dict.fromkeys(("LinearAttention", "Mish", "NegativeLogLikelihoodLoss", "SequenceMap"), 1),
-    "SoftmaxCrossEntropyLoss": 1,
+    **dict.fromkeys(("LinearAttention", "Mish", "SequenceMap"), 1),
     "Attention": 25,
     "ReduceLogSum": 28,
     "ReduceLogSumExp": 28,

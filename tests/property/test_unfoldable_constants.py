@@ -82,7 +82,8 @@ REFUSED = {
         i = Constant <value = int64[1,1] {7}> ()
         u = Constant <value_floats = [5.0]> ()
         y = ScatterND (x, i, u)""",
-    "NegativeLogLikelihoodLoss": """x = Constant <value = float[2,2] {1, 2, 3, 4}> ()
+    # of the decomposition
+    "GatherElements": """x = Constant <value = float[2,2] {1, 2, 3, 4}> ()
         t = Constant <value_ints = [0, 9]> ()
         y = NegativeLogLikelihoodLoss (x, t)""",
     "RoiAlign": FLOATS
