@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gradc.compiler.driver import compile
     from gradc.crash_reports.crash import InternalError
     from gradc.derivatives.forward import jvp
+    from gradc.derivatives.gauss_newton import ggnvp
     from gradc.derivatives.gradient import grad, value_and_grad, vjp
     from gradc.derivatives.hessian import hessian
     from gradc.derivatives.jacobian import jacobian
@@ -60,6 +61,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "compile",
+    "ggnvp",
     "grad",
     "hessian",
     "hvp",
@@ -92,6 +94,7 @@ _HOMES = {
     "UnsupportedError": "dialects.support.diagnostics",
     "UsageError": "dialects.support.diagnostics",
     "compile": "gradc.compiler.driver",
+    "ggnvp": "gradc.derivatives.gauss_newton",
     "grad": "gradc.derivatives.gradient",
     "hessian": "gradc.derivatives.hessian",
     "hvp": "gradc.derivatives.second_order",

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 class Derivative:
     """A result that is a derivative.
 
-    result: its name. kind: grad, jvp, hvp, jacobian ... of, wrt: what is differentiated, by what; twice by
-    `wrt` for a second derivative.
+    result: its name. kind: grad, jvp, hvp, ggnvp, jacobian ... of, wrt: what is differentiated, by what;
+    twice by `wrt` for a second derivative.
     """
 
     result: str

@@ -82,7 +82,7 @@ class GradientRequest:
     def __post_init__(self) -> None:
         """Validate and normalize the options. Raises UsageError."""
         plain = {name: arguments.flag(name, getattr(self, name)) for name in FLAGS}
-        named = {name: _names(name, getattr(self, name)) for name in NAME_OPTIONS}
+        named = {name: option_names(name, getattr(self, name)) for name in NAME_OPTIONS}
         sizes = {
             "static_shapes": validate_static_shapes(self.static_shapes),
             "rebatch": validate_rebatch(self.rebatch),
@@ -281,7 +281,8 @@ def _check_template(given: Any, alternatives: Sequence[Sequence[str]]) -> None:
         raise arguments.invalid("name_template", given, expected)
 
 
-def _names(what: str, given: Any) -> tuple[str, ...]:
+def option_names(what: str, given: Any) -> tuple[str, ...]:
+    """Validate names that an option gives. Raises UsageError."""
     if given is None:
         return ()
     names = [given] if isinstance(given, str) else entries(given)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -43,19 +43,27 @@ def hvp_of(
     module = derivation.module
     request = user_request.request(module)
     inputs = entry.input_names(entry.entry_function(module))
-    template = user_request.name_template
     once, twice = differentiate_twice(derivation, request)
-    names = {name: template.format(what="hvp", name=name) for name in once.gradients}
-    tangents = {name: template.format(what="tangent", name=name) for name in once.gradients}
-    check_names([*tangents.values(), *names.values()], [*inputs, *once.gradients, *request.keep])
+    return finish_product(derivation, "hvp", once, twice, [*inputs, *request.keep])
+
+
+def finish_product(
+    derivation: Derivation, what: str, once: Session, twice: Session, taken: Sequence[str]
+) -> Compiled:
+    """Compile a module of products of a second derivative with tangents: results `<what>_<wrt>`.
+
+    `taken` are the names of its inputs and other results.
+    """
+    template, wrt = derivation.user_request.name_template, list(twice.gradients)
+    names = {name: template.format(what=what, name=name) for name in wrt}
+    tangents = {name: template.format(what="tangent", name=name) for name in wrt}
+    check_names([*tangents.values(), *names.values()], [*taken, *wrt])
     of_gradients = {once.gradients[name]: tangent for name, tangent in tangents.items()}
     derivation.rename(
         {twice.cotangents[gradient]: tangent for gradient, tangent in of_gradients.items()},
         {twice.gradients[name]: new for name, new in names.items()},
     )
-    derivatives = [
-        Derivative(new, "hvp", tuple(once.of), (name, *once.gradients)) for name, new in names.items()
-    ]
+    derivatives = [Derivative(new, what, tuple(once.of), (name, *wrt)) for name, new in names.items()]
     return derivation.finish(Written(names, of_gradients), derivatives, tangents)
 
 

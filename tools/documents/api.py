@@ -25,6 +25,7 @@ FUNCTIONS = (
     "vjp",
     "jvp",
     "hvp",
+    "ggnvp",
     "jacobian",
     "hessian",
     "report",
