@@ -16,7 +16,6 @@ from gradc.optim.base import (
     Value,
     decay,
     descent,
-    scaled_average,
     zeros,
 )
 
@@ -44,9 +43,13 @@ class Lion(Optimizer):
         self, p: Value, g: Value, state: Mapping[str, Value], lr: Value, step: Value, e: Builder
     ) -> Update:
         g, (first, second) = descent(g, self.maximize), self.betas
-        direction = state["exp_avg"] * (first * (1 - second) / (1 - first)) + g
+        kept, factor = (
+            state["exp_avg"] * second,
+            first * (1 - second) / (1 - first),
+        )  # one reader of the state
+        direction = kept * (factor / second) + g if second else state["exp_avg"] * factor + g
         p = decay(p, lr, self.weight_decay) - _sign_times(direction, lr)
-        return p, {"exp_avg": scaled_average(state["exp_avg"], g, second)}
+        return p, {"exp_avg": kept + g}
 
 
 def _sign_times(x: Value, factor: Value) -> Value:

@@ -34,6 +34,7 @@ OPTIMIZERS: list[Optimizer] = [
     Adagrad(lr_decay=0.1, weight_decay=0.1, initial_accumulator_value=0.5, eps=1e-3, maximize=True),
     Lion(),
     Lion(betas=(0.8, 0.95), weight_decay=0.1, maximize=True),
+    Lion(betas=(0.0, 0.0)),
 ]
 
 SHAPES = {"layer.0.weight": (3, 4), "bias": (1,), "scale": (), "none": (0, 3), "large": (64, 40)}
