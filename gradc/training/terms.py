@@ -7,8 +7,11 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 
-from dialects.support.entry import output_names, return_op
+from dialects.support.entry import declared_types, output_names, return_op
+from dialects.support.interfaces import set_type
+from dialects.support.shapes import has_rank
 from gradc.derivatives.request import Names
 from gradc.losses import Loss, as_loss
 from gradc.training.options import names_of
@@ -45,6 +48,17 @@ def _term(of: tuple[str, ...], loss: Loss, weight: float, function: FuncOp, seve
     types = [values[name].type for name in of if name in values]
     labels = loss.bind(of).labels([type_ for type_ in types if isinstance(type_, TensorType)])
     return Term(of, loss, weight, label_names(of, list(labels), several=several))
+
+
+def take_declared_ranks(function: FuncOp) -> None:
+    """Give results of unknown rank the types that the file declares: shapes that the file computes are known
+    only after simplification."""
+    values = return_op(function).arguments
+    for value, declared in zip(values, declared_types(function.res_attrs, values), strict=True):
+        if declared is None or not has_rank(declared) or has_rank(value):
+            continue
+        if isinstance(value.owner, Operation):
+            set_type(value, declared)
 
 
 def _float_outputs(function: FuncOp) -> list[str]:

@@ -33,7 +33,7 @@ from gradc.training.evaluation import compile_evaluation, compile_inference, inf
 from gradc.training.in_place import order_updates
 from gradc.training.options import TRAINABLE, TrainOptions, TrainRequest, names_of
 from gradc.training.step import APPLY, EVALUATION, GRADIENTS, MODEL, STEP, TrainStep
-from gradc.training.terms import terms_of
+from gradc.training.terms import take_declared_ranks, terms_of
 from gradc.verification.gradient_spec import Written
 from gradc.verification.proof import Proof
 from passes.autodiff.session import Session
@@ -114,6 +114,7 @@ def train_step_of(
         adapters = _add_adapters(module, user_request, options, observer)
         trained = adapters if trained == (TRAINABLE,) else trained
     function = entry.entry_function(module)
+    take_declared_ranks(function)
     outputs, batch = entry.output_names(function), entry.input_names(function)
     terms = terms_of(user_request.loss, user_request.of, function)
     plain = module.clone()

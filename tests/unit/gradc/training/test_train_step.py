@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from onnx import ModelProto, helper, numpy_helper
@@ -204,6 +205,35 @@ def test_names_that_an_exporter_made_up_are_a_remark():
     assert "val_3" in texts(gradc.train_step(model, loss=MSE(), optimizer=SGD(), check=False))
     named = gradc.train_step(model, loss=MSE(), optimizer=SGD(), check=False, trainable="val_3")
     assert not named.ambiguities
+
+
+def test_an_output_whose_rank_the_file_computes():
+    """torch's older exporter writes attention with such shapes."""
+    text = """<ir_version: 9, opset_import: ["": 18]> m (float[2,3,4] x) => (float[2,12] y)
+        <float[4,4] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7}> {
+        h = MatMul(x, w)
+        s = Shape(h)
+        zero = Constant<value_ints=[0]>()
+        axis = Constant<value_ints=[-2]>()
+        rank = Constant<value_ints=[3]>()
+        rest = Constant<value_ints=[-1]>()
+        end = Mod(axis, rank)
+        first = Slice(s, zero, end)
+        shape = Concat<axis=0>(first, rest)
+        r = Reshape(h, shape)
+        y = Identity(r)
+    }"""
+    step = gradc.train_step(onnx.parser.parse_model(text), loss=MSE(), optimizer=SGD(), trainable="w")
+    found = run(
+        step.model,
+        {
+            **step.initial,
+            **scalars(),
+            "x": np.ones((2, 3, 4), np.float32),
+            "label": np.zeros((2, 12), np.float32),
+        },
+    )
+    assert found["loss"] == pytest.approx(np.mean((np.ones(4) @ step.initial["w"]) ** 2))
 
 
 class Late(SGD):
