@@ -26,7 +26,7 @@ def main(run, data, steps):
     rank, size = dist.get_rank(), dist.get_world_size()
     trainer = Trainer(run, threads=1, all_reduce=average)
     trainer.seed = rank
-    own = {name: array[rank::size] for name, array in np.load(data).items()}
+    own = {name: array[rank::size] for name, array in np.load(data, allow_pickle=False).items()}
     losses = []
     for _ in range(int(steps)):
         loss = torch.tensor(trainer.step(own, lr=1e-2))
