@@ -58,6 +58,7 @@ def assert_equal_runs(found: gradc.Compiled, whole: gradc.Compiled, n: int = 2) 
         np.testing.assert_allclose(results[name], array, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
 @pytest.mark.parametrize("size", [1, 4])
 @pytest.mark.parametrize("text", [STATIC, CONV, DYNAMIC], ids=["static", "convolution", "dynamic"])
@@ -99,6 +100,7 @@ def test_rows_that_depend_on_nothing():
     assert (found.run({"x": np.zeros(3, np.float32)})["jacobian_y_x"] == -np.eye(3)).all()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", [1, 5, 24])
 @pytest.mark.parametrize("of", ["y", "z[1]"])
 @pytest.mark.parametrize("diagonal", [False, True])
@@ -131,6 +133,7 @@ def test_wrong_sizes(size: Any):
             derivative(model(STATIC), chunk_size=size)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("target", "opset"), [("cpu", 13), ("openvino", 18), ("portable", 18), ("tract", 18)]
 )

@@ -201,6 +201,7 @@ def test_wrong_rules_are_found():
         gradc.jvp(model_of("m (float[N] x) => (float[N] y) {y = Sin(x)}"), wrt="x", rules={"Sin": wrong})
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin", "ReduceLogSum", "ReduceLogSumExp", "ReduceProd"])
 @pytest.mark.parametrize("sizes", ["A,B", "2,0"], ids=["dynamic", "static"])
 @pytest.mark.parametrize("strict_ieee", [False, True])

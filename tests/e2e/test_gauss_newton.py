@@ -106,6 +106,7 @@ CASES = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", CASES)
 def test_against_matrices(name: str):
     text, z, wrt = CASES[name]

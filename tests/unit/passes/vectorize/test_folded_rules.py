@@ -38,6 +38,7 @@ def weight_gradient(attributes: str, sizes: dict[str, int]) -> Any:
     return differentiate_source(source, GradientRequest(wrt="w", cotangents=True))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("form", [PLAIN, STRIDED, GROUPED], ids=["plain", "strided", "grouped"])
 @pytest.mark.parametrize("batched", [(0,), (2,), (0, 2)], ids=["data", "cotangent", "both"])
 @pytest.mark.parametrize("size", ["K", ROWS])
@@ -56,6 +57,7 @@ LOSS = """<ir_version: 8, opset_import: ["": 18]>
 f ({inputs}) => ({type}) {{ l{log} = {op} <reduction = "{how}"{ignored}> ({operands}) }}"""
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("op", ["SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"])
 @pytest.mark.parametrize("how", ["mean", "sum", "none"])
 @pytest.mark.parametrize(("weighted", "ignored"), list(itertools.product([False, True], [None, 1, -100])))
