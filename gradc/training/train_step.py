@@ -26,11 +26,11 @@ from gradc.derivatives.request import REQUIRED, GradientRequest
 from gradc.derivatives.results import edge_names
 from gradc.graph.unused import unused_remarks
 from gradc.losses.remarks import value_remarks
+from gradc.model.ordered_updates import order_updates
 from gradc.model.split_model import without_initializers
 from gradc.training.ambiguities import find_ambiguities
 from gradc.training.check import check_updates
 from gradc.training.evaluation import compile_evaluation, compile_inference, inference_form
-from gradc.training.in_place import order_updates
 from gradc.training.options import TRAINABLE, TrainOptions, TrainRequest, names_of
 from gradc.training.step import APPLY, EVALUATION, GRADIENTS, MODEL, STEP, TrainStep
 from gradc.training.terms import take_declared_ranks, terms_of

@@ -14,8 +14,8 @@ from onnx import ModelProto, parser
 
 import gradc
 from dialects.support.diagnostics import UnsupportedError
+from gradc.model.ordered_updates import order_updates
 from gradc.optim import SGD, AdamW, Function, Lion, Optimizer
-from gradc.training.in_place import order_updates
 
 SIZES = (24, 40, 32, 10)
 
