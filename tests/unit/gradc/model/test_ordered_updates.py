@@ -95,6 +95,7 @@ OPTIMIZERS: list[Optimizer] = [
 ]
 
 
+@pytest.mark.sweep(entries=r"\w+")
 @pytest.mark.parametrize("options", [{}, {"clip": 1.0, "ema": 0.9}], ids=str)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=lambda one: type(one).__name__)
 def test_one_buffer_gives_the_bits_of_two(optimizer: Optimizer, options: dict[str, float]):

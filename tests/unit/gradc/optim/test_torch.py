@@ -37,7 +37,7 @@ OPTIMIZERS: list[Optimizer] = [
     Lion(betas=(0.0, 0.0)),
 ]
 
-SHAPES = {"layer.0.weight": (3, 4), "bias": (1,), "scale": (), "none": (0, 3), "large": (64, 40)}
+SHAPES = {"layer.0.weight": (64, 40), "bias": (1,), "none": (0, 3)}
 
 
 class TorchLion(torch.optim.Optimizer):
