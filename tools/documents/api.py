@@ -52,6 +52,7 @@ OTHERS = {
 HIDDEN = {"Compiled": ("parts", "source", "module", "options")}
 VALUES = {
     "losses": "The module of losses of training steps: [the losses](../training_losses.md).",
+    "training": "The module with `generate_artifacts`, by the signature of onnxruntime's training package.",
     "optim": "The module of optimizers of training steps: [the optimizers](../training_optimizers.md).",
     "ZERO": "The value that a custom rule returns for an operand whose gradient is always 0.",
     "ops": "The module that a custom rule is written with: [its reference](ops.md).",
