@@ -190,6 +190,8 @@ def verify(
 ) -> None:
     """Compile and run the graph IN, and compare it with the numpy reference; an .onnx with itself.
 
+    A folder of gradc train: train 5 steps on random data, and compare them with float64.
+
     An .onnx with dynamic dims runs at several sizes, unless given; the first differing node is named.
 
     Prints the errors of each output over its largest magnitude: worst, typical (root mean square), and
@@ -197,6 +199,10 @@ def verify(
     """
     from gradc.cli import verifying
 
+    if len(source.files) == 1 and verifying.is_run(source.files[0]):
+        if not verifying.verify_run(source.files[0], seed, threads, as_json=as_json):
+            sys.exit(EXIT_CHECK_FAILED)
+        return
     if source.is_model and source.names and not report:
         raise click.UsageError(f"--rename: {source} is compared with itself, under its own names.")
     if within and (report or not source.is_model):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from math import isfinite
 from typing import Any
+
+import click
 
 from dialects.support.diagnostics import usage
 from gradc.cli.running import Inputs
@@ -143,3 +146,28 @@ def _op_data(row: OutputError) -> dict[str, Any] | None:
     if not isinstance(row, OpError):
         return None
     return {name: getattr(row, name) or None for name in ("place", "strategy", "unchecked")}
+
+
+def is_run(path: str) -> bool:
+    """Return whether a path is a folder that `gradc train` wrote."""
+    return os.path.isfile(os.path.join(path, "train.json"))
+
+
+def verify_run(folder: str, seed: int, threads: int | None, *, as_json: bool) -> bool:
+    """Compare steps of a run with float64, print the outcome, and return whether they agree."""
+    from gradc.training.verify_run import verify_run as verify
+
+    with progress.bar():
+        found = verify(folder, seed=seed, threads=threads)
+    if as_json:
+        click.echo(json_text(found.as_data()))
+        return found.ok
+    rows = [
+        (str(number), f"{loss:.6g}", f"{exact:.6g}", f"{loss - exact:.1e}")
+        for number, (loss, exact) in enumerate(zip(found.losses, found.expected, strict=True), 1)
+    ]
+    click.echo(table(("step", "loss", "in float64", "difference"), rows, numbers=(0, 1, 2, 3)))
+    scatter = f"{found.scatter:.1e} if they begin one rounding away"
+    end = "" if found.ok else "; wrong"
+    click.echo(f"parameters: off by {found.error:.1e} of their change; {scatter}{end}")
+    return found.ok
