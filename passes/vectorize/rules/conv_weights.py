@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from types import MappingProxyType
 
+from dialects.grad.geometry import Window
+from dialects.onnx import ops as onnx
 from passes.autodiff.common.slice_adjoint import pad_zeros
-from passes.autodiff.rules.col2im import columns_of
 from passes.builder.tensors import Size
 from passes.builder.values import Value
 from passes.vectorize.batch import Batch, BatchingRule, OpCall, Operand, Result
@@ -41,12 +42,13 @@ def _by_columns(f: OpCall, b: Batch, src: Operand, dst: Operand) -> Value:
     images = b.fold(src.value) if src.batched else src.value
     pads = ([0, 0, *f.value(name, [0] * len(kernel))] for name in ("pads_begin", "pads_end"))
     ones = [1] * len(kernel)
-    strides, dilations = (f.value(name, ones) for name in ("strides", "dilations"))
-    reads = columns_of(pad_zeros(images, *pads), b.e.ints(kernel), strides, dilations)
+    rows = zip(kernel, *(f.value(name, ones) for name in ("strides", "dilations")), strict=True)
+    windows = [Window(*row) for row in rows]
     channels, outputs = src.shape[1], dst.shape[1]
     assert isinstance(channels, int)
     assert isinstance(outputs, int)
     batch, _, *positions = b.sizes(dst.value)[dst.batched :]
+    reads = _reads(b, pad_zeros(images, *pads), windows, positions)
     count = b.product(positions)
     inner = channels // groups * prod(kernel)
     columns = _by_groups(b, reads, src.batched, [batch, groups, inner, count])
@@ -54,6 +56,24 @@ def _by_columns(f: OpCall, b: Batch, src: Operand, dst: Operand) -> Value:
     last = columns.rank - 1
     found = gradient @ columns.transpose([*range(last - 1), last, last - 1])
     return b.reshape(found, [b.size, outputs, channels // groups, *kernel])
+
+
+def _reads(b: Batch, x: Value, windows: Sequence[Window], counts: Sequence[Size]) -> Value:
+    """Return the elements that each tap reads: (N, C, X...) as (N, C, K..., Y...), by Slices."""
+    for done, index in enumerate(reversed(range(len(windows)))):
+        window = windows[index]
+        if window.kernel == window.stride == 1:
+            x = x.unsqueeze([2])
+            continue
+        stride, axis = b.e.ints([window.stride]), b.e.ints([2 + index + done])
+        reach = b.product([counts[index], window.stride])
+        taps: list[Value] = []
+        for tap in range(window.kernel):
+            first = tap * window.dilation
+            end = b.e.ints([first + reach]) if isinstance(reach, int) else b.e(reach) + b.e.ints([first])
+            taps.append(x.apply(onnx.SliceOp, b.e.ints([first]), end, axis, stride).unsqueeze([2]))
+        x = b.e.concat(taps, 2)
+    return x
 
 
 def _by_groups(b: Batch, value: Value, batched: bool, sizes: Sequence[Size]) -> Value:
