@@ -17,8 +17,24 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto,
 
 from dialects.support.diagnostics import Diagnostic, UnsupportedError
 
-VIEWS = frozenset(("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Transpose", "Cast"))
+VIEWS = frozenset(
+    (
+        "Reshape",
+        "Squeeze",
+        "Unsqueeze",
+        "Flatten",
+        "Identity",
+        "Transpose",
+        "Cast",
+        "Expand",
+        "Slice",
+        "Dropout",
+    )
+)
 """Ops that a runtime may leave out or move into a reader: a reader of the result reads the operand."""
+
+SCALES, PRODUCTS = frozenset(("Mul", "Div")), frozenset(("MatMul", "Gemm"))
+"""Ops by a scalar that a runtime may move into a product that reads the result, and those products."""
 
 ARITHMETIC = frozenset(("Add", "Sub", "Mul", "Div", "Max", "Min", "Clip"))
 """Ops whose scalar operand can be delayed."""
@@ -140,8 +156,12 @@ class _Order:
     def _readers_of(self, name: str) -> Iterator[int]:
         for index in self._readers.get(name, ()):
             yield index
-            if self.nodes[index].op_type in VIEWS:
-                yield from self._readers_of(self.nodes[index].output[0])
+            node = self.nodes[index]
+            if node.op_type in VIEWS:
+                yield from self._readers_of(node.output[0])
+            elif node.op_type in SCALES and not self.scalars.isdisjoint(node.input):
+                behind = self._readers_of(node.output[0])
+                yield from (one for one in behind if self.nodes[one].op_type in PRODUCTS)
 
     def _scalar_operand(self, last: int, late: Sequence[int]) -> tuple[int, str] | None:
         """Return an op of the update, on which none of `late` depends, and its scalar operand."""

@@ -181,6 +181,17 @@ def test_readers_come_before_the_update(reader: str, shape: str):
     assert "y" in ancestors(model, "new_w")
 
 
+def test_a_scale_that_the_runtime_moves_into_a_product():
+    """onnxruntime multiplies the product by lr instead: the product reads w."""
+    types = "float[4,4] w, float[4,4] g, float lr"
+    model = order(
+        "v = Mul(w, lr) y = MatMul(g, v) u = Mul(g, lr) new_w = Sub(w, u)",
+        types,
+        "float[4,4] new_w, float[4,4] y",
+    )
+    assert "y" in ancestors(model, "new_w")
+
+
 def test_an_update_without_scalars_is_copied():
     model = order("y = Exp(w) new_w = Sub(w, g)", results="float[4] new_w, float[4] y")
     assert "y" in ancestors(model, "new_w")
