@@ -92,6 +92,20 @@ class TrainStep:
 
         write_trained(self.models[MODEL], self.facts, state, path)
 
+    def merge(
+        self,
+        state: Mapping[str, np.ndarray],
+        source: str | os.PathLike[str],
+        path: str | os.PathLike[str],
+    ) -> None:
+        """Write the source of the step with the low-rank adapters of `state` merged into its weights.
+
+        Raises UsageError for a step without adapters, and for weights of integers.
+        """
+        from gradc.training.merging import write_merged
+
+        write_merged(self.facts, state, source, path)
+
     def torch_states(self, values: Mapping[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:
         """Return parameter -> torch's name of a state -> its value, of parameters and states by input name.
 

@@ -31,6 +31,7 @@ from gradc.model.split_model import without_initializers
 from gradc.training.ambiguities import find_ambiguities
 from gradc.training.check import check_updates
 from gradc.training.evaluation import compile_evaluation, compile_inference, inference_form
+from gradc.training.merging import as_data
 from gradc.training.options import TRAINABLE, TrainOptions, TrainRequest, names_of
 from gradc.training.step import APPLY, EVALUATION, GRADIENTS, MODEL, STEP, TrainStep
 from gradc.training.terms import take_declared_ranks, terms_of
@@ -40,7 +41,7 @@ from passes.autodiff.session import Session
 from passes.training.accumulate import MEAN, AccumulatePass, mean_of_sums
 from passes.training.attach_loss import LOSS, AttachLossPass
 from passes.training.dropout import SEED, dropout_remarks
-from passes.training.lora import LoraPass
+from passes.training.lora import Adapter, LoraPass
 from passes.training.write_optimizer import LR, NEW, WriteOptimizerPass
 from passes.training.write_optimizer import STEP as STEP_NUMBER
 
@@ -109,10 +110,11 @@ def train_step_of(
     module = prepare(module, user_request, options, bound, observer)
     run_passes(module, parse(RANKS), options, observer, start=module.clone())
     untied = {} if user_request.untie else untie_weights(module, uniform_only=True)
-    trained = names_of(user_request.wrt)
+    trained, adapters = names_of(user_request.wrt), list[Adapter]()
     if user_request.lora:
         adapters = _add_adapters(module, user_request, options, observer)
-        trained = adapters if trained == (TRAINABLE,) else trained
+        names_of_adapters = [name for one in adapters for name in (one.a, one.b)]
+        trained = names_of_adapters if trained == (TRAINABLE,) else trained
     function = entry.entry_function(module)
     take_declared_ranks(function)
     outputs, batch = entry.output_names(function), entry.input_names(function)
@@ -129,18 +131,18 @@ def train_step_of(
         *value_remarks(entry.entry_function(plain), terms),
         *find_ambiguities(plain, session.gradients, untied, all_weights=TRAINABLE in trained),
     ]
-    writer = _Writer(user_request, options, observer, derivation, session, batch, labels, remarks)
+    writer = _Writer(user_request, options, observer, derivation, session, batch, labels, remarks, adapters)
     return writer.write(plain, with_loss)
 
 
 def _add_adapters(
     module: ModuleOp, user_request: TrainRequest, options: Options, observer: Observer | None
-) -> Sequence[str]:
-    """Add low-rank adapters to a module, in place; return their names."""
+) -> list[Adapter]:
+    """Add low-rank adapters to a module, in place, and return them."""
     lora = LoraPass(names_of(user_request.lora), user_request.rank, user_request.alpha)
-    names = [name for one in lora.adapters(module) for name in (one.a, one.b)]
+    adapters = lora.adapters(module)
     run_passes(module, [lora], options, observer, start=module.clone())
-    return names
+    return adapters
 
 
 def _for_ops_of(module: ModuleOp, request: GradientRequest) -> GradientRequest:
@@ -166,6 +168,7 @@ class _Writer:
     batch: Sequence[str]
     labels: Sequence[str]
     ambiguities: Sequence[Diagnostic]
+    adapters: Sequence[Adapter] = ()
 
     def write(self, plain: ModuleOp, with_loss: ModuleOp) -> TrainStep:
         function = entry.entry_function(self.derivation.module)
@@ -218,6 +221,8 @@ class _Writer:
             "export": {name: {"from": name} for name in kept},
             "in_place": self.user_request.in_place,
         }
+        if self.adapters:
+            facts["adapters"] = as_data(self.adapters)
         if self.user_request.accumulate:
             sums = {name: NEW + name for name in self.session.gradients.values()}
             facts |= {"accumulate": self.user_request.accumulate, "gradients": sums}
