@@ -11,7 +11,6 @@ from gradc.cli.completion import a_file
 from gradc.cli.derivative_options import (
     CHECK,
     CHECK_SECONDS,
-    DROPOUT,
     KEEP_OUTPUTS,
     STOP_GRADIENT,
 )
@@ -121,6 +120,13 @@ RANK = click.option(
 )
 ALPHA = click.option(
     "--alpha", type=float, metavar="X", help="Scale of --lora times the rank.  [default: the rank]"
+)
+DROPOUT = click.option(
+    "--dropout",
+    type=Word(["hashed", "keep", "off"]),
+    default="hashed",
+    show_default=True,
+    help="Dropout: a mask hashed from an input seed, as the file says, or none.",
 )
 LIST = click.option(
     "--list", "listed", is_flag=True, help="Show what would be trained, with its states, and write nothing."

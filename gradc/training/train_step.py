@@ -86,8 +86,9 @@ def train_step(model: Any, **given: Unpack[TrainOptions]) -> TrainStep:
     in_place: let the new parameters and states be written to the memory of the old ones.
     lora: names and patterns of matrices that get low-rank adapters, `<weight>.lora_a` and `<weight>.lora_b`
     of the given rank, times alpha / rank (default 1); by default only these train.
-    straight_through, stop_gradient, constants, static_shapes, rebatch, rename, rules, kernels, check,
-    check_seconds: as for `grad`; the check is that of the gradients.
+    straight_through, stop_gradient, constants, static_shapes, rebatch, rename, rules, kernels: as for `grad`.
+    check, check_seconds: as for `grad`, of the gradients; one run of the step is compared with a numpy
+    reference of the optimizer.
     target, opset, threads, strict_ieee, limits: as for `compile`.
 
     Raises GradcError as `grad`, and for a model with values named as inputs of the step.

@@ -23,7 +23,7 @@ STEPS, RATE = 5, 1e-3
 """Number of steps, and their learning rate where it is an input."""
 
 SCATTER = 30.0
-"""How many times as far from float64 a run may end as one from parameters that are moved by one rounding."""
+"""How many times as far from float64 a run may end as from one whose parameters begin one rounding away."""
 
 LEAST = 1e-3
 """Error of the parameters, relative to what the steps changed, that is always accepted."""
@@ -34,7 +34,8 @@ Arrays = Mapping[str, np.ndarray]
 @dataclass(frozen=True)
 class Verification:
     """Losses of the runtime and in float64, and how far the parameters are from those in float64, relative to
-    what the steps changed. `scatter` is that of a run whose parameters begin one rounding away."""
+    what the steps changed. `scatter`: how far a run whose parameters begin one rounding away ends from this
+    one."""
 
     losses: tuple[float, ...]
     expected: tuple[float, ...]
@@ -65,7 +66,7 @@ def verify_run(
     _, moved = _train(session.run, _moved(initial, run.facts["parameters"], seed), updates, feeds)
     names = run.facts["parameters"]
     return Verification(
-        losses, expected, _distance(end, exact, initial, names), _distance(moved, exact, initial, names)
+        losses, expected, _distance(end, exact, initial, names), _distance(moved, end, initial, names)
     )
 
 
