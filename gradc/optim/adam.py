@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import TensorType
 
 from gradc.optim.base import (
     Builder,
-    Optimizer,
+    ElementwiseOptimizer,
     Slot,
     Update,
     Value,
@@ -24,7 +24,7 @@ from gradc.optim.base import (
 
 
 @dataclass(frozen=True)
-class _AdamUpdate(Optimizer):
+class _AdamUpdate(ElementwiseOptimizer):
     """The common part of Adam and AdamW."""
 
     betas: tuple[float, float] = (0.9, 0.999)

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import TensorType
 
 from gradc.optim.base import (
     Builder,
-    Optimizer,
+    ElementwiseOptimizer,
     Slot,
     Update,
     Value,
@@ -22,7 +22,7 @@ from gradc.optim.base import (
 
 
 @dataclass(frozen=True)
-class RMSprop(Optimizer):
+class RMSprop(ElementwiseOptimizer):
     """RMSprop (Tieleman and Hinton 2012; `centered`: Graves 2013, arXiv:1308.0850), as torch.optim.RMSprop.
 
         g = g + weight_decay * p
@@ -72,7 +72,7 @@ class RMSprop(Optimizer):
 
 
 @dataclass(frozen=True)
-class Adagrad(Optimizer):
+class Adagrad(ElementwiseOptimizer):
     """Adagrad (Duchi et al. 2011, JMLR 12), as torch.optim.Adagrad.
 
         g = g + weight_decay * p

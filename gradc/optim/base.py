@@ -39,8 +39,8 @@ class Optimizer(ABC):
     @property
     def is_elementwise(self) -> bool:
         """True if an element of a result depends on this element of the parameter, gradient and states only,
-        and all states have the type of the parameter."""
-        return True
+        and all states have the type of the parameter: large parameters are then updated in chunks."""
+        return False
 
     @abstractmethod
     def slots(self, parameter: TensorType) -> Mapping[str, Slot]:
@@ -52,6 +52,14 @@ class Optimizer(ABC):
     ) -> Update:
         """Return the new parameter and the new states. `lr` is a scalar of the dtype of `p`, `step` an int64
         scalar that counts from 1."""
+
+
+class ElementwiseOptimizer(Optimizer):
+    """An optimizer whose update is elementwise."""
+
+    @property
+    def is_elementwise(self) -> bool:
+        return True
 
 
 def check_range(what: str, given: object, low: float, high: float = math.inf) -> None:

@@ -40,10 +40,6 @@ class Function(Optimizer):
                 expected = f"an identifier other than {EMA} and {MASTER}"
                 raise usage("Function: the name of a state", name, expected)
 
-    @property
-    def is_elementwise(self) -> bool:
-        return False
-
     def slots(self, parameter: TensorType) -> Mapping[str, Slot]:
         return {name: Slot(parameter, fill) for name, fill in self.state.items()}
 

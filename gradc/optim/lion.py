@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import TensorType, f64
 from dialects.onnx import ops as onnx
 from gradc.optim.base import (
     Builder,
-    Optimizer,
+    ElementwiseOptimizer,
     Slot,
     Update,
     Value,
@@ -21,7 +21,7 @@ from gradc.optim.base import (
 
 
 @dataclass(frozen=True)
-class Lion(Optimizer):
+class Lion(ElementwiseOptimizer):
     """Lion (Chen et al. 2023, arXiv:2302.06675). torch.optim has no counterpart.
 
         p = p * (1 - lr * weight_decay)

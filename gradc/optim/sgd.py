@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import TensorType
 
 from dialects.support.diagnostics import usage
-from gradc.optim.base import Builder, Optimizer, Slot, Update, Value, descent, with_l2, zeros
+from gradc.optim.base import Builder, ElementwiseOptimizer, Slot, Update, Value, descent, with_l2, zeros
 
 
 @dataclass(frozen=True)
-class SGD(Optimizer):
+class SGD(ElementwiseOptimizer):
     """Stochastic gradient descent, as torch.optim.SGD.
 
         g = g + weight_decay * p
