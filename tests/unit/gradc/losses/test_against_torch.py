@@ -211,7 +211,7 @@ def test_value_and_gradients(case: Case):
         np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-13)
 
 
-@pytest.mark.sweep(entries=r"[A-Z]\w+")
+@pytest.mark.sweep
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_compiled_in_narrow_types(case: Case, dtype: type):

@@ -49,6 +49,7 @@ def problem(shape: tuple[int, ...], axis: int, *, ignored: bool = True) -> tuple
     return RNG.normal(size=shape) * 3, label
 
 
+@pytest.mark.sweep(parts=4)
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("form", SHAPES)
 def test_options_and_shapes(form: str, options: dict[str, Any]):
@@ -59,6 +60,7 @@ def test_options_and_shapes(form: str, options: dict[str, Any]):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.sweep(parts=4)
 @pytest.mark.parametrize(
     "options",
     [{}, {"weight": WEIGHT}, {"label_smoothing": 0.2, "weight": WEIGHT}, {"reduction": "sum"}],
@@ -75,6 +77,7 @@ def test_soft_labels(form: str, options: dict[str, Any]):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.sweep(parts=2)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("options", [{}, {"label_smoothing": 0.1, "weight": WEIGHT}], ids=str)
 def test_large_logits_and_ties(options: dict[str, Any], dtype: type):
@@ -112,6 +115,7 @@ def test_half_logits_are_computed_in_float32():
     np.testing.assert_allclose(gradient, slope, rtol=1e-3, atol=1e-7)
 
 
+@pytest.mark.sweep(parts=2)
 @pytest.mark.parametrize(
     ("form", "names"),
     [

@@ -36,6 +36,7 @@ FORMS = {
 }
 
 
+@pytest.mark.sweep(parts=2)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("opset", [13, 18])
 def test_one_scatter_and_no_dense_labels(form: str, opset: int):
