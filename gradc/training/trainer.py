@@ -184,6 +184,14 @@ class Trainer:
         """Return copies of the parameters by name; bfloat16, which numpy lacks, as the bits in uint16."""
         return {name: np.array(self._now[name].array) for name in self.facts["parameters"]}
 
+    def assign(self, values: Mapping[str, Any]) -> None:
+        """Replace some parameters or running statistics, as by averages over several trainers."""
+        for name, given in values.items():
+            model = next((one for one in self._models if name in one.codes), None)
+            if model is None or name not in self._stored:
+                raise TrainerError(f"assign(): {name} is no parameter or running statistic of the run")
+            self._now[name] = model.check(f"assign(): {name}", name, np.array(given), {})
+
     def _state(self, name: str, ema: bool) -> Tensor:
         averages = {one["of"]: own for own, one in self.facts["states"].items() if one["slot"] == "ema"}
         if ema and not averages:

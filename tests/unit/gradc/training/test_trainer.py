@@ -73,6 +73,16 @@ class TestStep:
         assert contents(two) == contents(one)
         assert one._now["w"].array is held
 
+    def test_assigned_parameters_are_the_next_ones(self, run: Path):
+        first, second = Trainer(run, threads=1), Trainer(run, threads=1)
+        first.step(batch_of(4), lr=0.1)
+        second.assign(first.parameters())
+        assert all(np.array_equal(a, second.parameters()[n]) for n, a in first.parameters().items())
+        with pytest.raises(TrainerError, match="assign.*z is no parameter"):
+            second.assign({"z": np.zeros(2)})
+        with pytest.raises(TrainerError, match=r"assign\(\): b: given shape"):
+            second.assign({"b": np.zeros(3, np.float32)})
+
     def test_parameters_are_copies(self, run: Path):
         trainer = Trainer(run)
         trainer.parameters()["w"][:] = 0
