@@ -78,7 +78,7 @@ class TestStep:
         first.step(batch_of(4), lr=0.1)
         second.assign(first.parameters())
         assert all(np.array_equal(a, second.parameters()[n]) for n, a in first.parameters().items())
-        with pytest.raises(TrainerError, match="assign.*z is no parameter"):
+        with pytest.raises(TrainerError, match=r"assign.*z is no parameter"):
             second.assign({"z": np.zeros(2)})
         with pytest.raises(TrainerError, match=r"assign\(\): b: given shape"):
             second.assign({"b": np.zeros(3, np.float32)})
