@@ -12,6 +12,7 @@ from gradc.compiler.options import Options
 from gradc.compiler.pass_runner import Observer
 from gradc.derivatives.derivation import Derivation
 from gradc.derivatives.options import GradOptions, derive, takes
+from gradc.derivatives.request import GradientRequest
 from gradc.derivatives.row_requests import VjpRequest
 from gradc.util import arguments
 from gradc.verification.gradient_spec import Written
@@ -92,7 +93,7 @@ def vjp(model: Any, **given: Unpack[GradOptions]) -> Compiled:
 
 def gradient_of(
     module: ModuleOp,
-    user_request: VjpRequest,
+    user_request: GradientRequest,
     options: Options,
     constants: Any = None,
     observer: Observer | None = None,
@@ -104,7 +105,8 @@ def gradient_of(
         Derivative(result, "grad", tuple(found.of), (name,)) for name, result in found.gradients.items()
     ]
     written = Written(found.gradients, found.cotangents)
-    if (rows := user_request.num_cotangents) is not None:
+    rows = user_request.num_cotangents if isinstance(user_request, VjpRequest) else None
+    if rows is not None:
         inputs, results = found.cotangents.values(), found.gradients.values()
         written = derivation.vectorize("num_cotangents", rows, inputs, results, written)
     return derivation.finish(written, derivatives)
