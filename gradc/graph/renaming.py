@@ -1,4 +1,4 @@
-"""Renaming of a graph's inputs and outputs."""
+"""Renaming of a graph's inputs, outputs and weights."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from xdsl.dialects.builtin import ModuleOp
 
+from dialects.onnx.ops import ConstantOp
 from dialects.support.diagnostics import UsageError, suggest, usage
 from dialects.support.entry import entry_function, input_names, output_names, set_names
-from dialects.support.names import is_text
+from dialects.support.names import hint_of, is_text, name_of_value
 from dialects.support.option_names import option
 
 
@@ -31,10 +32,26 @@ def rename_edges(module: ModuleOp, names: Mapping[str, str]) -> ModuleOp:
     return module
 
 
-def _check(name: str, new: str, known: list[str]) -> None:
+def rename_weights(module: ModuleOp, names: Mapping[str, str]) -> None:
+    """Rename constants of a module, in place. Raises UsageError for an unknown name and a taken one."""
+    if not names:
+        return
+    function = entry_function(module)
+    edges = [*input_names(function), *output_names(function)]
+    ops = function.body.block.ops
+    weights = {name_of_value(op.output): op.output for op in ops if isinstance(op, ConstantOp)}
+    for name, new in names.items():
+        _check(name, new, list(weights), "an input, an output or a weight of the model")
+        if new in (*edges, *weights):
+            raise _rename_error(f"{name}={new}", f"a name that no other has; {new} is taken")
+        weights[name].name_hint = hint_of(new)
+        weights[new] = weights.pop(name)
+
+
+def _check(name: str, new: str, known: list[str], expected: str = "") -> None:
     if name not in known:
         hint = suggest(name, known)
-        raise _rename_error(f"{name}={new}", f"an input or output: {', '.join(known)}", hint)
+        raise _rename_error(f"{name}={new}", expected or f"an input or output: {', '.join(known)}", hint)
     if not isinstance(new, str) or not new or not is_text(new):
         raise _rename_error(f"{name}={new}", "a name, not empty and of text that UTF-8 can spell")
 

@@ -24,6 +24,7 @@ from gradc.derivatives.module import prepare
 from gradc.derivatives.options import derive, takes
 from gradc.derivatives.request import REQUIRED, GradientRequest
 from gradc.derivatives.results import edge_names
+from gradc.graph.renaming import rename_weights
 from gradc.graph.unused import unused_remarks
 from gradc.losses.remarks import value_remarks
 from gradc.model.ordered_updates import order_updates
@@ -86,10 +87,11 @@ def train_step(model: Any, **given: Unpack[TrainOptions]) -> TrainStep:
     in_place: let the new parameters and states be written to the memory of the old ones.
     lora: names and patterns of matrices that get low-rank adapters, `<weight>.lora_a` and `<weight>.lora_b`
     of the given rank, times alpha / rank (default 1); by default only these train.
-    straight_through, stop_gradient, constants, static_shapes, rebatch, rename, rules, kernels: as for `grad`.
+    straight_through, stop_gradient, constants, static_shapes, rebatch, rules, kernels: as for `grad`.
     check, check_seconds: as for `grad`, of the gradients; one run of the step is compared with a numpy
     reference of the optimizer.
     target, opset, threads, strict_ieee, limits: as for `compile`.
+    rename: name of an input, output or weight of the model -> new name.
 
     Raises GradcError as `grad`, and for a model with values named as inputs of the step.
     """
@@ -109,6 +111,8 @@ def train_step_of(
     """Return the training step of a module, which is modified."""
     names, bound = edge_names(module), None if constants is None else constants_of(constants)
     module = prepare(module, user_request, options, bound, observer)
+    left = {old: new for old, new in (user_request.rename or {}).items() if old not in names}
+    rename_weights(module, left)
     run_passes(module, parse(RANKS), options, observer, start=module.clone())
     untied = {} if user_request.untie else untie_weights(module, uniform_only=True)
     trained, adapters = names_of(user_request.wrt), list[Adapter]()

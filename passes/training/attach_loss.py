@@ -27,7 +27,7 @@ from dialects.support.entry import (
     set_new_names,
     update_function_type,
 )
-from dialects.support.names import hint_of
+from dialects.support.names import hint_of, name_of_value
 from dialects.support.option_names import advice, option
 from dialects.support.shapes import has_rank
 from passes.autodiff.named_values import values_by_name
@@ -95,19 +95,22 @@ def attach_losses(function: FuncOp, terms: Sequence[Term]) -> list[str]:
     set_names(function, inputs, outputs)
     e, values = ValueBuilder(), values_by_name(function)
     losses, added = list[Value](), list[str]()
+    ops = function.body.block.ops
+    weights = {name_of_value(op.output): op.output for op in ops if isinstance(op, onnx.ConstantOp)}
+    taken = {*inputs, *outputs, *weights}
     for term in terms:
         of = [_value(name, values) for name in term.of]
         types = [_tensor(value, name) for name, value in zip(term.of, of, strict=True)]
         loss, labels = term.loss.bind(term.of), dict[str, Value]()
         for label, type_ in loss.labels(types).items():
             name = term.labels.get(label, label)
-            if name in (*inputs, *outputs, *added):
+            if name in (*taken, *added):
                 raise _name_in_use(name)
             labels[label] = e(_add_input(function, name, type_))
             added.append(name)
         losses.append(_scale(loss.write([e(value) for value in of], labels, e), term.weight))
     total = _total(losses)
-    if LOSS in inputs or (LOSS in outputs and values[LOSS] is not total.value):
+    if LOSS in taken and values[LOSS] is not total.value:
         raise _name_in_use(LOSS)
     _finish(function, e, total, [*inputs, *added], outputs)
     return added

@@ -135,6 +135,24 @@ def test_a_model_with_a_name_of_the_step(name: str):
     assert step.facts["batch"] == ["image"]
 
 
+@pytest.mark.parametrize("name", ["label", "lr", "step", "loss"])
+def test_a_weight_with_a_name_of_the_step(name: str):
+    nodes = [helper.make_node("MatMul", ["x", name], ["y"])]
+    model = model_of(nodes, {"x": ["N", 4]}, {"y": ["N", 3]}, {name: RNG.normal(size=(4, 3))})
+    with pytest.raises(gradc.UsageError, match=rf"(?s)a value named {name}.*rename.*{name}="):
+        gradc.train_step(model, loss=MSE(), optimizer=SGD())
+    step = gradc.train_step(model, loss=MSE(), optimizer=SGD(), rename={name: "fc.weight"}, check=False)
+    assert step.parameters == ("fc.weight",)
+
+
+@pytest.mark.parametrize(
+    ("names", "words"), [({"fc1.wieght": "w"}, "weight of the model"), ({"fc1.weight": "x"}, "x is taken")]
+)
+def test_names_that_no_weight_can_have(names: dict[str, str], words: str):
+    with pytest.raises(gradc.UsageError, match=words):
+        gradc.train_step(network(), loss=CrossEntropy(), optimizer=SGD(), rename=names)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
