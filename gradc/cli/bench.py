@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from gradc.bench.races import NETWORKS_SUITE
+from gradc.bench.races import MODEL_SUITES, TRAINING_SUITE
 from gradc.cli.completion import a_case, a_file, a_raced_strategy, peers_of
 from gradc.cli.errors import EXIT_CHECK_FAILED
 from gradc.cli.help import Command, Word
@@ -22,8 +22,9 @@ from gradc.cli.run_options import SHAPE, shapes_of
 @click.argument("cases", nargs=-1, metavar="[PROBLEM|FILE|MODEL]...", shell_complete=a_case)
 @click.option(
     "--suite",
-    type=Word(["quick", "full", "drawn", NETWORKS_SUITE, "none"]),
-    help="Built-in cases: fixed, random (drawn), whole networks.  [default: quick, or none with arguments]",
+    type=Word(["quick", "full", "drawn", *MODEL_SUITES, "none"]),
+    help="Built-in cases: fixed, random (drawn), whole networks, training steps.  "
+    "[default: quick, or none with arguments]",
 )
 @click.option(
     "--seed",
@@ -34,7 +35,10 @@ from gradc.cli.run_options import SHAPE, shapes_of
     help="Seed of the data and of drawn cases.",
 )
 @click.option(
-    "--threads", type=click.IntRange(1), metavar="N", help="Threads of each contestant.  [default: all cores]"
+    "--threads",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Threads of each contestant.  [default: all cores; training: 1]",
 )
 @click.option(
     "--strategy",
@@ -103,16 +107,17 @@ def bench(
     from gradc.bench.races import command as races
     from gradc.bench.races.models import RaceSettings
 
+    threads = 1 if threads is None and suite == TRAINING_SUITE else threads
     settings = command.settings(threads, strategy, budget, seed)
     models = [case for case in cases if races.is_model(case)]
-    if not models and suite != NETWORKS_SUITE:
+    if not models and suite not in MODEL_SUITES:
         _refuse_unless_models(wrt=wrt, of=of, shape=shapes)
         right = command.bench(cases, suite, settings, peers, json_path, plot_path)
     else:
         _refuse_beside_models(cases, models, suite, strategy, plot_path)
         names = None if peers is None else peers.split(",")
         entry = RaceSettings(settings.threads, budget, seed, names, wrt, of, shapes_of(shapes))
-        right = races.bench_models(models, entry, suite == NETWORKS_SUITE, json_path)
+        right = races.bench_models(models, entry, suite, json_path)
     if not right:
         sys.exit(EXIT_CHECK_FAILED)
 
@@ -130,7 +135,7 @@ def _refuse_beside_models(
     if problems:
         text = f"{problems[0]} is not a model: measure problems and models in separate runs"
         raise click.UsageError(text)
-    if suite not in (None, NETWORKS_SUITE, "none"):
+    if suite not in (None, *MODEL_SUITES, "none"):
         raise click.UsageError(f"--suite {suite}: its cases are problems, not models")
     if strategy != "auto":
         raise click.UsageError(f"--strategy {strategy}: models are compiled with auto")

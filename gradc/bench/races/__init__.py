@@ -6,4 +6,5 @@ MODEL_PEERS = ("original", "onnxslim", "forward", "onnx-ad", "torch", "torch.com
 ON_REQUEST = ("torch.compile",)
 """Peers that run on request only: half a minute per case."""
 
-NETWORKS_SUITE = "networks"
+NETWORKS_SUITE, TRAINING_SUITE = "networks", "training"
+MODEL_SUITES = (NETWORKS_SUITE, TRAINING_SUITE)

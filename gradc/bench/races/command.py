@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
 
 from dialects.support.diagnostics import Diagnostic, UsageError
 from gradc.bench.peers import check_names
 from gradc.bench.peers.base import NotAvailable
-from gradc.bench.races import MODEL_PEERS, NETWORKS_SUITE
+from gradc.bench.races import MODEL_PEERS, NETWORKS_SUITE, TRAINING_SUITE
 from gradc.bench.races import report as reports
 from gradc.bench.races.models import RaceSettings, race_model
 from gradc.bench.races.networks import NETWORKS
@@ -19,6 +22,7 @@ from gradc.bench.races.training import KINDS, import_torch, race_network
 from gradc.bench.run import GRADC, or_failure
 from gradc.files.json_text import json_text
 from gradc.files.kinds import is_onnx
+from gradc.runtime.session import runtime_version
 from gradc.terminal import messages, progress
 from gradc.terminal.outputs import STDOUT, write_output
 from gradc.terminal.tables import look
@@ -33,15 +37,24 @@ def is_model(argument: str) -> bool:
     return is_onnx(argument)
 
 
-def bench_models(paths: Sequence[str], settings: RaceSettings, networks: bool, json_path: str | None) -> bool:
+def bench_models(
+    paths: Sequence[str], settings: RaceSettings, suite: str | None, json_path: str | None
+) -> bool:
     """Run the races, print the table, write the file; return whether all of gradc's results were right.
 
     An interrupt prints and writes the results so far.
     """
     check_names(settings.peers or (), MODEL_PEERS)
     starts: list[Start] = [(path, _kind(settings), _of_file(path, settings)) for path in paths]
-    if networks:
+    if suite == NETWORKS_SUITE:
         starts += _of_networks(settings)
+    if suite == TRAINING_SUITE:
+        with tempfile.TemporaryDirectory() as folder:
+            return _bench([*starts, *_of_steps(settings, Path(folder))], settings, json_path)
+    return _bench(starts, settings, json_path)
+
+
+def _bench(starts: Sequence[Start], settings: RaceSettings, json_path: str | None) -> bool:
     races: list[Race] = []
     try:
         _run_all(starts, races)
@@ -62,17 +75,38 @@ def _of_file(path: str, settings: RaceSettings) -> Callable[[], Race]:
 
 
 def _of_networks(settings: RaceSettings) -> list[Start]:
-    try:
-        torch = import_torch(settings.threads)
-    except NotAvailable as error:
-        raise UsageError(
-            Diagnostic("error", f"--suite {NETWORKS_SUITE} makes its models with torch: {error}")
-        ) from None
+    torch = _torch(NETWORKS_SUITE, settings)
 
     def start(name: str, kind: str) -> Start:
         return name, kind, lambda: race_network(name, kind, torch, settings)
 
     return [start(name, kind) for kind in KINDS for name in NETWORKS]
+
+
+def _of_steps(settings: RaceSettings, folder: Path) -> list[Start]:
+    """Return the races of training steps; `folder` gets the files of the steps."""
+    runtime_version()  # raises UnsupportedError without onnxruntime, which the imports need
+    from gradc.bench.races.step_networks import STEP_NETWORKS
+    from gradc.bench.races.steps import STEP_KINDS, Trial, race_step, trial
+
+    torch = _torch(TRAINING_SUITE, settings)
+
+    @cache
+    def trial_of(name: str) -> Trial:
+        return trial(STEP_NETWORKS[name], torch, settings, folder / name)
+
+    def start(name: str, kind: str) -> Start:
+        return name, kind, lambda: race_step(name, kind, trial_of(name), torch, settings)
+
+    return [start(name, kind) for name in STEP_NETWORKS for kind in STEP_KINDS]
+
+
+def _torch(suite: str, settings: RaceSettings) -> Any:
+    try:
+        return import_torch(settings.threads)
+    except NotAvailable as error:
+        text = f"--suite {suite} makes its models with torch: {error}"
+        raise UsageError(Diagnostic("error", text)) from None
 
 
 def _run_all(starts: Sequence[Start], races: list[Race]) -> None:

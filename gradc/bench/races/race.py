@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
@@ -84,13 +85,14 @@ def race(
     notes: Mapping[str, str],
     judge: Judge,
     budget: float,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> Race:
     """Check and time the contestants; `notes` are reasons for missing ones. A wrong gradc is not timed."""
     judged = {entrant.name: _judge(entrant, judge) for entrant in entrants if not entrant.yardstick}
     wrong = {who: wrong_note(error, bound) for who, (error, bound) in judged.items() if not error <= bound}
     failure = f"{GRADC} is {wrong[GRADC]}" if GRADC in wrong else ""
     right = [entrant for entrant in entrants if entrant.name not in wrong]
-    timed = {} if failure else alternate(right, budget)
+    timed = {} if failure else alternate(right, budget, clock=clock)
 
     def finish(entrant: Entrant) -> Finish:
         error = judged.get(entrant.name, (None, 0.0))[0]

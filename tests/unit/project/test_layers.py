@@ -28,7 +28,7 @@ ONNX = (
 )
 SAFETENSORS = ("gradc/files/safetensors.py",)
 THREADPOOLS = ("gradc/derivatives/check.py",)
-RUNTIME = ("gradc/runtime/session.py", "gradc/training/trainer.py")
+RUNTIME = ("gradc/runtime/session.py", "gradc/training/trainer.py", "gradc/bench/races/steps.py")
 FILES = [path for layer in MAY_IMPORT for path in sorted((ROOT / layer).rglob("*.py"))]
 
 
