@@ -186,7 +186,7 @@ def train(
         raise click.UsageError("Missing option '-o' / '--output': the folder to write.")
     if listed:
         step = training.make(source, loss, {**given, "check": False, "check_seconds": None})
-        training.show_parameters(step, as_json=as_json)
+        training.show_parameters(step, source, as_json=as_json)
         return
     assert output is not None
     training.refuse_other_run(output, force=force)

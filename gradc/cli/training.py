@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from dialects.support.diagnostics import usage
+from dialects.support.dtypes import FLOATS, known_dtype
 from dialects.support.option_names import renaming
 from gradc import losses, optim
 from gradc.cli.options import options_of
@@ -17,6 +18,8 @@ from gradc.cli.run_options import shapes_of
 from gradc.compiler.driver import load
 from gradc.compiler.source import Source
 from gradc.files.json_text import json_text
+from gradc.inspection import weights
+from gradc.inspection.trainable import Trainability, find_trainable
 from gradc.terminal import messages, progress
 from gradc.terminal.console import has_style
 from gradc.terminal.numbers import size
@@ -105,29 +108,55 @@ def export_run(source: Source, output: str | None) -> None:
     messages.report_file(output, f"{len(step.parameters)} trained parameters")
 
 
-def show_parameters(step: TrainStep, *, as_json: bool) -> None:
-    """Print the trained parameters and their states."""
-    rows = list(_rows(step))
+def show_parameters(step: TrainStep, source: Source, *, as_json: bool) -> None:
+    """Print the trained parameters with their states and readers, then the weights that stay as they are."""
+    rows = _rows(step, source.files[0] if source.is_model else None)
     if as_json:
         click.echo(json_text(rows))
         return
     click.echo(_table(rows, look(sys.stdout)), color=has_style(sys.stdout) or None)
 
 
-def _rows(step: TrainStep) -> list[dict[str, Any]]:
+def _rows(step: TrainStep, path: str | None) -> list[dict[str, Any]]:
+    stored = {one.name: one for one in weights.weights_of(path)} if path else {}
+    reasons = find_trainable(path, list(stored.values()))[0] if path else {}
     by_parameter: dict[str, list[str]] = {name: [] for name in step.parameters}
     for name, state in step.facts["states"].items():
         by_parameter[state["of"]].append(name)
-    return [
+    trained = [
         {
             "name": name,
-            "dtype": str(step.initial[name].dtype),
+            "dtype": known_dtype(step.initial[name].dtype).name,
             "shape": list(step.initial[name].shape),
+            "trained": True,
+            "reason": "",
+            "read_by": list(stored[name].readers) if name in stored else [],
             "states": [step.facts["states"][state]["slot"] for state in states],
             "state_bytes": sum(step.initial[state].nbytes for state in states),
         }
         for name, states in by_parameter.items()
     ]
+    return trained + [
+        {
+            "name": name,
+            "dtype": one.dtype,
+            "shape": list(one.shape),
+            "trained": False,
+            "reason": "running statistic" if name in step.facts["statistics"] else _reason(reasons.get(name)),
+            "read_by": list(one.readers),
+            "states": [],
+            "state_bytes": 0,
+        }
+        for name, one in stored.items()
+        if name not in by_parameter and one.dtype in FLOATS
+    ]
+
+
+def _reason(found: Trainability | None) -> str:
+    """Return why a weight does not train."""
+    if found is None:
+        return ""
+    return "frozen" if found.trainable else found.reason
 
 
 def _table(rows: Sequence[Mapping[str, Any]], look: Look) -> str:
@@ -136,12 +165,14 @@ def _table(rows: Sequence[Mapping[str, Any]], look: Look) -> str:
             row["name"],
             row["dtype"],
             "x".join(map(str, row["shape"])) or "scalar",
-            ", ".join(row["states"]) or "none",
-            " ".join(size(row["state_bytes"])),
+            ", ".join(row["states"]) or ("none" if row["trained"] else f"not trained: {row['reason']}"),
+            " ".join(size(row["state_bytes"])) if row["trained"] else "",
+            " and ".join(row["read_by"][:2]) + (" ..." if len(row["read_by"]) > 2 else ""),
         )
         for row in rows
     ]
-    return table(("parameter", "dtype", "shape", "states", "state"), cells, numbers=(4,), look=look)
+    header = ("weight", "dtype", "shape", "states", "state", "read by")
+    return table(header, cells, numbers=(4,), look=look)
 
 
 def _losses(given: Sequence[str]) -> Any:

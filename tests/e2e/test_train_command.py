@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -67,11 +68,13 @@ def test_the_list_of_parameters(model: str, tmp_path: Path):
     assert found.code == 0, found.err
     assert "fc1.weight" in found.out
     assert "exp_avg, exp_avg_sq" in found.out
-    assert "fc2.weight" not in found.out
+    assert re.search(r"fc2.weight .*not trained: frozen .*fc2 \(MatMul\)", found.out)
     rows = json.loads(train(model, "--loss", "mse", "--list", "--json").out)
     assert [row["name"] for row in rows] == [*ARRAYS]
     assert rows[1]["states"] == ["exp_avg", "exp_avg_sq"]
     assert rows[1]["state_bytes"] == 80
+    assert rows[1]["trained"]
+    assert rows[1]["read_by"] == ["fc1 (Gemm)"]
 
 
 def test_weights_without_a_name_need_consent(tmp_path: Path):
