@@ -33,6 +33,9 @@ _OF_OPS = re.compile(rf"({'|'.join(op_names())})(_\d+)?(_output.*|_out\d*)?", re
 _GENERATED = (_OF_TENSORFLOW, _OF_TORCH, _OF_OPS)
 """Names that exporters give to constants."""
 
+_LAYER = re.compile(r"(linear|addmm|conv\w*|embedding|\w+_norm)(_\d+)?")
+"""Names of results of calls that read parameters."""
+
 _ROWS = 4
 """Rows of a table that are compared with sines and cosines."""
 
@@ -40,6 +43,11 @@ _ROWS = 4
 def is_generated(name: str) -> bool:
     """Return whether an exporter made a name up."""
     return any(pattern.fullmatch(name) for pattern in _GENERATED)
+
+
+def is_of_layer(name: str) -> bool:
+    """Return whether a constant has the name of a call with parameters, which the exporter computed."""
+    return _LAYER.fullmatch(name) is not None
 
 
 def is_of_buffer(name: str) -> bool:

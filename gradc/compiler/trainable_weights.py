@@ -22,7 +22,13 @@ from dialects.support.diagnostics import name_of
 from dialects.support.names import name_of_value
 from dialects.support.shapes import shape_of
 from gradc.compiler.exported_program import LINEAR, ExportedProgram
-from gradc.compiler.parameter_names import is_generated, is_of_buffer, is_of_parameter, is_sinusoidal
+from gradc.compiler.parameter_names import (
+    is_generated,
+    is_of_buffer,
+    is_of_layer,
+    is_of_parameter,
+    is_sinusoidal,
+)
 from gradc.compiler.traced_names import NO_NAMES, Traced, trace_names
 from gradc.compiler.weight_roles import (
     BIAS,
@@ -42,19 +48,21 @@ from passes.autodiff.activity.active_values import is_float
 @dataclass(frozen=True)
 class Weight:
     """A constant of a model. `source`: the module's names of a parameter that the file has under another
-    one."""
+    one. `is_doubtful`: not trainable by the rule, but possibly a parameter, or computed from one."""
 
     name: str
     value: SSAValue
     is_trainable: bool
     reason: str
     source: Traced = NO_NAMES
+    is_doubtful: bool = False
 
 
 @dataclass(frozen=True)
 class _Verdict:
     is_trainable: bool
     reason: str
+    is_doubtful: bool = False
 
 
 def find_weights(module: ModuleOp) -> dict[str, Weight]:
@@ -73,7 +81,9 @@ def find_weights(module: ModuleOp) -> dict[str, Weight]:
         source = traced.get(name, NO_NAMES)
         verdict = refused[name] or _accept(name, values[name], of, program, source)
         source = source if verdict.is_trainable else NO_NAMES
-        found[name] = Weight(name, values[name], verdict.is_trainable, verdict.reason, source)
+        found[name] = Weight(
+            name, values[name], verdict.is_trainable, verdict.reason, source, verdict.is_doubtful
+        )
     return found
 
 
@@ -132,7 +142,8 @@ def _accept(
     if roles:
         return _Verdict(False, f"{roles[0]}, but no parameter of the module")
     first = next((reader for reader in readers if reader.kind is not Kind.OTHER_ROLE), readers[0])
-    return _Verdict(False, f"a constant of {first}")
+    is_doubtful = is_of_layer(name) if program.parameters else not is_generated(name)
+    return _Verdict(False, f"a constant of {first}", is_doubtful)
 
 
 def _may_be_parameter(name: str, readers: Sequence[Reader], program: ExportedProgram) -> bool:

@@ -41,7 +41,7 @@ def find_ambiguities(
     ]
     if not all_weights:
         return found
-    return [*found, *_made_up_names(known), *_lost_weights(module, weights)]
+    return [*found, *_made_up_names(known), *_lost_weights(module, weights), *_doubtful(weights, trained)]
 
 
 def _equal_parameters(weights: Mapping[str, Weight]) -> list[Diagnostic]:
@@ -104,6 +104,14 @@ def _lost_weights(module: ModuleOp, weights: Mapping[str, Weight]) -> list[Diagn
         return []
     hint = "the exporter folded them into others, or none uses them"
     return [_remark(f"parameters of the exported module that the file does not have: {several(lost)}", hint)]
+
+
+def _doubtful(weights: Mapping[str, Weight], trained: Collection[str]) -> list[Diagnostic]:
+    names = [one.name for one in weights.values() if one.is_doubtful and one.name not in trained]
+    if not names:
+        return []
+    hint = advice("trainable", "with :weights and the names of parameters trains them")
+    return [_remark(f"constants that may be parameters, and do not train: {several(names)}", hint)]
 
 
 def _remark(text: str, hint: str) -> Diagnostic:

@@ -225,6 +225,22 @@ def test_names_that_an_exporter_made_up_are_a_remark():
     assert not named.ambiguities
 
 
+def test_constants_that_may_be_parameters_are_a_remark():
+    nodes = [
+        helper.make_node("MatMul", ["x", "fc.weight"], ["h"]),
+        helper.make_node("Mul", ["h", "a"], ["m"]),
+        helper.make_node("Mul", ["m", "/Constant_output_0"], ["y"]),
+    ]
+    arrays = {"fc.weight": RNG.normal(size=(4, 3)), "a": np.array(1.5), "/Constant_output_0": np.array(2.0)}
+    model = model_of(nodes, {"x": ["N", 4]}, {"y": ["N", 3]}, arrays)
+    step = gradc.train_step(model, loss=MSE(), optimizer=SGD(), check=False)
+    assert step.parameters == ("fc.weight",)
+    assert "may be parameters, and do not train: a;" in texts(step)
+    chosen = gradc.train_step(model, loss=MSE(), optimizer=SGD(), trainable=[":weights", "a"], check=False)
+    assert set(chosen.parameters) == {"fc.weight", "a"}
+    assert not chosen.ambiguities
+
+
 def test_an_output_whose_rank_the_file_computes():
     """torch's older exporter writes attention with such shapes."""
     text = """<ir_version: 9, opset_import: ["": 18]> m (float[2,3,4] x) => (float[2,12] y)
