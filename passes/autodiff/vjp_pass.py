@@ -236,4 +236,5 @@ def check_names(new: Sequence[str], given: Sequence[str], hint: str = "") -> Non
     taken = sorted(name for name in set(new) if names.count(name) > 1)
     if taken:
         expected = "unique new names"
+        hint = hint or advice("rename", f"gives it another name, as {taken[0]}={taken[0]}_of_model")
         raise usage("names of the gradient", given=several(taken), expected=expected, hint=hint)

@@ -173,8 +173,11 @@ def _ratio(op: onnx.DropoutOp) -> float:
         return RATIO
     known = constant_of(op.ratio)
     if known is None:
+        hint = advice("dropout", "drops none, as in inference", "off")
         raise UnsupportedError(
-            error_at(op, f"ratio of Dropout {name_of(op)}".strip(), expected="a constant").diagnostic
+            error_at(
+                op, f"ratio of Dropout {name_of(op)}".strip(), expected="a constant", hint=hint
+            ).diagnostic
         )
     return float(known.reshape(-1)[0])
 
