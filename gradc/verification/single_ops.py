@@ -200,9 +200,11 @@ class LocalPoint(Point):
         own = {cotangent: result for result, cotangent in step.cotangents.items()}
         wanted = [contribution for _, contribution in step.contributions]
         found = self._back(wanted, own)
-        if all(value in own or self._is_forward(value) for value in found.leaves):
-            return found
         others = {c: r for step in self.plan.steps for r, c in step.cotangents.items() if c not in own}
+        computed = {result for op in found.ops for result in op.results}.difference(wanted)
+        is_own = all(value in own or self._is_forward(value) for value in found.leaves)
+        if is_own and computed.isdisjoint(others):
+            return found
         return self._independent([*wanted, *own], others)
 
     def _independent(self, wanted: list[SSAValue], given: dict[SSAValue, SSAValue]) -> _Closure:

@@ -140,3 +140,24 @@ def test_a_long_graph_of_few_elements():
 def _node(kind: str, index: int) -> str:
     operands = f"v{index}, v{max(index - 3, 0)}" if kind in ("Mul", "Add") else f"v{index}"
     return f"v{index + 1} = {kind} ({operands})"
+
+
+def test_attention_before_weights_of_zero():
+    """No cotangent reaches the attention, as where the last layer begins with zeros: its Softmax, whose
+    derivative reads the cotangent of the product behind it, is checked with drawn ones."""
+    rng = np.random.default_rng(0)
+    arrays = {name: rng.normal(size=(4, 4)).astype(np.float32) for name in ("q", "k", "v")}
+    text = """attention (float[2,9,4] x) => (float loss) {
+        xq = MatMul(x, q) xk = MatMul(x, k) xv = MatMul(x, v)
+        turned = Transpose<perm=[0,2,1]>(xk)
+        scores = MatMul(xq, turned)
+        weights = Softmax(scores)
+        mixed = MatMul(weights, xv)
+        logits = MatMul(mixed, head)
+        square = ReduceSumSquare<keepdims=0>(logits) total = ReduceSum<keepdims=0>(logits)
+        loss = Add(square, total)
+    }"""
+    source = model(text, **arrays, head=np.zeros((4, 3), np.float32))
+    found = gradc.grad(source, wrt=[*arrays, "head"], check=True)
+    assert found.proof is not None
+    assert found.proof.status == "proved"
