@@ -30,8 +30,9 @@ _OF_TORCH = re.compile(
     r"tril|triu|unbind|view|where|zeros|\w+_default)(_like)?(_\d+)?"
 )
 _OF_OPS = re.compile(rf"({'|'.join(op_names())})(_\d+)?(_output.*|_out\d*)?", re.IGNORECASE)
-_GENERATED = (_OF_TENSORFLOW, _OF_TORCH, _OF_OPS)
-"""Names that exporters give to constants."""
+_OF_DERIVATIVES = re.compile(r".*\.(result|rows|samples|scaled)_const(_\d+)?")
+_GENERATED = (_OF_TENSORFLOW, _OF_TORCH, _OF_OPS, _OF_DERIVATIVES)
+"""Names that exporters, and gradc's derivatives, give to constants."""
 
 _LAYER = re.compile(r"(linear|addmm|conv\w*|embedding|\w+_norm)(_\d+)?")
 """Names of results of calls that read parameters."""

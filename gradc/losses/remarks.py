@@ -53,9 +53,13 @@ def _remark(loss: Loss, name: str, value: SSAValue) -> str:
 def _source(value: SSAValue) -> Operation | None:
     """Return the op that computes the elements of a value, but for added biases; None for an input."""
     op = value.owner
-    if isinstance(op, VIEWS):
-        return _source(op.operands[0])
-    if isinstance(op, onnx.AddOp):
-        computed = [one for one in op.operands if not isinstance(one.owner, onnx.ConstantOp)]
-        return _source(computed[0]) if len(computed) == 1 else op
+    while isinstance(op, (*VIEWS, onnx.AddOp)):
+        read = op.operands[:1] if isinstance(op, VIEWS) else _computed(op)
+        if len(read) != 1:
+            return op
+        op = read[0].owner
     return op if isinstance(op, Operation) else None
+
+
+def _computed(op: Operation) -> list[SSAValue]:
+    return [one for one in op.operands if not isinstance(one.owner, onnx.ConstantOp)]

@@ -154,14 +154,17 @@ class _Order:
         return found
 
     def _readers_of(self, name: str) -> Iterator[int]:
-        for index in self._readers.get(name, ()):
-            yield index
+        """Yield the nodes that read a value or views of it, and products that read a multiple of it."""
+        waiting = [(index, False) for index in reversed(self._readers.get(name, ()))]
+        while waiting:
+            index, is_multiple = waiting.pop()
             node = self.nodes[index]
-            if node.op_type in VIEWS:
-                yield from self._readers_of(node.output[0])
-            elif node.op_type in SCALES and not self.scalars.isdisjoint(node.input):
-                behind = self._readers_of(node.output[0])
-                yield from (one for one in behind if self.nodes[one].op_type in PRODUCTS)
+            if not is_multiple or node.op_type in PRODUCTS:
+                yield index
+            is_scale = node.op_type in SCALES and not self.scalars.isdisjoint(node.input)
+            if node.op_type in VIEWS or is_scale:
+                behind = self._readers.get(node.output[0], ())
+                waiting += [(other, is_multiple or is_scale) for other in reversed(behind)]
 
     def _scalar_operand(self, last: int, late: Sequence[int]) -> tuple[int, str] | None:
         """Return an op of the update, on which none of `late` depends, and its scalar operand."""

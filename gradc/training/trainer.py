@@ -142,7 +142,7 @@ class Trainer:
         self._eval: Model | None = None
         self.accumulates = bool(facts.get("accumulate"))
         if all_reduce is not None and not self.accumulates:
-            raise TrainerError("all_reduce needs a folder that is written with --accumulate N; N may be 1")
+            raise TrainerError("all_reduce needs a folder of `gradc train --accumulate N`; N may be 1")
         names = ("gradients.onnx", "apply.onnx") if self.accumulates else ("step.onnx",)
         self._models = [Model(self.folder / name, threads, providers) for name in names]
         self.outputs: dict[str, np.ndarray] = {}
@@ -155,6 +155,11 @@ class Trainer:
         self._stored = [*facts["parameters"], *facts["statistics"]]
         self._names = [*self._stored, *facts["states"]]
         self.load(self.folder)
+
+    def __repr__(self) -> str:
+        return (
+            f"<gradc.Trainer {self.folder}: {len(self.facts['parameters'])} parameters, {self.steps} steps>"
+        )
 
     def step(self, batch: Batch | Sequence[Batch], lr: float | None = None) -> float:
         """Update the parameters once, and return the loss before the update.
@@ -195,7 +200,7 @@ class Trainer:
     def _state(self, name: str, ema: bool) -> Tensor:
         averages = {one["of"]: own for own, one in self.facts["states"].items() if one["slot"] == "ema"}
         if ema and not averages:
-            raise TrainerError("the folder has no moving averages of the parameters; write it with --ema X")
+            raise TrainerError("the folder has no moving averages; `gradc train --ema X` adds them")
         return self._now[averages.get(name, name) if ema else name]
 
     def _run(self, model: Model, inputs: Mapping[str, Tensor]) -> float:
@@ -231,7 +236,7 @@ class Trainer:
     def _parts(self, batch: Batch | Sequence[Batch]) -> list[Batch]:
         if not isinstance(batch, Mapping):
             if not self.accumulates or not batch:
-                raise TrainerError("step() takes a list of batches, not empty, only with --accumulate N")
+                raise TrainerError("step() takes a list of batches only of `gradc train --accumulate N`")
             return list(batch)
         count = int(self.facts.get("accumulate") or 1)
         if count == 1:
@@ -240,7 +245,7 @@ class Trainer:
         for name, array in batch.items():
             shape = np.shape(array)
             if not shape or shape[0] % count:
-                text = f'input "{name}" of shape {_shape(shape)} is not divisible by --accumulate {count}'
+                text = f'input "{name}" of shape {_shape(shape)} is not divisible by {count}'
                 raise TrainerError(f"{text} along its first axis; give a list of batches instead")
             for piece, part in zip(pieces, np.split(np.asarray(array), count), strict=True):
                 piece[name] = part

@@ -187,7 +187,7 @@ def _sites(weight: onnx.ConstantOp) -> list[_Site] | str:
     if not weight.output.first_use:
         return "unused"
     found = list[_Site]()
-    for site in _products(weight.output, is_transposed=False):
+    for site in _products(weight.output):
         if isinstance(site, str):
             return site
         found.append(site)
@@ -198,17 +198,19 @@ def _sites(weight: onnx.ConstantOp) -> list[_Site] | str:
     return found
 
 
-def _products(value: SSAValue, *, is_transposed: bool) -> Iterator[_Site | str]:
+def _products(matrix: SSAValue) -> Iterator[_Site | str]:
     """Yield the products that read a matrix, also through Transpose, Cast, Identity and DequantizeLinear, or
     the reason why one has no adapter."""
-    for use in tuple(value.uses):
+    waiting = [(use, False) for use in reversed(tuple(matrix.uses))]
+    while waiting:
+        use, is_transposed = waiting.pop()
         match use.operation:
             case onnx.TransposeOp() as op if op.onnx_attributes().get("perm", [1, 0]) == [1, 0]:
-                yield from _products(op.results[0], is_transposed=not is_transposed)
+                waiting += [(other, not is_transposed) for other in reversed(tuple(op.results[0].uses))]
             case onnx.CastOp() | onnx.IdentityOp() as op:
-                yield from _products(op.results[0], is_transposed=is_transposed)
+                waiting += [(other, is_transposed) for other in reversed(tuple(op.results[0].uses))]
             case onnx.DequantizeLinearOp() as op if use.index == 0:
-                yield from _products(op.results[0], is_transposed=is_transposed)
+                waiting += [(other, is_transposed) for other in reversed(tuple(op.results[0].uses))]
             case onnx.MatMulOp() | onnx.GemmOp() as op if use.index == 1:
                 turns = isinstance(op, onnx.GemmOp) and bool(op.call().attribute("transB", 0))
                 if dtype_name(element_type_of(op.results[0])) not in FLOATS or not has_rank(op.operands[0]):

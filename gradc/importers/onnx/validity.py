@@ -25,8 +25,6 @@ TRAINING = "ai.onnx.preview.training"
 OPTIMIZERS = ("Adagrad", "Adam", "Momentum")
 """Ops of the preview domain that update parameters, which no runtime implements."""
 
-TRAIN_HINT = "gradc train writes a training step in plain ops"
-
 FunctionKey = tuple[str, str, str]
 """Domain, name and overload of a function."""
 
@@ -46,7 +44,8 @@ def check_op_type(domain: str, op_type: str) -> None:
     """Raise GradcError for an op that a domain of ONNX has in no opset."""
     if domain == TRAINING and op_type in OPTIMIZERS:
         what = f"{op_type} is an op of ONNX's preview of training, which no runtime implements"
-        remedy = f"{TRAIN_HINT} for the model without it (--optimizer {_WORDS.get(op_type, 'adam')})"
+        command = f"`gradc train --optimizer {_WORDS.get(op_type, 'adam')}`"
+        remedy = f"{command} writes a training step in plain ops for the model without it"
         raise UnsupportedError(Diagnostic("error", sentence(what, hint=remedy)))
     known = _op_types(domain)
     if not known or op_type in known or (not domain and op_type in RUNTIME_OPS):
@@ -62,7 +61,7 @@ def check_training_info(model: ModelProto) -> None:
     """Raise UnsupportedError for a model with ONNX's preview of training algorithms."""
     if model.training_info:
         what = "the model has training_info, ONNX's preview of training, which no runtime runs"
-        remedy = f"{TRAIN_HINT} for the model without it: del model.training_info[:]"
+        remedy = "del model.training_info[:]; `gradc train` writes a training step in plain ops"
         raise UnsupportedError(Diagnostic("error", sentence(what, hint=remedy)))
 
 

@@ -196,19 +196,23 @@ def batch_normalization(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Seque
 def _batch_training(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     """VJP of training mode; results[3] and [4], absent in ONNX, are saved batch mean and variance."""
     x, cotangent, axes = wide(f.x), wide(g[0]), _others(f)
-    mean, variance, scale = (
-        _channels(f, f.result_or_none(3)),
-        _channels(f, f.result_or_none(4)),
-        _channels(f, f.operand(1)),
-    )
-    centred = x - (mean_of(x, axes) if mean is None else mean)
-    r = inverse_deviation(
-        mean_of(centred.square(), axes) if variance is None else variance, f.value("epsilon", EPSILON)
-    )
-    factor, terms = r if scale is None else r * scale, count(x, axes)
-    total, along = sum_over(cotangent, axes, 1), sum_over(cotangent * centred, axes, 1)
-    dx = factor * (cotangent - total / terms) - centred * (factor * r.square() * (along / terms))
     axis, rank = _channel_axis(f), len(shape_of(f.x.value))
+    mean, variance, scale = (
+        None if given is None else given.cast(x.dtype)
+        for given in (f.result_or_none(3), f.result_or_none(4), f.operand(1))
+    )
+    centred = x - (mean_of(x, axes) if mean is None else per_channel(mean, axis, rank))
+    epsilon = f.value("epsilon", EPSILON)
+    if variance is None:  # in the form of the decomposed op, which then shares it
+        spread = inverse_deviation(mean_of(centred.square(), axes), epsilon)
+        r = spread.squeeze(axes)
+    else:
+        r = inverse_deviation(variance, epsilon)
+        spread = per_channel(r, axis, rank)
+    factor = spread if scale is None else spread * per_channel(scale, axis, rank)
+    terms, total, along = count(x, axes), sum_over(cotangent, axes), sum_over(cotangent * centred, axes)
+    mean_cotangent, mean_product = (per_channel(one / terms, axis, rank) for one in (total, along))
+    dx = factor * (cotangent - mean_cotangent) - centred * (factor * spread.square() * mean_product)
     momentum = f.value("momentum", 0.9)
     old: list[Gradient] = [ZERO, ZERO]
     for place, weight in ((0, None), (1, centred)):
@@ -218,14 +222,7 @@ def _batch_training(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[
         new = per_channel(given * (1 - momentum) / terms, axis, rank)
         dx = dx + (new if weight is None else new * weight * 2)
         old[place] = given * momentum
-    return _in_dtypes(f, (dx, (along * r).squeeze(axes), total.squeeze(axes), *old))
-
-
-def _channels(f: Primal, vector: Value | None) -> Value | None:
-    """Return a vector of the channels in the dtype of the statistics, with the axes to broadcast."""
-    if vector is None:
-        return None
-    return per_channel(vector.cast(wide(f.x).dtype), _channel_axis(f), len(shape_of(f.x.value)))
+    return _in_dtypes(f, (dx, along * r, total, *old))
 
 
 def _parameter(f: Primal, index: int, like: Value) -> Value | None:

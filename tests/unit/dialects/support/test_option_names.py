@@ -78,7 +78,7 @@ def test_spellings(place, options, limit):
     assert option_names.current() is Place.PYTHON
 
 
-PUBLIC = (gradc.compile, gradc.grad, gradc.hvp, gradc.report)
+PUBLIC = (gradc.compile, gradc.grad, gradc.ggnvp, gradc.hvp, gradc.report, gradc.train_step)
 
 
 def options_of(command: click.Command) -> set[str]:

@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from support.documents import CONV, text_of
+from support.trainable_models import perceptron
 
 import gradc
 from dialects import source_ops
@@ -325,7 +326,7 @@ class TestPrinting:
         assert "func.return %x" in str(g)
         assert str(g) == str(g), "printing changes nothing"
 
-    def test_no_public_class_shows_an_address(self):
+    def test_no_public_class_shows_an_address(self, tmp_path):
         g = Graph()
         x = g.input("x", "f32", [1, 2, 4, 4])
         g.output(g.interpolate_backward(x, x, mode="linear", sizes=(4, 4), data_format="NCX"), "y")
@@ -336,7 +337,10 @@ class TestPrinting:
             "Report": gradc.report(g, run=False),
             "Limits": gradc.Limits(),
             "Diagnostic": gradc.Diagnostic("error", "wrong"),
+            "TrainStep": gradc.train_step(perceptron(), loss="mse", optimizer=gradc.optim.SGD(), check=False),
         }
+        shown["TrainStep"].save(tmp_path / "run")
+        shown["Trainer"] = gradc.Trainer(tmp_path / "run", threads=1)
         found = {name: getattr(gradc, name) for name in gradc.__all__}
         classes = {name for name, thing in found.items() if isinstance(thing, type)}
         assert {name for name in classes if not issubclass(found[name], Exception)} == set(shown)

@@ -58,6 +58,7 @@ BOUNDED = {
     ("gradc/verification/verify.py", "compare"): "a sequence in a sequence",
     ("gradc/cli/running.py", "_kind"): "a sequence in a sequence",
     ("gradc/files/json_text.py", "_finite"): "our own documents",
+    ("gradc/losses/base.py", "_as_tuples"): "the axes of an array",
     ("gradc/compiler/driver.py", "load"): "a source under other names, or differentiated",
     ("gradc/compiler/pipeline_text.py", "parse_passes"): "a pipeline of passes",
     ("gradc/graph/printing.py", "ElidingPrinter.print_attribute"): "an attribute in an attribute",
@@ -143,6 +144,8 @@ BOUNDED |= {
             f"_Watcher.{name}" for name in ("_labels_of_node", "_of_body", "_of_if", "labels_of")
         ),
         "gradc/model/intermediate_outputs.py": ("_all",),
+        "gradc/model/ordered_updates.py": ("_captured", "_order_graph", "_reads", "_rename"),
+        "gradc/importers/onnx/gradient.py": ("_ops_before",),
         "passes/infer_types.py": ("refine_with_regions",),
         "passes/autodiff/control_flow/loop_shapes.py": (
             "_shapes_after_step",

@@ -249,7 +249,7 @@ def test_large_binary_logits(loss: BCEWithLogits):
 @pytest.mark.parametrize(
     ("loss", "function"),
     [(L1(), F.l1_loss), (Huber(delta=1.0), F.huber_loss), (SmoothL1(), F.smooth_l1_loss)],
-    ids=str,
+    ids=["l1", "huber", "smooth-l1"],
 )
 def test_at_the_kinks(loss: Loss, function: Callable[..., Any]):
     x, label = np.array([0.0, 1, -1, 1e4, -1e4]), np.zeros(5)
