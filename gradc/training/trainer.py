@@ -236,7 +236,8 @@ class Trainer:
     def _parts(self, batch: Batch | Sequence[Batch]) -> list[Batch]:
         if not isinstance(batch, Mapping):
             if not self.accumulates or not batch:
-                raise TrainerError("step() takes a list of batches only of `gradc train --accumulate N`")
+                expected = "a list of batches, not empty, only of `gradc train --accumulate N`"
+                raise TrainerError(f"step() takes {expected}")
             return list(batch)
         count = int(self.facts.get("accumulate") or 1)
         if count == 1:
