@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 
 import gradc
@@ -206,7 +207,13 @@ def test_wrong_rules_are_found():
 @pytest.mark.parametrize("sizes", ["A,B", "2,0"], ids=["dynamic", "static"])
 @pytest.mark.parametrize("strict_ieee", [False, True])
 def test_reductions_of_no_elements(op: str, sizes: str, strict_ieee: bool):
-    """No tangent moves the result of no elements, which may be infinite; its derivative is 0."""
+    """No tangent moves the result of no elements, which may be infinite; its derivative is 0.
+
+    The product is left out before onnxruntime 1.32, whose sums of no elements of a dynamic size have a wrong
+    shape.
+    """
+    if op == "ReduceProd" and tuple(map(int, onnxruntime.__version__.split(".")[:2])) < (1, 32):
+        pytest.skip("sums of no elements")
     text = f"""<ir_version: 8, opset_import: ["": 20]>
     f (float[{sizes}] x) => (float[{sizes[0]}] y) <int64[1] last = {{1}}> {{
         y = {op} <keepdims = 0> (x, last)
