@@ -111,9 +111,12 @@ def learning_rate(schedule: Schedule, step: int) -> float:
 
 
 def update(optimizer: Any, p: np.ndarray, g: np.ndarray, state: Arrays, lr: float, step: int) -> Updated:
-    """Return the parameter and the states of one parameter after one step."""
+    """Return the parameter and the states of one parameter after one step. Raises NotImplementedError for a
+    user's class of optimizers."""
     if isinstance(optimizer, Function):
         return _function(optimizer, p, g, state, lr, step)
+    if not isinstance(optimizer, SGD | Adam | AdamW | RMSprop | Adagrad | Lion):
+        raise NotImplementedError(f"there is no reference of the optimizer {type(optimizer).__name__}")
     if optimizer.maximize:
         g = -g
     if isinstance(optimizer, AdamW | Lion):
@@ -131,12 +134,10 @@ def update(optimizer: Any, p: np.ndarray, g: np.ndarray, state: Arrays, lr: floa
             total = state["sum"] + g**2
             scale = 1 + (step - 1) * optimizer.lr_decay
             direction, new = g / scale / (np.sqrt(total) + optimizer.eps), {"sum": total}
-        case Lion():
+        case _:
             first, second = optimizer.betas
             direction = np.sign(first * state["exp_avg"] + (1 - first) * g)
             new = {"exp_avg": second * state["exp_avg"] + (1 - second) * g}
-        case _:
-            raise NotImplementedError(f"a reference of {type(optimizer).__name__}")
     return p - lr * direction, new
 
 

@@ -243,9 +243,9 @@ class _Writer:
         }
 
     def _optimizer(self) -> WriteOptimizerPass:
-        asked = self.user_request
+        given = self.user_request
         return WriteOptimizerPass(
-            self.session.gradients, asked.given_optimizer, asked.all_groups, asked.clip, asked.ema, asked.lr
+            self.session.gradients, given.given_optimizer, given.all_groups, given.clip, given.ema, given.lr
         )
 
     def _compile(self, passes: Sequence[ModulePass], module: ModuleOp | None = None) -> Compiled:

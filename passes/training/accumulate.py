@@ -25,9 +25,7 @@ from dialects.support.names import hint_of
 from dialects.support.shapes import element_type_of, tensor_type
 from passes.autodiff.pin_values import set_results
 from passes.builder.values import ValueBuilder
-
-NEW = "new_"
-"""Prefix of the result that replaces an input."""
+from passes.training.optimizer import NEW
 
 COUNT = "count"
 """Name of the input with the number of added gradients, a float32 scalar."""

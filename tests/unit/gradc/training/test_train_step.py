@@ -15,7 +15,7 @@ from support.trained_networks import ARRAYS, BATCH, RNG, loss_of, model_of, netw
 
 import gradc
 from gradc.losses import MSE, CrossEntropy
-from gradc.optim import SGD, AdamW
+from gradc.optim import SGD, AdamW, Optimizer
 from gradc.training.step import APPLY, EVALUATION, GRADIENTS, MODEL
 from passes.training.write_optimizer import WriteOptimizerPass
 
@@ -329,3 +329,21 @@ def test_low_rank_adapters():
         trainable=["*.lora_?", "fc1.bias"],
     )  # fmt: skip
     assert set(both.parameters) == {"fc2.weight.lora_a", "fc2.weight.lora_b", "fc1.bias"}
+
+
+class Signs(Optimizer):
+    """An optimizer of a user, of which gradc has no reference."""
+
+    def slots(self, parameter: Any) -> dict[str, Any]:
+        return {}
+
+    def update(self, p: Any, g: Any, state: Any, lr: Any, step: Any, e: Any) -> Any:
+        return p - lr * g.sign(), {}
+
+
+def test_an_optimizer_without_a_reference_is_a_remark():
+    step = gradc.train_step(network(), loss=CrossEntropy(), optimizer=Signs())
+    assert any("updates are not checked" in str(one) and "Signs" in str(one) for one in step.remarks)
+    found = run(step.model, {**step.initial, **BATCH, **scalars()})
+    moved = found["new_fc1.bias"] - ARRAYS["fc1.bias"]
+    np.testing.assert_allclose(moved, -LR * np.sign(differences("fc1.bias")), atol=1e-12)
