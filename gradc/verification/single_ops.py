@@ -194,13 +194,21 @@ class LocalPoint(Point):
         )
 
     def _closure(self, index: int) -> _Closure:
-        """Return the closure of a step for its own cotangents, or, if it reads others, for the nearest
-        ones."""
+        """Return the closure of a step for its own cotangents, or, if it reads others, for the nearest ones.
+
+        A constant cotangent, such as the 1 of the result, is not drawn: rules may share it, as in 1 - y y.
+        """
         step = self.plan.steps[index]
-        own = {cotangent: result for result, cotangent in step.cotangents.items()}
+        own = {c: result for result, c in step.cotangents.items() if not _is_constant(c)}
         wanted = [contribution for _, contribution in step.contributions]
+        wanted += [c for c in step.cotangents.values() if _is_constant(c)]
         found = self._back(wanted, own)
-        others = {c: r for step in self.plan.steps for r, c in step.cotangents.items() if c not in own}
+        others = {
+            c: result
+            for other in self.plan.steps
+            for result, c in other.cotangents.items()
+            if c not in own and not _is_constant(c)
+        }
         computed = {result for op in found.ops for result in op.results}.difference(wanted)
         is_own = all(value in own or self._is_forward(value) for value in found.leaves)
         if is_own and computed.isdisjoint(others):
@@ -283,3 +291,7 @@ class LocalPoint(Point):
         for value, op in last.items():
             found[op].append(value)
         return found
+
+
+def _is_constant(value: SSAValue) -> bool:
+    return isinstance(value.owner, Operation) and value.owner.name == "onnx.Constant"

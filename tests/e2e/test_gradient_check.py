@@ -216,6 +216,18 @@ def test_single_ops_are_proved_where_the_whole_takes_too_long(monkeypatch: pytes
         gradc.grad(network(), **ASKED, rules={"Tanh": wrong_tanh})
 
 
+@pytest.mark.parametrize(
+    "last", ["t = Tanh (a) y = ReduceSum <keepdims = 0> (t)", "s = ReduceSum <keepdims = 0> (a) y = Tanh (s)"]
+)
+def test_a_constant_that_a_rule_shares_with_the_gradient_of_the_result_stays(
+    monkeypatch: pytest.MonkeyPatch, last: str
+):
+    """Both are 1, so they are one op: the rule of Tanh reads it in 1 - y y."""
+    monkeypatch.setattr("gradc.verification.prove.estimate_seconds", lambda plan: 1e9)
+    source = model(f"g (float[N, 3] x) => (float y) {{ a = Mul (x, x) {last} }}")
+    assert str(gradc.grad(source).proof).startswith("proved: 3 of 3 ops, worst")
+
+
 def test_what_a_rule_gives_is_held_against_its_operand():
     with pytest.raises(gradc.UsageError, match="gradient of operand 0 by the rule of Tanh"):
         gradc.grad(network(), wrt="x", reduce="sum", rules={"Tanh": lambda f, g, e: [g[0].cast("f64")]})
