@@ -48,6 +48,7 @@ PASS_NAMES = (
     "canonicalize-layout",
     "legalize-types",
     "erase-stop-gradients",
+    "lower-aten",
     "lower-cann",
     "lower-onednn",
     "assign-layout",

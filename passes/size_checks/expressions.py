@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 
 from xdsl.ir import SSAValue
@@ -41,6 +42,17 @@ class Expressions:
             assert named.atom is not None
             self._forms[size], self._products[(named.atom,)] = named, size
         return self._forms[size]
+
+    def define(self, text: str, element: Element) -> None:
+        """Let a name be a size of the graph."""
+        (atom,) = (name(text).atom,)
+        assert atom is not None
+        self._products[(atom,)] = element
+
+    def vector(self, forms: Sequence[Form]) -> SSAValue:
+        """Return sizes as one vector. Raises UnknownSize if one contains a size that the graph lacks."""
+        elements = [form if isinstance(form, int) else self._element(form) for form in forms]
+        return rows.vector_of(elements, self._emit)
 
     def size(self, dim: Dim) -> rows.Size | None:
         """Return the size in the graph of an expression; None for unknown dims."""

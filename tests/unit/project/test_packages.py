@@ -52,6 +52,10 @@ PACKAGES = (
     "passes.training",
     "passes",
     "passes.size_checks",
+    "passes.lower_aten.call",
+    "passes.lower_aten.derivative",
+    "passes.lower_aten.rules",
+    "passes.lower_aten",
     # gradc
     "gradc.ops",
     "gradc.util",
