@@ -1,0 +1,113 @@
+"""The arguments of a captured function: their tensors, names and dims."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dialects.support.diagnostics import usage
+from gradc.importers.torch import torch_internals as internals
+from gradc.importers.torch.torch_internals import torch
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A tensor of the arguments: its position among all leaves, its name, its size or dim name by axis."""
+
+    position: int
+    name: str
+    tensor: Any
+    shape: tuple[int | str, ...]
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Arguments as a flat list of leaves; `tensors` are the inputs in order."""
+
+    leaves: tuple[Any, ...]
+    spec: Any
+    tensors: tuple[Leaf, ...]
+    dims: Mapping[str, int]
+
+    def build(self, tensors: Sequence[Any]) -> tuple[Any, Any]:
+        """Return positional and keyword arguments with other tensors."""
+        leaves = list(self.leaves)
+        for leaf, tensor in zip(self.tensors, tensors, strict=True):
+            leaves[leaf.position] = tensor
+        return internals.pytree.tree_unflatten(leaves, self.spec)
+
+    def fakes(self, sizes: Mapping[str, int]) -> list[Any]:
+        """Return tensors without values; called under a fake mode."""
+        return [_fake(leaf, sizes) for leaf in self.tensors]
+
+
+def _fake(leaf: Leaf, sizes: Mapping[str, int]) -> Any:
+    shape = [sizes[size] if isinstance(size, str) else size for size in leaf.shape]
+    fake = torch.empty(shape, dtype=leaf.tensor.dtype)
+    return fake.requires_grad_() if leaf.tensor.requires_grad else fake
+
+
+def parameter_names(function: Callable[..., Any], count: int) -> list[str]:
+    """Return the names of the first `count` positional parameters of a function or module."""
+    called: Any = getattr(function, "forward") if isinstance(function, torch.nn.Module) else function  # noqa: B009
+    try:
+        parameters = list(inspect.signature(called).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    names: list[str] = []
+    for parameter in parameters:
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            names += [f"{parameter.name}_{i}" for i in range(count - len(names))]
+        elif parameter.kind is not parameter.KEYWORD_ONLY and parameter.kind is not parameter.VAR_KEYWORD:
+            names.append(parameter.name)
+    return [*names, *(f"input_{i}" for i in range(len(names), count))][:count]
+
+
+def path_name(first: str, path: Sequence[Any]) -> str:
+    """Return the name of a leaf: that of its argument and the keys that lead to it."""
+    keys = [str(getattr(key, "key", getattr(key, "idx", getattr(key, "name", key)))) for key in path]
+    return "_".join([first, *keys])
+
+
+def unique(names: Sequence[str]) -> list[str]:
+    """Return names with a number appended to repeated ones."""
+    taken: set[str] = set()
+    found: list[str] = []
+    for name in names:
+        candidate, number = name, 1
+        while candidate in taken:
+            candidate, number = f"{name}_{number}", number + 1
+        taken.add(candidate)
+        found.append(candidate)
+    return found
+
+
+def read_arguments(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    input_names: Sequence[str] | None,
+) -> Arguments:
+    """Return the arguments of a call with all sizes fixed."""
+    firsts = parameter_names(function, len(args))
+    paths, spec = internals.pytree.tree_flatten_with_path((tuple(args), dict(kwargs)))
+    positions = [i for i, (_, leaf) in enumerate(paths) if isinstance(leaf, torch.Tensor)]
+    names = unique([_name(firsts, paths[i][0]) for i in positions])
+    if input_names is not None:
+        if len(input_names) != len(names):
+            raise usage("input_names", given=f"{len(input_names)} names", expected=f"{len(names)}")
+        names = list(input_names)
+    tensors = tuple(
+        Leaf(i, name, paths[i][1], tuple(int(size) for size in paths[i][1].shape))
+        for i, name in zip(positions, names, strict=True)
+    )
+    return Arguments(tuple(leaf for _, leaf in paths), spec, tensors, {})
+
+
+def _name(firsts: Sequence[str], path: Sequence[Any]) -> str:
+    group, first, *rest = path
+    if group.idx == 0:
+        return path_name(str(firsts[first.idx]), rest)
+    return path_name(str(first.key), rest)

@@ -1,0 +1,197 @@
+"""From a functional trace to a `CapturedGraph`: arguments in schema order, dead ops and copies removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradc.importers.torch import torch_internals as internals
+from gradc.importers.torch.captured import CapturedGraph, CapturedOp, Input, Output, TensorType_, ValueRef
+from gradc.importers.torch.elements import array_of, dtype_name
+from gradc.importers.torch.torch_internals import torch
+from gradc.importers.torch.trace import Record, Slot, Trace
+
+COPIES = frozenset(
+    ("alias.default", "detach.default", "clone.default", "lift_fresh_copy.default", "lift_fresh.default")
+)
+"""Ops whose result is their operand."""
+
+RENAMED = {"_unsafe_view.default": "view.default", "_reshape_alias.default": "view.default"}
+
+
+class _Assembly:
+    """The values and ops of a graph in the making."""
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+        self.types = [_type(tensor) for tensor in trace.tensors]
+        self.same: dict[int, int] = {}
+        self.ops: list[CapturedOp] = []
+
+    def value(self, index: int) -> int:
+        return self.same.get(index, index)
+
+    def new_value(self, kind: TensorType_) -> int:
+        self.types.append(kind)
+        return len(self.types) - 1
+
+    def add(self, record: Record) -> None:
+        name = internals.overload_name(record.op)
+        if _is_copy(name, record, self.types):
+            self.same[_result(record)] = self.value(record.args[0].index)
+            return
+        op = _scalar_overload(record)
+        arguments = self.arguments(op, record)
+        known = [index for index in record.results if index is not None]
+        absent = TensorType_(self.types[known[0]].dtype, (0,))
+        results = tuple(self.new_value(absent) if index is None else index for index in record.results)
+        name = internals.overload_name(op)
+        self.ops.append(CapturedOp(RENAMED.get(name, name), arguments, results, record.location))
+
+    def arguments(self, op: Any, record: Record) -> tuple[Any, ...]:
+        found: list[Any] = []
+        for position, (name, kind, _, default) in enumerate(internals.schema_arguments(op)):
+            if internals.is_dropped(name, kind):
+                continue
+            given = record.args[position] if position < len(record.args) else record.kwargs.get(name, default)
+            found.append(self.plain(given, kind, record))
+        return tuple(found[:2] if internals.overload_name(op) in RENAMED else found)
+
+    def plain(self, given: Any, kind: str, record: Record) -> Any:
+        """Return an argument without torch's objects."""
+        if isinstance(given, Slot):
+            return ValueRef(self.value(given.index))
+        if isinstance(given, (list, tuple)):
+            return tuple(self.plain(item, kind, record) for item in given)
+        if isinstance(given, torch.dtype):
+            return dtype_name(given)
+        if kind in ("Tensor", "Optional[Tensor]") and isinstance(given, (bool, int, float)):
+            return self.full(given, record)
+        return given
+
+    def full(self, number: float, record: Record) -> ValueRef:
+        """Return a scalar tensor of a number that stands where a tensor is expected."""
+        result = self.types[next(index for index in record.results if index is not None)].dtype
+        is_float = result in ("f32", "f64", "f16", "bf16")
+        default = "boolean" if isinstance(number, bool) else "s64" if isinstance(number, int) else "f32"
+        kind = TensorType_(result if is_float or (default == "s64" and result != "boolean") else default, ())
+        value = self.new_value(kind)
+        self.ops.append(CapturedOp("full.default", ((), number, kind.dtype), (value,), record.location))
+        return ValueRef(value)
+
+
+def _type(tensor: Any) -> TensorType_:
+    return TensorType_(dtype_name(tensor.dtype), tuple(int(size) for size in tensor.shape))
+
+
+def _result(record: Record) -> int:
+    found = record.results[0]
+    assert found is not None
+    return found
+
+
+def _is_copy(name: str, record: Record, types: Sequence[TensorType_]) -> bool:
+    if name in COPIES:
+        return True
+    return name == "_to_copy.default" and types[record.args[0].index].dtype == types[_result(record)].dtype
+
+
+def _scalar_overload(record: Record) -> Any:
+    """Return the overload `Scalar` of an op of two tensors whose second is a number."""
+    name = internals.overload_name(record.op)
+    packet, _, overload = name.partition(".")
+    if overload != "Tensor" or len(record.args) < 2 or isinstance(record.args[1], Slot):
+        return record.op
+    if not isinstance(record.args[1], (int, float)):
+        return record.op
+    return internals.overload(packet, "Scalar") or record.op
+
+
+def assemble(
+    trace: Trace,
+    inputs: Sequence[Input],
+    lifted: Mapping[int, Any],
+    outputs: Sequence[Output],
+    updates: Mapping[str, int],
+) -> CapturedGraph:
+    """Return the graph of a functional trace.
+
+    `lifted` has the tensor of each constant by its index in the trace.
+    """
+    assembly = _Assembly(trace)
+    for record in trace.records:
+        assembly.add(record)
+    graph = CapturedGraph(
+        tuple(assembly.types),
+        tuple(inputs),
+        {index: array_of(tensor) for index, tensor in lifted.items()},
+        tuple(assembly.ops),
+        tuple(Output(output.name, assembly.value(output.value)) for output in outputs),
+        {name: assembly.value(value) for name, value in updates.items()},
+    )
+    return without_dead_ops(graph)
+
+
+def read_values(arguments: Any) -> Iterable[int]:
+    """Yield the values that arguments refer to."""
+    stack = [arguments]
+    while stack:
+        match stack.pop():
+            case ValueRef(index):
+                yield index
+            case tuple() as items:
+                stack.extend(items)  # pyright: ignore[reportUnknownArgumentType]
+            case _:
+                pass
+
+
+def without_dead_ops(graph: CapturedGraph) -> CapturedGraph:
+    """Remove ops and constants that no output or update needs, and number the values anew."""
+    needed = {output.value for output in graph.outputs} | set(graph.updates.values())
+    ops: list[CapturedOp] = []
+    for op in reversed(graph.ops):
+        if needed.isdisjoint(op.results):
+            continue
+        ops.append(op)
+        needed.update(read_values(op.arguments))
+    ops.reverse()
+    constants = {index: array for index, array in graph.constants.items() if index in needed}
+    order = [entry.value for entry in graph.inputs] + list(constants)
+    order += [result for op in ops for result in op.results]
+    return _renumber(graph, ops, constants, {old: new for new, old in enumerate(order)})
+
+
+def _renumber(
+    graph: CapturedGraph,
+    ops: Sequence[CapturedOp],
+    constants: Mapping[int, np.ndarray],
+    numbers: Mapping[int, int],
+) -> CapturedGraph:
+    return CapturedGraph(
+        tuple(graph.values[old] for old in numbers),
+        tuple(Input(entry.name, numbers[entry.value], entry.kind) for entry in graph.inputs),
+        {numbers[old]: array for old, array in constants.items()},
+        tuple(
+            CapturedOp(
+                op.op,
+                map_values(op.arguments, numbers),
+                tuple(numbers[result] for result in op.results),
+                op.location,
+            )
+            for op in ops
+        ),
+        tuple(Output(output.name, numbers[output.value]) for output in graph.outputs),
+        {name: numbers[value] for name, value in graph.updates.items()},
+        graph.dims,
+    )
+
+
+def map_values(arguments: tuple[Any, ...], numbers: Mapping[int, int]) -> tuple[Any, ...]:
+    """Return arguments with the values renumbered; lists are at most one deep."""
+
+    def one(item: Any) -> Any:
+        return ValueRef(numbers[item.index]) if isinstance(item, ValueRef) else item
+
+    return tuple(tuple(map(one, item)) if isinstance(item, tuple) else one(item) for item in arguments)

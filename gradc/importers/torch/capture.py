@@ -1,0 +1,107 @@
+"""Entry point of the capture: a PyTorch function and example arguments to a `CapturedGraph`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from dialects.support.diagnostics import usage
+from gradc.importers.torch import refusals
+from gradc.importers.torch import torch_internals as internals
+from gradc.importers.torch.arguments import Arguments, path_name, read_arguments, unique
+from gradc.importers.torch.assemble import assemble
+from gradc.importers.torch.captured import CapturedGraph, Input, Output
+from gradc.importers.torch.kept import KEPT
+from gradc.importers.torch.state import State, find_state
+from gradc.importers.torch.torch_internals import torch
+from gradc.importers.torch.trace import replay, trace_function
+
+
+def capture(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+    input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
+    *,
+    kept: frozenset[str] = KEPT,
+) -> CapturedGraph:
+    """Return the ops that a function or module runs, those of its derivatives included.
+
+    `kept` are the overloads that are not decomposed. Code without a graph of fixed ops is a `GradcError`.
+    """
+    arguments = read_arguments(function, args, kwargs or {}, input_names)
+    state = find_state(function)
+    return _capture_at({}, function, arguments, state, output_names, kept)
+
+
+def _capture_at(
+    sizes: Mapping[str, int],
+    function: Callable[..., Any],
+    arguments: Arguments,
+    state: State,
+    output_names: Sequence[str] | None,
+    kept: frozenset[str],
+) -> CapturedGraph:
+    """Return the graph at given sizes of the dynamic dims."""
+    mode = internals.fake_mode()
+    with mode:
+        fakes = arguments.fakes(sizes)
+    with state.preserve():
+        trace, result = trace_function(function, fakes, lambda: arguments.build(fakes), mode)
+        replaced = {name: trace.find(tensor) for name, tensor in state.new_buffers().items()}
+    state_values = {
+        name: trace.find(tensor) for name, tensor in state.tensors.items() if id(tensor) in trace.indices
+    }
+    leaves = output_leaves(result, output_names)
+    outputs = [trace.find(leaf) for _, leaf in leaves]
+    named = {index: name for name, index in state_values.items()}
+    lifted = [index for index in trace.lifted if index not in named]
+    inputs = [*range(len(fakes)), *state_values.values(), *lifted]
+    table = internals.decompositions(kept)
+    new, values, changed = replay(trace, inputs, [*outputs, *replaced.values()], table, mode)
+    updates = dict(zip(replaced, values[len(outputs) :], strict=True))
+    for position, value in changed.items():
+        updates[_name_of_change(position, arguments, state_values, trace.lifted, lifted)] = value
+    entries = [Input(leaf.name, i, "argument") for i, leaf in enumerate(arguments.tensors)]
+    entries += [Input(name, len(fakes) + i, state.kind(name)) for i, name in enumerate(state_values)]
+    first = len(entries)
+    constants = {first + i: trace.tensors[index] for i, index in enumerate(lifted)}
+    constants |= {index: new.tensors[index] for index in new.lifted}
+    return assemble(
+        new,
+        entries,
+        constants,
+        [
+            Output(name, changed.get(value, value))
+            for (name, _), value in zip(leaves, values[: len(outputs)], strict=True)
+        ],
+        updates,
+    )
+
+
+def _name_of_change(
+    position: int,
+    arguments: Arguments,
+    state: Mapping[str, int],
+    locations: Mapping[int, str],
+    lifted: Sequence[int],
+) -> str:
+    names = [leaf.name for leaf in arguments.tensors] + list(state)
+    if position < len(names):
+        return names[position]
+    raise refusals.change_of_closed_over(locations[lifted[position - len(names)]])
+
+
+def output_leaves(result: Any, output_names: Sequence[str] | None) -> list[tuple[str, Any]]:
+    """Return name and tensor of each result, in the order of torch's pytree."""
+    paths, _ = internals.pytree.tree_flatten_with_path(result)
+    found = [(path, leaf) for path, leaf in paths if isinstance(leaf, torch.Tensor)]
+    names = unique([path_name("output", path) if path else "output" for path, _ in found])
+    names = [name.removeprefix("output_") if name[7:8].isalpha() else name for name in names]
+    if output_names is not None:
+        if len(output_names) != len(found):
+            raise usage("output_names", given=f"{len(output_names)} names", expected=f"{len(found)}")
+        names = list(output_names)
+    return [(name, leaf) for name, (_, leaf) in zip(names, found, strict=True)]

@@ -1,0 +1,47 @@
+"""Element types and values of torch's tensors as gradc's names and numpy arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dialects.support.dtypes import known_dtype
+from gradc.importers.torch.torch_internals import torch
+
+_NAMES = {
+    "float32": "f32",
+    "float64": "f64",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "int64": "s64",
+    "int32": "s32",
+    "int16": "s16",
+    "int8": "s8",
+    "uint8": "u8",
+    "uint16": "u16",
+    "uint32": "u32",
+    "uint64": "u64",
+    "bool": "boolean",
+    "complex64": "c64",
+    "complex128": "c128",
+    "float8_e4m3fn": "f8_e4m3",
+    "float8_e5m2": "f8_e5m2",
+}
+"""Name of a torch dtype -> name in `dialects.support.dtypes`."""
+
+
+def dtype_name(dtype: Any) -> str:
+    """Return gradc's name of a torch dtype, else torch's own name, which no op supports."""
+    word = str(dtype).removeprefix("torch.")
+    return _NAMES.get(word, word)
+
+
+def array_of(tensor: Any) -> np.ndarray:
+    """Return a copy of a tensor's values as an array of the same element type."""
+    dense = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
+    target = known_dtype(dtype_name(dense.dtype)).numpy
+    if dense.dtype in (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2):
+        bits = torch.int16 if dense.dtype == torch.bfloat16 else torch.uint8
+        return dense.view(bits).numpy().view(target).copy()
+    return dense.numpy().astype(target)

@@ -1,0 +1,48 @@
+"""ATen ops that a capture leaves as they are; all others are decomposed."""
+
+from __future__ import annotations
+
+_OPS = """
+convolution convolution_backward
+native_layer_norm native_layer_norm_backward native_group_norm native_group_norm_backward
+_native_batch_norm_legit_functional _native_batch_norm_legit_no_training _native_batch_norm_legit.no_stats
+native_batch_norm_backward
+_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data
+gelu gelu_backward silu silu_backward elu elu_backward hardswish hardswish_backward hardsigmoid
+hardsigmoid_backward hardtanh hardtanh_backward leaky_relu leaky_relu_backward softplus softplus_backward
+sigmoid sigmoid_backward tanh tanh_backward threshold threshold_backward mish mish_backward
+log_sigmoid_forward log_sigmoid_backward celu hardshrink hardshrink_backward softshrink softshrink_backward
+_prelu_kernel _prelu_kernel_backward glu glu_backward
+max_pool2d_with_indices max_pool2d_with_indices_backward max_pool3d_with_indices
+max_pool3d_with_indices_backward avg_pool1d avg_pool2d avg_pool2d_backward avg_pool3d avg_pool3d_backward
+_adaptive_avg_pool2d _adaptive_avg_pool2d_backward _adaptive_avg_pool3d _adaptive_avg_pool3d_backward
+adaptive_max_pool2d adaptive_max_pool2d_backward
+upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d upsample_bilinear2d
+upsample_bicubic2d upsample_trilinear3d
+upsample_nearest1d_backward upsample_nearest2d_backward upsample_nearest3d_backward
+upsample_linear1d_backward upsample_bilinear2d_backward upsample_bicubic2d_backward
+upsample_trilinear3d_backward
+reflection_pad1d reflection_pad2d reflection_pad3d reflection_pad1d_backward reflection_pad2d_backward
+reflection_pad3d_backward replication_pad1d replication_pad2d replication_pad3d replication_pad1d_backward
+replication_pad2d_backward replication_pad3d_backward constant_pad_nd
+grid_sampler_2d grid_sampler_2d_backward grid_sampler_3d grid_sampler_3d_backward
+nll_loss_forward nll_loss_backward nll_loss2d_forward nll_loss2d_backward
+embedding embedding_dense_backward index.Tensor index_put index_put.default gather scatter.src scatter.value
+scatter_add scatter_reduce.two index_add index_copy index_fill.int_Scalar index_select gather_backward
+select.int slice.Tensor diagonal select_backward slice_backward diagonal_backward select_scatter
+slice_scatter diagonal_scatter
+cumsum cumprod logcumsumexp sort sort.stable topk kthvalue
+mse_loss mse_loss_backward smooth_l1_loss smooth_l1_loss_backward huber_loss huber_loss_backward
+addmm bmm mm baddbmm mv dot addmv var.correction var_mean.correction std.correction linalg_vector_norm
+logsumexp amax amin sum.dim_IntList mean.dim prod.dim_int _cdist_forward _cdist_backward
+roll flip repeat stack cat tril triu split.Tensor split_with_sizes unbind.int unfold unfold_backward
+where.self masked_fill.Scalar masked_fill.Tensor clamp clamp.Tensor clamp_min clamp_max lerp.Scalar
+lerp.Tensor addcmul addcdiv rsub.Scalar rsub.Tensor expand eye one_hot arange.start_step linspace
+pixel_shuffle pixel_unshuffle
+isnan isinf floor_divide remainder.Tensor remainder.Scalar fmod.Tensor fmod.Scalar trunc sign sgn round
+log1p expm1 log2 log10 exp2 atan2 erf erfc erfinv sinh cosh asinh acosh atanh tan asin acos atan reciprocal
+rsqrt frac hypot copysign logaddexp logaddexp2 xlogy.Tensor square logit lgamma digamma
+"""
+
+KEPT: frozenset[str] = frozenset(word if "." in word else f"{word}.default" for word in _OPS.split())
+"""Overloads without `aten.`."""

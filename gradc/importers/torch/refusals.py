@@ -1,0 +1,67 @@
+"""Errors of functions that have no graph of fixed ops: what is wrong, the user's line, and the remedy."""
+
+from __future__ import annotations
+
+from dialects.support.diagnostics import Diagnostic, GradcError, Position, UnsupportedError, sentence
+
+
+def position_from(location: str) -> Position | None:
+    """Return the position of a location such as `file.py:12`."""
+    file, _, line = location.rpartition(":")
+    return Position(file, int(line), 1) if file and line.isdigit() else None
+
+
+def refusal(what: str, location: str = "", remedy: str = "") -> GradcError:
+    """Return the error of code that cannot be captured, at the user's line."""
+    return UnsupportedError(
+        Diagnostic("error", sentence(what, hint=remedy), position=position_from(location))
+    )
+
+
+def value_decides(op: str, location: str) -> GradcError:
+    words = {
+        "_local_scalar_dense": "a value of a tensor is read as a Python number, which would be frozen",
+        "equal": "the values of two tensors are compared in Python, which would be frozen",
+        "index": "a boolean mask selects elements, so the shape depends on values",
+        "masked_select": "a boolean mask selects elements, so the shape depends on values",
+        "nonzero": "the number of nonzero elements, and so a shape, depends on values",
+    }
+    what = words.get(op, f"the shape of the result of aten.{op} depends on values")
+    remedy = {
+        "_local_scalar_dense": "pass the number as an argument, or decide with torch.where",
+        "equal": "decide with torch.where",
+    }.get(op, "keep all elements and select with torch.where, or pass the indices as an argument")
+    return refusal(what, location, remedy)
+
+
+def random_numbers(op: str, location: str) -> GradcError:
+    is_dropout = "dropout" in op or op in ("bernoulli_", "bernoulli")
+    remedy = (
+        "put the module in eval(), or pass the mask as an argument"
+        if is_dropout
+        else "pass the noise as an argument"
+    )
+    return refusal(f"aten.{op} draws random numbers, which would be frozen", location, remedy)
+
+
+def change_of_closed_over(location: str) -> GradcError:
+    return refusal(
+        "the function changes a tensor that it closes over in place, and the change would be lost",
+        location,
+        "pass the tensor as an argument and return its new value, or register it as a buffer of a module",
+    )
+
+
+def stale_tensor(location: str) -> GradcError:
+    return refusal(
+        "the function reads a tensor that an earlier call left in a Python object",
+        location,
+        "return the tensor, or register it as a buffer of a module",
+    )
+
+
+def failure_in_torch(error: BaseException, location: str) -> GradcError:
+    """Return the error of an exception that the function, or torch within it, raised."""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    said = lines[0].strip() if lines else "no message"
+    return refusal(f"the function fails while it is captured: {type(error).__name__}: {said}", location)

@@ -1,0 +1,162 @@
+"""All private interfaces of torch that the capture uses, with the versions in which they were tried.
+
+| interface | versions |
+|---|---|
+| `torch._subclasses.fake_tensor.FakeTensorMode`, `FakeTensor` | 2.8 to 2.14 |
+| `torch._decomp.core_aten_decompositions` | 2.8 to 2.14 |
+| `OpOverload._schema`, `.tags`, `.decompose`, `._can_decompose` | 2.8 to 2.14 |
+| `torch.autograd.grad_mode._force_original_view_tracking` | 2.8 to 2.14 |
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from typing import Any
+
+torch: Any = import_module("torch")
+aten: Any = torch.ops.aten
+pytree: Any = import_module("torch.utils._pytree")
+DispatchMode: Any = import_module("torch.utils._python_dispatch").TorchDispatchMode
+FunctionMode: Any = import_module("torch.overrides").TorchFunctionMode
+
+_TORCH_FOLDER = os.path.dirname(torch.__file__) + os.sep
+_OWN_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_SITE = f"{os.sep}site-packages{os.sep}"
+_STDLIB = os.path.dirname(os.__file__) + os.sep
+
+DROPPED_TYPES = ("Device", "Layout", "MemoryFormat", "Generator")
+DROPPED_NAMES = ("pin_memory", "non_blocking")
+
+
+def fake_mode() -> Any:
+    """Return a mode in which tensors have shapes and element types, and no values."""
+    module = import_module("torch._subclasses.fake_tensor")
+    return module.FakeTensorMode(allow_non_fake_inputs=True, allow_fallback_kernels=True)
+
+
+def is_fake(tensor: Any) -> bool:
+    return isinstance(tensor, import_module("torch._subclasses.fake_tensor").FakeTensor)
+
+
+def fake_constant(tensor: Any) -> Any:
+    """Return the tensor of values that a fake tensor of a literal carries, or None."""
+    return getattr(tensor, "constant", None)
+
+
+def decompositions(kept: frozenset[str]) -> dict[Any, Callable[..., Any]]:
+    """Return the decomposition of each core ATen decomposition whose overload is not in `kept`."""
+    table = import_module("torch._decomp").core_aten_decompositions()
+    return {op: table[op] for op in table if overload_name(op) not in kept}
+
+
+def overload_name(op: Any) -> str:
+    """Return `mm.default` of `aten.mm.default`."""
+    return str(op).partition("aten.")[2] or str(op)
+
+
+def base_name(op: Any) -> str:
+    return overload_name(op).partition(".")[0]
+
+
+def has_tag(op: Any, tag: str) -> bool:
+    return getattr(torch.Tag, tag) in op.tags
+
+
+def mutates(op: Any) -> bool:
+    return op._schema.is_mutable
+
+
+def composite(op: Any) -> bool:
+    """Return whether an op is only a composition of others, which inference mode hides from autograd."""
+    return torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), "CompositeImplicitAutograd")
+
+
+def schema_arguments(op: Any) -> list[tuple[str, str, bool, Any]]:
+    """Return name, type, whether there is a default, and the default of each argument of an overload."""
+    return [
+        (a.name, _type_word(a), a.has_default_value(), a.default_value if a.has_default_value() else None)
+        for a in op._schema.arguments
+    ]
+
+
+def _type_word(argument: Any) -> str:
+    """Return the declared type; `real_type` separates a ScalarType from an int."""
+    return str(argument.real_type if hasattr(argument, "real_type") else argument.type)
+
+
+def overload(packet: str, name: str) -> Any:
+    """Return an overload of ATen, or None."""
+    return getattr(getattr(aten, packet), name, None)
+
+
+def is_dropped(name: str, kind: str) -> bool:
+    """Return whether captured ops leave an argument out: where and how memory is laid out."""
+    return name in DROPPED_NAMES or kind.removeprefix("Optional[").removesuffix("]") in DROPPED_TYPES
+
+
+def user_location() -> str:
+    """Return `file.py:12` of the innermost frame that is neither torch's nor this package's.
+
+    Frames of installed packages are used only where there is none of the user's own.
+    """
+    frame: Any = sys._getframe(1)
+    installed = ""
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith((_TORCH_FOLDER, _OWN_FOLDER, "<frozen")):
+            here = f"{name}:{frame.f_lineno}"
+            if _SITE not in name and not name.startswith(_STDLIB):
+                return here
+            installed = installed or here
+        elif name.startswith(_OWN_FOLDER) and frame.f_code.co_name == "call_captured":
+            break
+        frame = frame.f_back
+    return installed
+
+
+def location_of_error(error: BaseException) -> str:
+    """Return `file.py:12` of the innermost user frame of a traceback, or ''."""
+    found = ""
+    trace = error.__traceback__
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if not name.startswith((_TORCH_FOLDER, _OWN_FOLDER, "<frozen")) and _SITE not in name:
+            found = f"{name}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return found
+
+
+class _OneForm(FunctionMode):
+    """Use one algorithm where torch picks one by size: `cdist` multiplies matrices from 26 rows on."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if func is torch.cdist and len(args) < 4:
+            kwargs["compute_mode"] = "donot_use_mm_for_euclid_dist"
+        return func(*args, **kwargs)
+
+
+@contextmanager
+def one_algorithm() -> Iterator[None]:
+    """Switch off the kernels and fast paths that torch chooses by size, and keep views as the user wrote
+    them."""
+    attention = import_module("torch.nn.attention")
+    fast_path = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        with ExitStack() as stack:
+            stack.enter_context(warnings.catch_warnings())
+            warnings.simplefilter("ignore")
+            stack.enter_context(attention.sdpa_kernel(attention.SDPBackend.MATH))
+            stack.enter_context(torch.backends.mkldnn.flags(enabled=False))
+            stack.enter_context(torch.autograd.grad_mode._force_original_view_tracking(True))
+            stack.enter_context(torch.enable_grad())
+            stack.enter_context(_OneForm())
+            yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast_path)

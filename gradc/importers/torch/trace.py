@@ -1,0 +1,230 @@
+"""Traces: the ATen ops that a function runs below autograd, and their replay without mutations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dialects.support.diagnostics import GradcError
+from gradc.importers.torch import refusals
+from gradc.importers.torch import torch_internals as internals
+from gradc.importers.torch.torch_internals import aten, torch
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A tensor in the arguments of a record."""
+
+    index: int
+
+
+@dataclass
+class Record:
+    op: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    results: tuple[int | None, ...]
+    location: str
+
+
+@dataclass
+class Trace:
+    """Records in order. `tensors` are the fake (or closed-over) tensors by index; the first are the inputs.
+    `lifted` are the closed-over tensors, by index, with the location where each is first read."""
+
+    tensors: list[Any] = field(default_factory=list[Any])
+    records: list[Record] = field(default_factory=list[Record])
+    lifted: dict[int, str] = field(default_factory=dict[int, str])
+    indices: dict[int, int] = field(default_factory=dict[int, int])
+
+    def add(self, tensor: Any) -> int:
+        index = self.indices.get(id(tensor))
+        if index is None:
+            index = self.indices[id(tensor)] = len(self.tensors)
+            self.tensors.append(tensor)
+        return index
+
+    def find(self, tensor: Any, location: str = "") -> int:
+        """Return the index of a tensor; a tensor that no op of the trace made is lifted."""
+        index = self.indices.get(id(tensor))
+        if index is not None:
+            return index
+        if internals.is_fake(tensor):
+            raise refusals.stale_tensor(location)
+        index = self.add(tensor)
+        self.lifted[index] = location
+        return index
+
+
+class Recorder(internals.DispatchMode):
+    """Dispatch mode that records each op below autograd; ops in `table` are decomposed."""
+
+    def __init__(self, trace: Trace, table: Mapping[Any, Callable[..., Any]], locate: bool):
+        super().__init__()
+        self.trace = trace
+        self.table = table
+        self.locate = locate
+        self.location = ""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func.namespace == "prim":
+            return func(*args, **kwargs)
+        decomposed = self._decompose(func, args, kwargs)
+        if decomposed is not NotImplemented:
+            return decomposed
+        location = internals.user_location() if self.locate else self.location
+        _check(func, args, location)
+        slots = self._slots((args, kwargs), location)
+        result = func(*args, **kwargs)
+        results = [self._result(leaf) for leaf in internals.pytree.tree_leaves(result)]
+        if any(index is not None for index in results):
+            self.trace.records.append(Record(func, slots[0], slots[1], tuple(results), location))
+        return result
+
+    def _decompose(self, func: Any, args: Any, kwargs: Any) -> Any:
+        decomposition = self.table.get(func)
+        if decomposition is not None:
+            with self:
+                return decomposition(*args, **kwargs)
+        if internals.composite(func):
+            with self:
+                return func.decompose(*args, **kwargs)
+        return NotImplemented
+
+    def _slots(self, tree: Any, location: str) -> Any:
+        def slot(leaf: Any) -> Any:
+            return Slot(self.trace.find(leaf, location)) if isinstance(leaf, torch.Tensor) else leaf
+
+        return internals.pytree.tree_map(slot, tree)
+
+    def _result(self, leaf: Any) -> int | None:
+        return self.trace.add(leaf) if isinstance(leaf, torch.Tensor) else None
+
+
+def _check(func: Any, args: Any, location: str) -> None:
+    """Raise the error of an op whose result, or its shape, depends on values or on chance."""
+    name = internals.base_name(func)
+    if internals.has_tag(func, "nondeterministic_seeded"):
+        raise refusals.random_numbers(name, location)
+    if internals.has_tag(func, "data_dependent_output"):
+        if not args or internals.fake_constant(args[0]) is None:
+            raise refusals.value_decides(name, location)
+        return
+    if not internals.has_tag(func, "dynamic_output_shape"):
+        return
+    if name == "index" and not any(_is_mask(index) for index in args[1]):
+        return
+    raise refusals.value_decides(name, location)
+
+
+def _is_mask(index: Any) -> bool:
+    return index is not None and index.dtype in (torch.bool, torch.uint8)
+
+
+def call_captured(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Call the user's function; `user_location` looks for the user's frames within this call."""
+    return function(*args, **kwargs)
+
+
+def _legit_batch_norm(*args: Any, **_: Any) -> Any:
+    """Run `native_batch_norm` as the op that declares its mutation of the running statistics."""
+    source, weight, bias, mean, variance, training, momentum, epsilon = args
+    if not training:
+        return aten._native_batch_norm_legit_no_training(
+            source, weight, bias, mean, variance, momentum, epsilon
+        )
+    if mean is None:
+        return aten._native_batch_norm_legit.no_stats(source, weight, bias, training, momentum, epsilon)
+    return aten._native_batch_norm_legit(source, weight, bias, mean, variance, training, momentum, epsilon)
+
+
+FIRST_TABLE: Mapping[Any, Callable[..., Any]] = {aten.native_batch_norm.default: _legit_batch_norm}
+"""`native_batch_norm` changes operands that its schema does not mark."""
+
+
+def trace_function(
+    function: Callable[..., Any], inputs: Sequence[Any], build: Callable[[], tuple[Any, Any]], mode: Any
+) -> tuple[Trace, Any]:
+    """Run a function under a fake mode and return what it ran, and what it returned.
+
+    `inputs` are fake tensors; `build` returns the arguments, in which they stand.
+    """
+    trace = Trace()
+    for tensor in inputs:
+        trace.add(tensor)
+    args, kwargs = build()
+    try:
+        with internals.one_algorithm(), mode, Recorder(trace, FIRST_TABLE, locate=True):
+            result = call_captured(function, args, kwargs)
+    except GradcError:
+        raise
+    except Exception as error:
+        raise refusals.failure_in_torch(error, internals.location_of_error(error)) from error
+    return trace, result
+
+
+def _functional(op: Any) -> Any:
+    return aten.clone.default if op in (aten.lift_fresh.default, aten.lift.default) else op
+
+
+def replay(
+    trace: Trace,
+    inputs: Sequence[int],
+    wanted: Sequence[int],
+    table: Mapping[Any, Callable[..., Any]],
+    mode: Any,
+) -> tuple[Trace, list[int], dict[int, int]]:
+    """Run a trace again with autograd off, without mutations and decomposed by `table`.
+
+    Returns the new trace, whose first tensors are those of `inputs`; the indices in it of the tensors
+    `wanted`; and for each position of `inputs` that the trace changes in place the index of its new value.
+    """
+    new = Trace()
+    recorder = Recorder(new, table, locate=False)
+    with internals.one_algorithm(), mode:
+        fakes = [_fresh(trace.tensors[index]) for index in inputs]
+    for fake in fakes:
+        new.add(fake)
+
+    def run(*tensors: Any) -> list[Any]:
+        values: dict[int, Any] = dict(zip(inputs, tensors, strict=True))
+
+        def value(leaf: Any) -> Any:
+            return values[leaf.index] if isinstance(leaf, Slot) else leaf
+
+        for record in trace.records:
+            recorder.location = record.location
+            args, kwargs = internals.pytree.tree_map(value, (record.args, record.kwargs))
+            result = _functional(record.op)(*args, **kwargs)
+            for index, leaf in zip(record.results, internals.pytree.tree_leaves(result), strict=True):
+                if index is not None:
+                    values[index] = leaf
+        return [values[index] for index in wanted]
+
+    functional = torch.func.functionalize(run, remove="mutations")
+    with internals.one_algorithm(), torch.no_grad(), mode, recorder:
+        results = functional(*fakes)
+    updates = {
+        _index(record.args[0]): _index(record.args[1])
+        for record in new.records
+        if _is_write_back(record, len(fakes))
+    }
+    new.records = [record for record in new.records if not _is_write_back(record, len(fakes))]
+    return new, [new.find(tensor) for tensor in results], updates
+
+
+def _fresh(tensor: Any) -> Any:
+    """Return a fake tensor of the same shape and type that shares no memory."""
+    return torch.empty(tuple(tensor.shape), dtype=tensor.dtype)
+
+
+def _index(slot: Any) -> int:
+    assert isinstance(slot, Slot)
+    return slot.index
+
+
+def _is_write_back(record: Record, inputs: int) -> bool:
+    """Return whether a record is the copy of a new value to an input that ends a functionalised run."""
+    return record.op is aten.copy_.default and _index(record.args[0]) < inputs
