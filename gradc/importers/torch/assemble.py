@@ -61,10 +61,13 @@ class _Assembly:
 
     def plain(self, given: Any, kind: str, record: Record) -> Any:
         """Return an argument without torch's objects."""
+        if isinstance(given, (list, tuple)):
+            return tuple(self.plain_item(item, kind, record) for item in given)
+        return self.plain_item(given, kind, record)
+
+    def plain_item(self, given: Any, kind: str, record: Record) -> Any:
         if isinstance(given, Slot):
             return ValueRef(self.value(given.index))
-        if isinstance(given, (list, tuple)):
-            return tuple(self.plain(item, kind, record) for item in given)
         if isinstance(given, torch.dtype):
             return dtype_name(given)
         if kind in ("Tensor", "Optional[Tensor]") and isinstance(given, (bool, int, float)):
