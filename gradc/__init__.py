@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gradc import losses as losses
     from gradc import ops as ops
     from gradc import optim as optim
+    from gradc import torch as torch
     from gradc import training as training
     from gradc.builder.graph import Graph
     from gradc.compiler.compiled import Compiled
@@ -71,6 +72,7 @@ __all__ = [
     "ops",
     "optim",
     "report",
+    "torch",
     "train_step",
     "training",
     "value_and_grad",
@@ -106,7 +108,7 @@ _HOMES = {
     "vjp": "gradc.derivatives.gradient",
 }
 
-_MODULES = ("losses", "ops", "optim", "training")
+_MODULES = ("losses", "ops", "optim", "torch", "training")
 """Members that are modules."""
 
 

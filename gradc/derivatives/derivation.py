@@ -168,7 +168,7 @@ class Derivation:
             {key: names.get(name, name) for key, name in part.items()} for part in (cotangents, gradients)
         )
         compiled = compile_module(self.module, self.options, observer=self.observer, origin=self.primal)
-        compiled = _store_weights(compiled, self.user_request)
+        compiled = store_weights(compiled, self.user_request.weights)
         proof, remarks = self._check(compiled, written)
         remarks = (*compiled.remarks, *self.remarks, *remarks)
         entries: dict[str, Any] = {
@@ -205,9 +205,9 @@ class Derivation:
         )
 
 
-def _store_weights(compiled: Compiled, user_request: GradientRequest) -> Compiled:
-    """Return the compiled gradient, without the initializers of its weights if they are `required`."""
-    if user_request.weights != REQUIRED or not compiled.weights:
+def store_weights(compiled: Compiled, weights: str) -> Compiled:
+    """Return the compiled graph, without the initializers of its weights if they are `required`."""
+    if weights != REQUIRED or not compiled.weights:
         return compiled
     parts = without_initializers(compiled.parts, compiled.weights)
     parts.proto.metadata_props.add(key=REQUIRED_KEY, value=json_text(list(compiled.weights)))

@@ -5,6 +5,9 @@ from __future__ import annotations
 import platform
 import re
 from importlib.metadata import PackageNotFoundError, requires
+from importlib.util import find_spec
+
+from dialects.support.diagnostics import Diagnostic, UsageError
 
 
 def install(extra: str) -> str:
@@ -33,3 +36,9 @@ def _is_required(marker: str, extra: str) -> bool:
 
 def _quote(requirement: str) -> str:
     return f'"{requirement}"'
+
+
+def check_torch() -> None:
+    """Raise UsageError with the command that installs torch if it is not installed."""
+    if find_spec("torch") is None:
+        raise UsageError(Diagnostic("error", f"gradc.torch needs torch: {install('torch')}"))

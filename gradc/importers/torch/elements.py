@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dialects.support.dtypes import known_dtype
+from dialects.support.dtypes import known_dtype, of_numpy
 from gradc.importers.torch.torch_internals import torch
 
 _NAMES = {
@@ -45,3 +45,18 @@ def array_of(tensor: Any) -> np.ndarray:
         bits = torch.int16 if dense.dtype == torch.bfloat16 else torch.uint8
         return dense.view(bits).numpy().view(target).copy()
     return dense.numpy().astype(target)
+
+
+def torch_dtype(name: str) -> Any:
+    """Return the torch dtype of gradc's name."""
+    word = next((word for word, known in _NAMES.items() if known == name), name)
+    return getattr(torch, word)
+
+
+def tensor_of(array: np.ndarray) -> Any:
+    """Return a tensor with a copy of an array's values, of the same element type."""
+    found = of_numpy(array.dtype)
+    if found is not None and found.name in ("bf16", "f8_e4m3", "f8_e5m2"):
+        bits = np.int16 if found.name == "bf16" else np.uint8
+        return torch.from_numpy(array.view(bits).copy()).view(torch_dtype(found.name))
+    return torch.from_numpy(np.array(array))

@@ -77,6 +77,7 @@ PACKAGES = (
     "gradc.optim",
     "gradc.inspection",
     "gradc.training",
+    "gradc.torch",
     "gradc.reporting",
     "gradc.reduction",
     "gradc.bench",

@@ -1,0 +1,95 @@
+"""A captured PyTorch function as a module of the aten dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from dialects.aten.ops import aten, is_known
+from dialects.onnx.ops import ConstantOp
+from dialects.support import entry
+from dialects.support.diagnostics import Diagnostic, Position, UnsupportedError, location
+from dialects.support.dtypes import known_dtype
+from dialects.support.names import hint_of
+from dialects.support.shapes import tensor_type
+from gradc.importers.torch.captured import CapturedGraph, CapturedOp, TensorType_, ValueRef
+
+NEW = "new_"
+"""Prefix of the results that are new values of buffers."""
+
+
+def module_of(graph: CapturedGraph) -> ModuleOp:
+    """Return the module of a captured graph: inputs, then parameters and buffers, are its arguments; the
+    results of the function, then new values of buffers, its results.
+
+    Raises UnsupportedError, with all ops that have no lowering.
+    """
+    _check_known(graph.ops)
+    block = Block()
+    values: dict[int, SSAValue] = {}
+    for given in graph.inputs:
+        values[given.value] = block.insert_arg(_type(graph.values[given.value]), len(block.args))
+        values[given.value].name_hint = hint_of(given.name)
+    for index, array in graph.constants.items():
+        constant = ConstantOp(array)
+        block.add_op(constant)
+        values[index] = constant.results[0]
+    for op in graph.ops:
+        block.add_op(_op(op, graph.values, values))
+    results = [(output.name, values[output.value]) for output in graph.outputs]
+    results += [(NEW + name, values[index]) for name, index in graph.updates.items()]
+    block.add_op(ReturnOp(*(value for _, value in results)))
+    types = [value.type for value in block.args], [value.type for _, value in results]
+    function = FuncOp("main", types, Region(block))
+    entry.set_edge(
+        function,
+        [(given.name, values[given.value].type) for given in graph.inputs],
+        [(name, value.type) for name, value in results],
+    )
+    return ModuleOp([function])
+
+
+def _type(given: TensorType_) -> Attribute:
+    return tensor_type(known_dtype(given.dtype).mlir, given.shape)
+
+
+def _op(op: CapturedOp, types: Sequence[TensorType_], values: dict[int, SSAValue]) -> Any:
+    made = aten(
+        op.op, [_argument(one, values) for one in op.arguments], [_type(types[i]) for i in op.results]
+    )
+    made.location = location("", _position(op.location))
+    values.update(zip(op.results, made.results, strict=True))
+    return made
+
+
+def _argument(argument: Any, values: Mapping[int, SSAValue]) -> Any:
+    if isinstance(argument, tuple):
+        return [_value(each, values) for each in argument]
+    return _value(argument, values)
+
+
+def _value(argument: Any, values: Mapping[int, SSAValue]) -> Any:
+    return values[argument.index] if isinstance(argument, ValueRef) else argument
+
+
+def _position(text: str) -> Position | None:
+    """Return the position of `file.py:12`."""
+    file, _, line = text.rpartition(":")
+    return Position(file, int(line), 1) if file and line.isdigit() else None
+
+
+def _check_known(ops: Sequence[CapturedOp]) -> None:
+    unknown: dict[str, CapturedOp] = {}
+    for op in ops:
+        if not is_known(op.op):
+            unknown.setdefault(op.op, op)
+    if unknown:
+        found = [
+            Diagnostic("error", "no lowering to ONNX", f"aten.{name}", _position(op.location))
+            for name, op in unknown.items()
+        ]
+        raise UnsupportedError(found[0], found[1:])

@@ -1,0 +1,29 @@
+"""PyTorch functions that call autograd, as plain ONNX. Needs the extra `torch`.
+
+gradc.torch.export(function, args)    a function or module, its derivatives included, as an ONNX model
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from gradc.util.extras import check_torch
+
+if TYPE_CHECKING:
+    from gradc.torch.export_function import export
+
+__all__ = ["export"]
+
+_HOMES = {"export": "gradc.torch.export_function"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'gradc.torch' has no attribute '{name}'")
+    check_torch()
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

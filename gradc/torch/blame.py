@@ -1,0 +1,57 @@
+"""The first op of a captured graph whose lowering differs from torch's own, for error messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gradc.compiler.driver import compile_module
+from gradc.compiler.options import Options
+from gradc.compiler.pass_runner import parse, run_passes
+from gradc.importers.torch.captured import CapturedGraph, CapturedOp, Output
+from gradc.importers.torch.elements import array_of, tensor_of
+from gradc.importers.torch.module import module_of
+from gradc.torch.replay import run_op
+
+BOUND = 1e-3
+"""Error of one op, relative to its norm."""
+
+
+def first_difference(
+    graph: CapturedGraph, options: Options, inputs: Mapping[str, np.ndarray], sizes: Mapping[str, int]
+) -> CapturedOp | None:
+    """Return the first op whose result differs from torch's for the same operands; None if there is none.
+
+    inputs: a value for each input of the graph, at these sizes of its dims.
+    """
+    given = {one.value for one in graph.inputs} | set(graph.constants)
+    inner = [index for op in graph.ops for index in op.results if index not in given]
+    module = module_of(replace(graph, outputs=tuple(Output(f"v{i}", i) for i in inner), updates={}))
+    run_passes(module, parse("lower-aten"), options, start=module.clone())
+    found = compile_module(module, options).run(inputs)
+    values = {index: tensor_of(array) for index, array in graph.constants.items()}
+    values |= {one.value: tensor_of(inputs[one.name]) for one in graph.inputs}
+    values |= {index: tensor_of(found[f"v{index}"]) for index in inner}
+    return next((op for op in graph.ops if _differs(op, values, sizes)), None)
+
+
+def _differs(op: CapturedOp, values: Mapping[int, Any], sizes: Mapping[str, int]) -> bool:
+    expected = run_op(op, values, sizes)
+    pairs = zip(op.results, expected, strict=True)
+    return any(wanted is not None and _distance(values[i], wanted) > BOUND for i, wanted in pairs)
+
+
+def _distance(found: Any, wanted: Any) -> float:
+    """Return the distance relative to the norm; NaN equals NaN."""
+    if found.shape != wanted.shape:
+        return float("inf")
+    got, want = (array_of(tensor).astype(np.float64) for tensor in (found, wanted))
+    same = (got == want) | (np.isnan(got) & np.isnan(want))
+    with np.errstate(invalid="ignore"):
+        error = float(np.linalg.norm(np.where(same, 0.0, got - want)))
+    return (
+        float("inf") if np.isnan(error) else error / (float(np.linalg.norm(want[np.isfinite(want)])) or 1.0)
+    )

@@ -1,0 +1,134 @@
+"""Comparison of an exported model with the function itself, at the example and at other sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dialects.support.diagnostics import Diagnostic, Position
+from gradc.compiler.compiled import Compiled
+from gradc.importers.torch.captured import CapturedGraph
+from gradc.importers.torch.elements import array_of
+from gradc.importers.torch.module import NEW
+from gradc.importers.torch.torch_internals import torch
+from gradc.torch.eager import Eager
+from gradc.torch.samples import Sample, at_sizes, example, other_sizes
+from gradc.verification.gradient_spec import CheckError
+
+BOUNDS = {torch.float64: 1e-9, torch.float32: 2e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
+"""Largest error of a result relative to its norm, by dtype."""
+
+ROUNDINGS = 20
+"""How many times as far from float64 as torch itself a result may be."""
+
+OTHERS = 2
+"""How many larger sizes are compared."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A result that differs from the function's: its name, its error and the bound, relative to its norm."""
+
+    name: str
+    error: float
+    bound: float
+    sample: Sample
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A model to compare: the captured graph, its parameters and buffers by name, and the function."""
+
+    compiled: Compiled
+    graph: CapturedGraph
+    state: Mapping[str, np.ndarray]
+    eager: Eager
+
+    def inputs(self, sample: Sample) -> dict[str, np.ndarray]:
+        """Return a value for each input of the graph."""
+        given = [one.name for one in self.graph.inputs if one.kind == "argument"]
+        arrays = {name: array_of(each) for name, each in zip(given, sample.tensors, strict=True)}
+        return {
+            **{one.name: self.state[one.name] for one in self.graph.inputs if one.name not in arrays},
+            **arrays,
+        }
+
+    def run(self, sample: Sample) -> dict[str, np.ndarray]:
+        """Run the model."""
+        named = {info.name for info in (*self.compiled.inputs, *self.compiled.optional_inputs)}
+        return self.compiled.run({n: a for n, a in self.inputs(sample).items() if n in named})
+
+
+def check_export(exported: Exported) -> list[Diagnostic]:
+    """Compare; return remarks on what could not be compared. Raises CheckError for a difference."""
+    arguments, compared = exported.eager.arguments, list[str]()
+    compare(exported, example(arguments))
+    for seed, sizes in enumerate(other_sizes(arguments.dims)):
+        is_edge = min(sizes.values()) <= 1
+        if len(compared) >= OTHERS and not is_edge:
+            continue
+        sample = at_sizes(arguments, sizes, seed)
+        try:
+            exported.eager.run(sample.tensors)
+        except Exception:  # whatever the function raises: it has no result at these sizes
+            continue
+        compare(exported, sample)
+        compared.append(str(sample))
+    if not arguments.dims or compared:
+        return []
+    text = "compared with the function at the sizes of the example only: it fails at all others tried"
+    return [Diagnostic("remark", text)]
+
+
+def compare(exported: Exported, sample: Sample) -> None:
+    """Compare the model with the function for one sample. Raises CheckError."""
+    graph, eager = exported.graph, exported.eager
+    found = exported.run(sample)
+    narrow, wide = eager.run(sample.tensors), eager.run_wide(sample.tensors)
+    keys = [str(index) for index in range(len(graph.outputs))] + list(graph.updates)
+    names = [output.name for output in graph.outputs] + [NEW + name for name in graph.updates]
+    for key, name in zip(keys, names, strict=True):
+        reference = narrow[key] if wide is None else wide[key]
+        difference = _difference(name, found[name], narrow[key], reference, sample)
+        if difference is not None:
+            raise CheckError(_describe(difference, exported))
+
+
+def _difference(name: str, found: np.ndarray, narrow: Any, wide: Any, sample: Sample) -> Difference | None:
+    if tuple(found.shape) != tuple(narrow.shape):
+        return Difference(name, float("inf"), 0, sample)
+    if narrow.dtype not in BOUNDS:
+        wrong = float(np.mean(found != array_of(narrow))) if found.size else 0.0
+        return Difference(name, wrong, 0, sample) if wrong else None
+    got, own, want = (_float64(each) for each in (found, narrow, wide))
+    finite = np.isfinite(own) & np.isfinite(want)
+    same = np.array_equal(np.isnan(got[~finite]), np.isnan(own[~finite]))
+    scale = float(np.linalg.norm(want[finite])) or 1.0
+    error = float(np.linalg.norm((got - want)[finite])) / scale if same else float("inf")
+    rounding = float(np.linalg.norm((own - want)[finite])) / scale
+    bound = max(BOUNDS[narrow.dtype], ROUNDINGS * rounding)
+    return None if error <= bound else Difference(name, error, bound, sample)
+
+
+def _float64(value: Any) -> np.ndarray:
+    return np.asarray(array_of(value) if isinstance(value, torch.Tensor) else value).astype(np.float64)
+
+
+def _describe(difference: Difference, exported: Exported) -> Diagnostic:
+    from gradc.torch.blame import first_difference
+
+    sample = difference.sample
+    inputs = exported.inputs(sample)
+    op = first_difference(exported.graph, exported.compiled.options, inputs, sample.sizes)
+    text = (
+        f"result {difference.name} differs from the function's by {difference.error:.1e} of its norm, "
+        f"expected at most {difference.bound:.1e}, at {sample}"
+    )
+    if op is None:
+        return Diagnostic("error", f"{text}; no single op differs, so a later pass is to blame")
+    file, _, line = op.location.rpartition(":")
+    position = Position(file, int(line), 1) if line.isdigit() else None
+    return Diagnostic("error", f"{text}; this op is the first to differ", f"aten.{op.op}", position)
