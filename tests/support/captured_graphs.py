@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dialects.support.dtypes import known_dtype
+from dialects.aten.ratios import Ratio
+from dialects.shapes.forms import Size
+from dialects.shapes.sizes import substitute
+from dialects.support.dtypes import by_name
 from gradc.importers.torch.captured import CapturedGraph, CapturedOp, ValueRef
 
 torch: Any = pytest.importorskip("torch")
 
 from gradc.importers.torch import torch_internals as internals  # noqa: E402
-from gradc.importers.torch.elements import dtype_name  # noqa: E402
+from gradc.importers.torch.elements import dtype_name, torch_dtype  # noqa: E402
 
 _DTYPES = {dtype_name(dtype): dtype for dtype in vars(torch).values() if isinstance(dtype, torch.dtype)}
 
@@ -33,11 +36,11 @@ def evaluate(
     given = iter(arguments)
     for entry in graph.inputs:
         values[entry.value] = next(given) if entry.kind == "argument" else (state or {})[entry.name]
-    dims: dict[str, int] = {}
+    dims = dict[str, int]()
     for entry in graph.inputs:
         for size, actual in zip(graph.values[entry.value].shape, values[entry.value].shape, strict=True):
-            if not isinstance(size, int):
-                dims.setdefault(str(size), actual)
+            if isinstance(size, Size) and size.name:
+                dims.setdefault(size.name, actual)
     with torch.no_grad():
         for op in graph.ops:
             results = _run(op, values, dims)
@@ -55,12 +58,10 @@ def _run(op: CapturedOp, values: Mapping[int, Any], dims: Mapping[str, int]) -> 
     given = iter(op.arguments)
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
-    for argument in target._schema.arguments:
-        if internals.is_dropped(argument.name, str(argument.real_type)):
-            continue
+    for name, _, is_keyword in internals.kept_arguments(target):
         value = _plain(next(given), values, dims)
-        if argument.kwarg_only:
-            keywords[argument.name] = value
+        if is_keyword:
+            keywords[name] = value
         else:
             positional.append(value)
     assert next(given, None) is None, op
@@ -74,12 +75,13 @@ def _plain(item: Any, values: Mapping[int, Any], dims: Mapping[str, int]) -> Any
     if isinstance(item, tuple):
         return [_plain(part, values, dims) for part in item]
     if isinstance(item, str):
-        return _DTYPES.get(item, item)
-    return item.evaluate(dims) if hasattr(item, "evaluate") else item
+        return torch_dtype(item) if by_name(item) else item
+    if isinstance(item, Ratio):
+        return _plain(item.dividend, {}, dims) / _plain(item.divisor, {}, dims)
+    return substitute(item, dims) if isinstance(item, Size) else item
 
 
 def _check(graph: CapturedGraph, op: CapturedOp, index: int, result: Any, dims: Mapping[str, int]) -> None:
     kind = graph.values[index]
     assert tuple(_plain(size, {}, dims) for size in kind.shape) == tuple(result.shape), op
     assert kind.dtype == dtype_name(result.dtype), op
-    assert known_dtype(kind.dtype)

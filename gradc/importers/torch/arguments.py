@@ -7,19 +7,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dialects.shapes.forms import Form
+from dialects.shapes.sizes import substitute
 from dialects.support.diagnostics import usage
 from gradc.importers.torch import torch_internals as internals
+from gradc.importers.torch.dynamic import Dims, check_keys, entry_at, shape_of
 from gradc.importers.torch.torch_internals import torch
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """A tensor of the arguments: its position among all leaves, its name, its size or dim name by axis."""
+    """A tensor of the arguments: its position among all leaves, its name, and its declared shape."""
 
     position: int
     name: str
     tensor: Any
-    shape: tuple[int | str, ...]
+    shape: tuple[Form, ...]
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Arguments:
     leaves: tuple[Any, ...]
     spec: Any
     tensors: tuple[Leaf, ...]
-    dims: Mapping[str, int]
+    dims: Dims
 
     def build(self, tensors: Sequence[Any]) -> tuple[Any, Any]:
         """Return positional and keyword arguments with other tensors."""
@@ -44,7 +47,7 @@ class Arguments:
 
 
 def _fake(leaf: Leaf, sizes: Mapping[str, int]) -> Any:
-    shape = [sizes[size] if isinstance(size, str) else size for size in leaf.shape]
+    shape = [substitute(size, sizes) for size in leaf.shape]
     fake = torch.empty(shape, dtype=leaf.tensor.dtype)
     return fake.requires_grad_() if leaf.tensor.requires_grad else fake
 
@@ -67,8 +70,7 @@ def parameter_names(function: Callable[..., Any], count: int) -> list[str]:
 
 def path_name(first: str, path: Sequence[Any]) -> str:
     """Return the name of a leaf: that of its argument and the keys that lead to it."""
-    keys = [str(getattr(key, "key", getattr(key, "idx", getattr(key, "name", key)))) for key in path]
-    return "_".join([first, *keys])
+    return "_".join([first, *(str(_key_of(key)) for key in path)])
 
 
 def unique(names: Sequence[str]) -> list[str]:
@@ -89,8 +91,10 @@ def read_arguments(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
     input_names: Sequence[str] | None,
+    dynamic_shapes: Any = None,
+    link: bool = False,
 ) -> Arguments:
-    """Return the arguments of a call with all sizes fixed."""
+    """Return the arguments of a call. With `link`, dims given as `Dim.AUTO` of one size are one dim."""
     firsts = parameter_names(function, len(args))
     paths, spec = internals.pytree.tree_flatten_with_path((tuple(args), dict(kwargs)))
     positions = [i for i, (_, leaf) in enumerate(paths) if isinstance(leaf, torch.Tensor)]
@@ -99,11 +103,29 @@ def read_arguments(
         if len(input_names) != len(names):
             raise usage("input_names", given=f"{len(input_names)} names", expected=f"{len(names)}")
         names = list(input_names)
-    tensors = tuple(
-        Leaf(i, name, paths[i][1], tuple(int(size) for size in paths[i][1].shape))
-        for i, name in zip(positions, names, strict=True)
-    )
-    return Arguments(tuple(leaf for _, leaf in paths), spec, tensors, {})
+    check_keys(dynamic_shapes, [*firsts, *kwargs], len(args) + len(kwargs))
+    by_name = isinstance(dynamic_shapes, Mapping)
+    dims = Dims(link=link)
+    tensors: list[Leaf] = []
+    for i, name in zip(positions, names, strict=True):
+        path, tensor = paths[i]
+        entry = entry_at(dynamic_shapes, _entry_keys(path, firsts, list(kwargs), by_name))
+        tensors.append(Leaf(i, name, tensor, shape_of(entry, name, [int(n) for n in tensor.shape], dims)))
+    return Arguments(tuple(leaf for _, leaf in paths), spec, tuple(tensors), dims)
+
+
+def _entry_keys(path: Sequence[Any], firsts: Sequence[str], names: Sequence[str], by_name: bool) -> list[Any]:
+    """Return the keys that lead to the entry of a leaf in `dynamic_shapes`."""
+    group, first, *rest = path
+    if group.idx == 0:
+        key = firsts[first.idx] if by_name else first.idx
+    else:
+        key = first.key if by_name else len(firsts) + names.index(first.key)
+    return [key, *map(_key_of, rest)]
+
+
+def _key_of(key: Any) -> Any:
+    return getattr(key, "key", getattr(key, "idx", getattr(key, "name", key)))
 
 
 def _name(firsts: Sequence[str], path: Sequence[Any]) -> str:

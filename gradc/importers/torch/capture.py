@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from dialects.support.diagnostics import usage
@@ -12,9 +13,13 @@ from gradc.importers.torch.arguments import Arguments, path_name, read_arguments
 from gradc.importers.torch.assemble import assemble
 from gradc.importers.torch.captured import CapturedGraph, Input, Output
 from gradc.importers.torch.kept import KEPT
+from gradc.importers.torch.sizes import GENERIC, LARGE, STEP, example_sizes, generic_sizes, large_sizes
 from gradc.importers.torch.state import State, find_state
 from gradc.importers.torch.torch_internals import torch
 from gradc.importers.torch.trace import replay, trace_function
+from gradc.importers.torch.unify import check_same_ops, unify
+
+CaptureAt = Callable[[Mapping[str, int]], CapturedGraph]
 
 
 def capture(
@@ -31,9 +36,69 @@ def capture(
 
     `kept` are the overloads that are not decomposed. Code without a graph of fixed ops is a `GradcError`.
     """
-    arguments = read_arguments(function, args, kwargs or {}, input_names)
+
+    def read(link: bool) -> Arguments:
+        return read_arguments(function, args, kwargs or {}, input_names, dynamic_shapes, link)
+
     state = find_state(function)
-    return _capture_at({}, function, arguments, state, output_names, kept)
+    arguments = read(link=False)
+
+    def capture_all(arguments: Arguments, step: int) -> CapturedGraph:
+        return _unified(
+            lambda sizes: _capture_at(sizes, function, arguments, state, output_names, kept), arguments, step
+        )
+
+    try:
+        return capture_all(arguments, 1)
+    except refusals.FailureAtSizes:
+        retries = [(read(link=True), 1)] if arguments.dims.automatic else []
+        for retried, step in (*retries, (arguments, STEP)):
+            with suppress(refusals.CaptureFailure):
+                return capture_all(retried, step)
+        raise
+
+
+def _capture_unified(capture_at: CaptureAt, arguments: Arguments, step: int) -> CapturedGraph:
+    """Return the graph of captures at several sizes."""
+    examples, bounds = arguments.dims.examples, arguments.dims.bounds
+    shapes = [leaf.shape for leaf in arguments.tensors]
+    if not examples:
+        return unify([capture_at({}), capture_at({})], [{}, {}], shapes, {})
+    captures = _Captures(capture_at, examples)
+    own = example_sizes(examples, bounds)
+    if own is not None:
+        captures.add(own)
+    for number in range(GENERIC if own else GENERIC + 1):
+        captures.add(generic_sizes(examples, bounds, number, step))
+    for large in LARGE:
+        with suppress(refusals.FailureAtSizes):
+            captures.add(large_sizes(examples, bounds, large, step))
+            break
+    return unify(captures.graphs, captures.traces, shapes, examples)
+
+
+class _Captures:
+    """Captures at several sizes, which must have the same ops."""
+
+    def __init__(self, capture_at: CaptureAt, examples: Mapping[str, int]):
+        self.capture_at = capture_at
+        self.examples = examples
+        self.graphs: list[CapturedGraph] = []
+        self.traces: list[Mapping[str, int]] = []
+
+    def add(self, sizes: Mapping[str, int]) -> None:
+        if sizes in self.traces:
+            return
+        try:
+            graph = self.capture_at(sizes)
+        except refusals.CaptureFailure as error:
+            if sizes == self.examples:
+                raise
+            raise refusals.failure_at_sizes(error, sizes, self.examples) from error
+        self.graphs.append(graph)
+        self.traces.append(sizes)
+        if len(self.graphs) > 1:
+            check_same_ops([self.graphs[0], graph], [self.traces[0], sizes])
 
 
 def _capture_at(

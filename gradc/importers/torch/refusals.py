@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dialects.support.diagnostics import Diagnostic, GradcError, Position, UnsupportedError, sentence
 
 
@@ -60,8 +62,40 @@ def stale_tensor(location: str) -> GradcError:
     )
 
 
-def failure_in_torch(error: BaseException, location: str) -> GradcError:
+class CaptureFailure(UnsupportedError):
+    """An exception that the function, or torch within it, raised."""
+
+
+def failure_in_torch(error: BaseException, location: str) -> CaptureFailure:
     """Return the error of an exception that the function, or torch within it, raised."""
     lines = [line for line in str(error).splitlines() if line.strip()]
-    said = lines[0].strip() if lines else "no message"
-    return refusal(f"the function fails while it is captured: {type(error).__name__}: {said}", location)
+    text = lines[0].strip() if lines else "no message"
+    message = f"the function fails while it is captured: {type(error).__name__}: {text}"
+    return CaptureFailure(Diagnostic("error", message, position=position_from(location)))
+
+
+def graph_depends_on_sizes(one: str, other: str, location: str, sizes: str, other_sizes: str) -> GradcError:
+    ops = f"{_op_text(one)} at {sizes}, {_op_text(other)} at {other_sizes}"
+    remedy = "use ops over whole tensors in place of loops and branches over a size, or fix the dim"
+    return refusal(f"the graph itself depends on the sizes: {ops}", location, remedy)
+
+
+def _op_text(name: str) -> str:
+    return f"aten.{name}" if "." in name else name
+
+
+class FailureAtSizes(CaptureFailure):
+    """An exception that the function raises at other sizes than the example's."""
+
+
+def failure_at_sizes(
+    error: CaptureFailure, sizes: Mapping[str, int], examples: Mapping[str, int]
+) -> FailureAtSizes:
+    found = error.diagnostic
+    message = f"{found.message} (at {sizes_text(sizes)}; the example has {sizes_text(examples)})"
+    remedy = "give equal dims one name, or bounds by torch.export.Dim(name, min=, max=), or fix them"
+    return FailureAtSizes(Diagnostic("error", f"{message}; {remedy}", position=found.position))
+
+
+def sizes_text(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{dim}={size}" for dim, size in sizes.items())

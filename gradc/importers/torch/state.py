@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradc.importers.torch.captured import InputKind
-from gradc.importers.torch.torch_internals import torch
+from gradc.importers.torch.closures import modules_of
 
 
 @dataclass
@@ -66,10 +66,19 @@ def _tensors_of(modules: Mapping[str, Any]) -> Iterator[tuple[str, Any, bool]]:
 
 
 def find_state(function: Callable[..., Any]) -> State:
-    """Return the state of a function that is a module."""
-    modules = {"": function} if isinstance(function, torch.nn.Module) else {}
+    """Return the state of a module, or of the modules that a function closes over.
+
+    Names are those of the module; with several modules each has the name of its variable before them.
+    """
+    modules = modules_of(function)
+    if len(modules) == 1:
+        modules = {"": next(iter(modules.values()))}
     state = State(modules)
+    known: set[int] = set()
     for name, tensor, is_parameter in _tensors_of(modules):
+        if id(tensor) in known:
+            continue
+        known.add(id(tensor))
         state.tensors[name] = tensor
         if is_parameter:
             state.parameters.add(name)

@@ -99,6 +99,19 @@ def is_dropped(name: str, kind: str) -> bool:
     return name in DROPPED_NAMES or kind.removeprefix("Optional[").removesuffix("]") in DROPPED_TYPES
 
 
+def is_torch_file(name: str) -> bool:
+    return name.startswith(_TORCH_FOLDER)
+
+
+def kept_arguments(op: Any) -> list[tuple[str, str, bool]]:
+    """Return name, type and whether it is keyword-only of each argument that captured ops have."""
+    return [
+        (argument.name, _type_word(argument), argument.kwarg_only)
+        for argument in op._schema.arguments
+        if not is_dropped(argument.name, _type_word(argument))
+    ]
+
+
 def user_location() -> str:
     """Return `file.py:12` of the innermost frame that is neither torch's nor this package's.
 

@@ -68,3 +68,46 @@ def test_buffers_that_change_are_updates():
     assert set(updates) == {"count", "norm.running_mean", "norm.running_var", "norm.num_batches_tracked"}
     for name, tensor in module.named_buffers():
         torch.testing.assert_close(updates[name], tensor)
+
+
+def statistics(x: Any) -> Any:
+    half = x[: len(x) // 2]
+    return F.pad(half, (0, 1)).sum() / len(x), torch.cat([x, half]).flatten(), 1 / len(x) * x.T
+
+
+@pytest.mark.parametrize("count", [5, 6, 7, 100])
+def test_sizes_are_expressions_of_the_dims(count: int):
+    graph = capture(statistics, (torch.randn(5, 3),), dynamic_shapes={"x": {0: "N"}})
+    assert graph.dims == {"N": 5}
+    x = torch.randn(count, 3)
+    outputs, _ = evaluate(graph, (x,))
+    for found, wanted in zip(outputs, statistics(x), strict=True):
+        torch.testing.assert_close(found, wanted)
+
+
+def test_literals_of_sizes_are_ops():
+    def scaled(x: Any) -> Any:
+        return x / torch.tensor(len(x)) + torch.tensor([1.0, 1 / len(x), 3.0])
+
+    graph = capture(scaled, (torch.randn(5, 3),), dynamic_shapes=({0: torch.export.Dim("N", min=2)},))
+    x = torch.randn(11, 3)
+    torch.testing.assert_close(evaluate(graph, (x,))[0][0], scaled(x))
+
+
+def test_strided_convolutions_are_right_at_sizes_that_were_not_traced():
+    net = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 4, 3, 2, 1),
+        torch.nn.MaxPool2d(3, 2, 1, ceil_mode=True),
+        torch.nn.Conv2d(4, 2, 2, 2),
+    )
+
+    def saliency(image: Any) -> Any:
+        image = image.detach().requires_grad_()
+        return torch.autograd.grad(net(image).flatten(1).square().mean(), image)
+
+    shapes = {"image": {0: "B", 2: "H", 3: "W"}}
+    graph = capture(saliency, (torch.randn(2, 3, 32, 32),), dynamic_shapes=shapes)
+    state = {name: parameter.detach() for name, parameter in net.named_parameters()}
+    for size in (29, 30, 31, 33, 47):
+        image = torch.randn(1, 3, size, size + 3)
+        torch.testing.assert_close(evaluate(graph, (image,), state)[0][0], saliency(image)[0])

@@ -1,0 +1,96 @@
+"""Modules that a function reaches: its own, those of its closure, its globals, and of functions it calls."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
+
+from gradc.importers.torch.torch_internals import is_torch_file, torch
+
+MAX_OBJECTS = 10_000
+"""Objects that are looked at before the search ends."""
+
+
+def modules_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the modules that a function reaches by the names of variables, without parts of others."""
+    pending: list[tuple[str, Any]] = [("", function)]
+    seen: set[int] = set()
+    found: dict[str, Any] = {}
+    while pending and len(seen) < MAX_OBJECTS:
+        name, value = pending.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, torch.nn.Module):
+            found[_free_name(name, found)] = value
+        else:
+            pending += reversed(list(_within(name, value)))
+    parts = {id(part) for module in found.values() for part in module.modules() if part is not module}
+    return {name: module for name, module in found.items() if id(module) not in parts}
+
+
+def _free_name(name: str, taken: Mapping[str, Any]) -> str:
+    candidate, number = name, 1
+    while candidate in taken:
+        candidate, number = f"{name}_{number}", number + 1
+    return candidate
+
+
+def _within(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield name and value of what an object reaches in one step."""
+    if isinstance(value, types.FunctionType):
+        yield from _of_function(value)
+    elif isinstance(value, types.MethodType):
+        yield name, value.__func__
+        yield name, value.__self__
+    elif isinstance(value, functools.partial):
+        call = cast("functools.partial[Any]", value)
+        yield name, call.func
+        yield from ((f"{name}_{i}" if name else f"module_{i}", item) for i, item in enumerate(call.args))
+        yield from call.keywords.items()
+    elif isinstance(value, Mapping):
+        yield from ((str(key), item) for key, item in cast(Mapping[Any, Any], value).items())
+    elif isinstance(value, list | tuple):
+        yield from ((f"{name}_{i}", item) for i, item in enumerate(cast(list[Any], value)))
+    elif _is_plain_object(value):
+        yield from vars(value).items()
+
+
+def _is_plain_object(value: Any) -> bool:
+    """Return whether an object is an instance of a class written in Python outside of torch."""
+    if isinstance(value, type | types.ModuleType) or not hasattr(value, "__dict__"):
+        return False
+    return type(value).__module__.partition(".")[0] not in ("torch", "builtins", "numpy")
+
+
+def _of_function(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+    code = function.__code__
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            yield name, cell.cell_contents
+        except ValueError:
+            continue
+    for name, item in {**(function.__kwdefaults__ or {}), **_defaults(function)}.items():
+        yield name, item
+    if not is_torch_file(code.co_filename):
+        yield from (
+            (name, function.__globals__[name]) for name in _names(code) if name in function.__globals__
+        )
+
+
+def _defaults(function: types.FunctionType) -> dict[str, Any]:
+    given = function.__defaults__ or ()
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    return dict(zip(names[len(names) - len(given) :], given, strict=True))
+
+
+def _names(code: types.CodeType) -> list[str]:
+    """Return the names that code and the functions within it read."""
+    pending, found = [code], list[str]()
+    while pending:
+        code = pending.pop()
+        found += code.co_names
+        pending += [item for item in code.co_consts if isinstance(item, types.CodeType)]
+    return found

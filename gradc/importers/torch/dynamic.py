@@ -1,0 +1,137 @@
+"""`dynamic_shapes`: which dims of the arguments are dynamic, in the forms that `torch.onnx.export` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from dialects.shapes.forms import Form, name
+from dialects.support.diagnostics import suggest, usage
+
+LARGEST = 2**31
+
+
+@dataclass
+class Dims:
+    """Named dims with their example sizes and bounds. With `link`, dims given as `Dim.AUTO` are the same if
+    their example sizes are; `automatic` has the first dim of each size."""
+
+    examples: dict[str, int] = field(default_factory=dict[str, int])
+    bounds: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    link: bool = False
+    automatic: dict[int, str] = field(default_factory=dict[int, str])
+
+    def add(self, dim: str, size: int, where: str, bounds: tuple[int, int] = (0, LARGEST)) -> None:
+        known = self.examples.setdefault(dim, size)
+        if known != size:
+            hint = "dims of different sizes take different names"
+            raise usage(f"dynamic_shapes: dim {dim} of {where}", given=size, expected=known, hint=hint)
+        low, high = self.bounds.get(dim, (0, LARGEST))
+        self.bounds[dim] = max(low, bounds[0]), min(high, bounds[1])
+
+
+def entry_at(dynamic_shapes: Any, keys: Sequence[Any]) -> Any:
+    """Return the entry of a tensor, by the keys that lead to it; None where all is fixed."""
+    entry = dynamic_shapes
+    for key in keys:
+        if entry is None:
+            return None
+        if isinstance(entry, Mapping):
+            entry = cast(Mapping[Any, Any], entry).get(key)
+        elif isinstance(entry, list | tuple):
+            items = cast(Sequence[Any], entry)
+            entry = items[key] if isinstance(key, int) and key < len(items) else None
+        else:
+            entry = getattr(entry, str(key), None)
+    return entry
+
+
+def check_keys(dynamic_shapes: Any, names: Sequence[str], count: int) -> None:
+    """Raise the error of entries for arguments that do not exist."""
+    if dynamic_shapes is None:
+        return
+    if isinstance(dynamic_shapes, Mapping):
+        for key in cast(Mapping[Any, Any], dynamic_shapes):
+            if key not in names:
+                hint = suggest(str(key), names)
+                raise usage("dynamic_shapes", given=key, expected=f"one of {', '.join(names)}", hint=hint)
+    elif not isinstance(dynamic_shapes, list | tuple):
+        raise usage("dynamic_shapes", given=type(dynamic_shapes).__name__, expected="a tuple or a dict")
+    elif len(cast(Sequence[Any], dynamic_shapes)) != count:
+        given = f"{len(cast(Sequence[Any], dynamic_shapes))} entries"
+        raise usage("dynamic_shapes", given=given, expected=f"{count}, one for each argument")
+
+
+def shape_of(entry: Any, tensor: str, sizes: Sequence[int], dims: Dims) -> tuple[Form, ...]:
+    """Return the shape of a tensor with its dynamic dims as sizes, which are added to `dims`."""
+    specs = _by_axis(entry, tensor, len(sizes))
+    return tuple(_size(specs.get(axis), tensor, axis, size, dims) for axis, size in enumerate(sizes))
+
+
+def _by_axis(entry: Any, tensor: str, rank: int) -> dict[int, Any]:
+    if entry is None:
+        return {}
+    if isinstance(entry, Mapping):
+        given = dict(cast(Mapping[Any, Any], entry))
+    elif isinstance(entry, list | tuple):
+        given = dict[Any, Any](enumerate(cast(Sequence[Any], entry)))
+    else:
+        raise usage(
+            f"dynamic_shapes: {tensor}",
+            given=type(entry).__name__,
+            expected="a dict of axis to name, or None",
+        )
+    for axis in given:
+        if not isinstance(axis, int) or not -rank <= axis < rank:
+            expected = f"axes from 0 to {rank - 1}" if rank else "none, as it is a scalar"
+            raise usage(f"dynamic_shapes: {tensor}", given=axis, expected=expected)
+    return {axis % rank: spec for axis, spec in given.items()}
+
+
+def _size(spec: Any, tensor: str, axis: int, size: int, dims: Dims) -> Form:
+    where = f"{tensor} axis {axis}"
+    if spec is None or isinstance(spec, int):
+        return size
+    if isinstance(spec, str):
+        dims.add(spec, size, where)
+        return name(spec)
+    hint = getattr(spec, "type", None)
+    if hint is not None and hasattr(hint, "name"):
+        return _size_of_hint(hint.name, spec, f"{tensor}_dim_{axis}", size, dims, where)
+    if hasattr(spec, "root"):
+        return _size_from_root(spec, size, dims, where)
+    if hasattr(spec, "__name__"):
+        dims.add(spec.__name__, size, where, _bounds(spec))
+        return name(spec.__name__)
+    raise usage(f"dynamic_shapes: {where}", given=repr(spec), expected="a name, a torch.export.Dim or None")
+
+
+def _size_of_hint(word: str, spec: Any, dim: str, size: int, dims: Dims, where: str) -> Form:
+    """Return the size of an axis with `Dim.DYNAMIC`, `Dim.AUTO` or `Dim.STATIC`."""
+    if word == "STATIC":
+        return size
+    if word == "AUTO":
+        first = dims.automatic.setdefault(size, dim)
+        dim = first if dims.link else dim
+    dims.add(dim, size, where, _bounds(spec))
+    return name(dim)
+
+
+def _size_from_root(spec: Any, size: int, dims: Dims, where: str) -> Form:
+    """Return the size of a dim such as `2 * Dim("n") + 1`."""
+    offset = int(spec.fn(0))
+    factor = int(spec.fn(1)) - offset
+    root = spec.root.__name__
+    if (size - offset) % factor:
+        raise usage(f"dynamic_shapes: {where}", given=size, expected=f"{factor}*{root} + {offset}")
+    dims.add(root, (size - offset) // factor, where, _bounds(spec.root))
+    return name(root) * factor + offset
+
+
+def _bounds(spec: Any) -> tuple[int, int]:
+    low, high = getattr(spec, "min", None), getattr(spec, "max", None)
+    return (
+        low if isinstance(low, int) else 0,
+        high if isinstance(high, int) and high < LARGEST else LARGEST,
+    )

@@ -1,0 +1,61 @@
+"""Sizes at which a function with dynamic dims is traced."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+GENERIC = 3
+"""Traces at sizes that no simple expression relates."""
+
+STEP = 16
+"""Step of the sizes of a function that fails at generic ones, as a U-Net does: example + multiples of it."""
+
+LARGE = tuple(STEP * factor for factor in (257, 65, 17, 9))
+"""Large sizes, of which the first that works is traced: tables may have a last row."""
+
+
+def generic_sizes(
+    examples: Mapping[str, int], bounds: Mapping[str, tuple[int, int]], number: int, step: int = 1
+) -> dict[str, int]:
+    """Return the sizes of the trace `number`, different for all dims and traces as far as bounds allow."""
+    draw = random.Random(number)
+    taken: set[int] = set()
+    found: dict[str, int] = {}
+    for dim, example in examples.items():
+        low, high = _range(example, *bounds[dim], step, number)
+        choices = [size for size in range(low, high + 1) if (size - example) % step == 0]
+        free = [size for size in choices if size not in taken and size != example] or choices or [example]
+        found[dim] = draw.choice(free)
+        taken.add(found[dim])
+    return found
+
+
+def _range(example: int, least: int, most: int, step: int, number: int) -> tuple[int, int]:
+    """Return the range of a generic size: numbers for which nothing is special, if the bounds allow."""
+    low, high = (17, 63) if step == 1 else (max(example, 2), example + 8 * step)
+    low, high = low + 16 * number, high + 16 * number
+    if most < low + 4:
+        return max(least, min(2, most)), most
+    return max(low, least), max(min(high, most), min(least + 46, most))
+
+
+def large_sizes(
+    examples: Mapping[str, int], bounds: Mapping[str, tuple[int, int]], large: int, step: int = 1
+) -> dict[str, int]:
+    """Return large sizes, at which code that depends on the size often takes another way."""
+    found: dict[str, int] = {}
+    for number, (dim, example) in enumerate(examples.items()):
+        size = large + 2 * STEP * number + (example % step if step > 1 else 0)
+        low, high = bounds[dim]
+        found[dim] = min(max(size, low), high)
+        if step > 1 and (found[dim] - example) % step:
+            found[dim] -= (found[dim] - example) % step
+    return found
+
+
+def example_sizes(
+    examples: Mapping[str, int], bounds: Mapping[str, tuple[int, int]]
+) -> dict[str, int] | None:
+    """Return the example's own sizes; None if one is 0 or 1, at which autograd leaves ops out."""
+    return None if any(size < 2 for size in examples.values()) else dict(examples)
