@@ -44,9 +44,10 @@ def capture(
     arguments = read(link=False)
 
     def capture_all(arguments: Arguments, step: int) -> CapturedGraph:
-        return _unified(
-            lambda sizes: _capture_at(sizes, function, arguments, state, output_names, kept), arguments, step
-        )
+        def at(sizes: Mapping[str, int]) -> CapturedGraph:
+            return _capture_at(sizes, function, arguments, state, output_names, kept)
+
+        return _capture_unified(at, arguments, step)
 
     try:
         return capture_all(arguments, 1)
