@@ -37,12 +37,6 @@ def dtype_name(dtype: Any) -> str:
     return _NAMES.get(word, word)
 
 
-def torch_dtype(name: str) -> Any:
-    """Return the torch dtype of gradc's name."""
-    words = {known: word for word, known in _NAMES.items()}
-    return getattr(torch, words.get(name, name))
-
-
 def array_of(tensor: Any) -> np.ndarray:
     """Return a copy of a tensor's values as an array of the same element type."""
     dense = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
