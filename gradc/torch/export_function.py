@@ -67,7 +67,7 @@ def export(
     state = state_arrays(f)
     compiled = compile_captured(graph, state, options, weights)
     if check:
-        eager = Eager(f, read_arguments(f, args, kwargs or {}, input_names))
+        eager = Eager(f, read_arguments(f, args, kwargs or {}, input_names, dynamic_shapes))
         remarks = check_export(Exported(compiled, graph, state, eager))
         compiled = replace(compiled, remarks=(*compiled.remarks, *remarks))
     if path is not None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dialects.shapes.sizes import substitute
 from gradc.importers.torch.arguments import Arguments, Leaf
 from gradc.importers.torch.torch_internals import torch
 
@@ -51,8 +52,9 @@ def at_sizes(arguments: Arguments, sizes: Mapping[str, int], seed: int) -> Sampl
 def _resized(leaf: Leaf, sizes: Mapping[str, int], generator: Any) -> Any:
     found = leaf.tensor.detach()
     for axis, size in enumerate(leaf.shape):
-        if isinstance(size, str) and sizes[size] != found.shape[axis]:
-            rows = torch.arange(sizes[size]) % max(found.shape[axis], 1)
+        count = substitute(size, sizes)
+        if count != found.shape[axis]:
+            rows = torch.arange(count) % max(found.shape[axis], 1)
             found = found.index_select(axis, rows)
     if found.shape == leaf.tensor.shape:
         return leaf.tensor

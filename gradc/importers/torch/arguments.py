@@ -32,7 +32,12 @@ class Arguments:
     leaves: tuple[Any, ...]
     spec: Any
     tensors: tuple[Leaf, ...]
-    dims: Dims
+    dynamic: Dims
+
+    @property
+    def dims(self) -> Mapping[str, int]:
+        """The dynamic dims with the sizes of the example."""
+        return self.dynamic.examples
 
     def build(self, tensors: Sequence[Any]) -> tuple[Any, Any]:
         """Return positional and keyword arguments with other tensors."""

@@ -52,7 +52,7 @@ def capture(
     try:
         return capture_all(arguments, 1)
     except refusals.FailureAtSizes:
-        retries = [(read(link=True), 1)] if arguments.dims.automatic else []
+        retries = [(read(link=True), 1)] if arguments.dynamic.automatic else []
         for retried, step in (*retries, (arguments, STEP)):
             with suppress(refusals.CaptureFailure):
                 return capture_all(retried, step)
@@ -61,7 +61,7 @@ def capture(
 
 def _capture_unified(capture_at: CaptureAt, arguments: Arguments, step: int) -> CapturedGraph:
     """Return the graph of captures at several sizes."""
-    examples, bounds = arguments.dims.examples, arguments.dims.bounds
+    examples, bounds = arguments.dims, arguments.dynamic.bounds
     shapes = [leaf.shape for leaf in arguments.tensors]
     if not examples:
         return unify([capture_at({}), capture_at({})], [{}, {}], shapes, {})
