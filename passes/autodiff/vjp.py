@@ -247,10 +247,11 @@ def _rule(op: Operation) -> tuple[Rule, Sequence[SSAValue | None], Mapping[str, 
         return contributed.RULES[op.title], op.onnx_inputs(), op.onnx_attributes()
     if not isinstance(op, OnnxOp):
         raise _without_rule(op)
-    return _onnx_rule(op), op.onnx_inputs(), op.onnx_attributes()
+    return onnx_rule(op), op.onnx_inputs(), op.onnx_attributes()
 
 
-def _onnx_rule(op: OnnxOp) -> Rule:
+def onnx_rule(op: OnnxOp) -> Rule:
+    """Return the rule of an ONNX op, its own or by its decomposition. Raises UnsupportedError."""
     name = op.onnx_name()
     if name in RULES:
         return RULES[name]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dialects.onnx.base import OnnxOp
 from passes.autodiff.common.primal import Primal, Zero
-from passes.autodiff.table import RULES
+from passes.autodiff.vjp import onnx_rule
 from passes.builder.values import Value
 
 
@@ -20,7 +20,7 @@ def pull_back(result: Value, cotangent: Value, wanted: Sequence[int] = (0,)) -> 
     assert isinstance(op, OnnxOp)
     primal = Primal.of(op, result.e)
     primal.wanted = wanted
-    found = RULES[op.onnx_name()](primal, [cotangent], result.e)
+    found = onnx_rule(op)(primal, [cotangent], result.e)
     return [_dense(found[index], primal.required(index)) for index in wanted]
 
 

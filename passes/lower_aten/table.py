@@ -6,14 +6,27 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from passes.lower_aten.call import Rule
-from passes.lower_aten.rules import linear, pointwise, reduce, shape
+from passes.lower_aten.rules import (
+    conv,
+    linear,
+    nll_loss,
+    pointwise,
+    pool,
+    reduce,
+    shape,
+    softmax,
+)
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
+        **conv.RULES,
         **linear.RULES,
+        **nll_loss.RULES,
         **pointwise.RULES,
+        **pool.RULES,
         **reduce.RULES,
         **shape.RULES,
+        **softmax.RULES,
     }
 )
 """ATen op with overload -> its rule."""
