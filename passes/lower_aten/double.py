@@ -49,6 +49,4 @@ def window_counts(
     e = sizes.e
     ones = e.number(1, f32).apply(onnx.ExpandOp, e.concat([e.ints([1, 1]), sizes], 0))
     weight = e.constant(np.ones((1, 1, *kernel), np.float32))
-    return ones.apply(
-        onnx.ConvOp, weight, None, kernel_shape=kernel, strides=strides, pads=[*begin, *end]
-    )
+    return ones.apply(onnx.ConvOp, weight, None, kernel_shape=kernel, strides=strides, pads=[*begin, *end])

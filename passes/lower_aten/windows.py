@@ -15,7 +15,5 @@ def per_axis(f: Call, given: Sequence[Form], n: int) -> list[int]:
     if len(known) != len(entries):
         found = next(entry for entry in entries if not isinstance(entry, int))
         hint = "a reduction over the axis, or a dim of fixed size"
-        raise f.refusal(
-            "a window that depends on a dim", given=found, expected="fixed numbers", hint=hint
-        )
+        raise f.refusal("a window that depends on a dim", given=found, expected="fixed numbers", hint=hint)
     return known or [0] * n

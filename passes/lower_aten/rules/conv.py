@@ -50,12 +50,12 @@ class Convolution:
             return x.apply(onnx.ConvOp, weight, bias, pads=pads, **attributes)
         if self._is_plain:
             pads, beyond = [*self.pads, *self.pads], self.beyond if any(self.beyond) else None
-            return x.apply(
-                onnx.ConvTransposeOp, weight, bias, pads=pads, output_padding=beyond, **attributes
-            )
-        return self._extended(x, weight, bias, attributes)
+            return x.apply(onnx.ConvTransposeOp, weight, bias, pads=pads, output_padding=beyond, **attributes)
+        return self._transpose_beyond_stride(x, weight, bias, attributes)
 
-    def _extended(self, x: Value, weight: Value, bias: Value | None, attributes: Mapping[str, object]) -> Value:
+    def _transpose_beyond_stride(
+        self, x: Value, weight: Value, bias: Value | None, attributes: Mapping[str, object]
+    ) -> Value:
         """Emit a transposed convolution with more elements at the end than a stride has: fewer are cropped,
         or zeros are added."""
         pads, zeros = self._end_pads()
@@ -64,7 +64,7 @@ class Convolution:
 
     @property
     def _is_plain(self) -> bool:
-        """Whether ONNX's `output_padding` adds the elements at the end."""
+        """True if ONNX's `output_padding` adds the elements at the end."""
         return all(added < stride for added, stride in zip(self.beyond, self.strides, strict=True))
 
     def _end_pads(self) -> tuple[list[int], list[int]]:
@@ -87,13 +87,13 @@ class Convolution:
     def pull_back(self, x: Value, weight: Value, g: Value, wanted: Sequence[int]) -> list[Value]:
         """Return the gradients of data (0) and weights (1)."""
         if self.is_transposed and x.dtype == f64 and static(weight.shape) is not None:
-            found = {0: self._transposed_by_data(g, weight)} if 0 in wanted else {}
+            found = {0: self._pull_back_transposed(g, weight)} if 0 in wanted else {}
             if 1 in wanted:
                 (found[1],) = self._pull_back(x, weight, g, [1])
             return [found[index] for index in wanted]
         return self._pull_back(x, weight, g, wanted)
 
-    def _transposed_by_data(self, g: Value, weight: Value) -> Value:
+    def _pull_back_transposed(self, g: Value, weight: Value) -> Value:
         pads, zeros = self._end_pads()
         axes = self._axes(weight, pads[len(zeros) :])
         return convolve(_extend(g, [-count for count in zeros]), weight, axes, self.groups)

@@ -48,7 +48,7 @@ class _Labels:
     """The labels (N, ...) of a call; those that are ignored are 0, and not counted."""
 
     def __init__(self, f: Call):
-        e, self.single, self.like = f.e, f.self.rank == 1, f.self
+        self.single, self.like = f.self.rank == 1, f.self
         given: Value = f.target.as_int64()
         if self.single and given.rank == 0:
             given = given.unsqueeze([0])

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from xdsl.dialects.builtin import f64
 
@@ -35,8 +36,8 @@ class Pool:
         dilations = per_axis(f, f.dilation, n) if f.has("dilation") else []
         return cls(f, kernel, strides, pads, dilations)
 
-    def attributes(self) -> dict[str, object]:
-        found: dict[str, object] = {
+    def attributes(self) -> dict[str, Any]:
+        found: dict[str, Any] = {
             "kernel_shape": self.kernel,
             "strides": self.strides,
             "pads": [*self.pads, *self.pads],
@@ -62,12 +63,12 @@ class Pool:
         return found
 
 
-def batched(x: Value, n: int) -> Value:
+def add_batch(x: Value, n: int) -> Value:
     """Return the data with a batch axis."""
     return x if x.rank == n + 2 else x.unsqueeze([0])
 
 
-def unbatched(y: Value, x: Value) -> Value:
+def remove_batch(y: Value, x: Value) -> Value:
     """Undo `batched` of x."""
     return y if y.rank == x.rank else y.squeeze([0])
 
@@ -77,8 +78,8 @@ def unbatched(y: Value, x: Value) -> Value:
 
 def _maxima(f: Call, n: int) -> Sequence[Value]:
     """Emit a MaxPool of the data with a batch axis: its maxima and indices."""
-    x = batched(f.self, n)
-    made = onnx.MaxPoolOp(x.value, results=2, **Pool.of(f, n).attributes())
+    x = add_batch(f.self, n)
+    made = onnx.MaxPoolOp(x.value, **Pool.of(f, n).attributes())
     return [x.e(result) for result in x.e.emit.all(made)]
 
 
@@ -88,23 +89,23 @@ def max_pool_with_indices(n: int) -> Rule:
     def rule(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
         values, indices = _maxima(f, n)
         if not f.is_read(1):
-            return [unbatched(values, f.self), None]
+            return [remove_batch(values, f.self), None]
         plane = e.emit.product([e.emit.sizes(f.self.value, [f.self.rank + axis]) for axis in range(-n, 0)])
-        return [unbatched(values, f.self), unbatched(indices.apply(onnx.ModOp, e(plane)), f.self)]
+        return [remove_batch(values, f.self), remove_batch(indices.apply(onnx.ModOp, e(plane)), f.self)]
 
     return rule
 
 
 def max_pool(n: int) -> Rule:
-    return lambda f, e: unbatched(_maxima(f, n)[0], f.self)
+    return lambda f, e: remove_batch(_maxima(f, n)[0], f.self)
 
 
 def max_pool_backward(n: int) -> Rule:
     """Return the rule of its gradient, which finds the maxima itself: the indices are not read."""
 
     def rule(f: Call, e: ValueBuilder) -> Value:
-        (found,) = pull_back(_maxima(f, n)[0], batched(f.grad_output, n))
-        return unbatched(found, f.self)
+        (found,) = pull_back(_maxima(f, n)[0], add_batch(f.grad_output, n))
+        return remove_batch(found, f.self)
 
     return rule
 
@@ -114,7 +115,7 @@ def max_pool_backward(n: int) -> Rule:
 
 def _means(f: Call, n: int, y: Sequence[Form]) -> tuple[Value, float]:
     """Emit an AveragePool of the data with a batch axis; the mean is a multiple of it by the number."""
-    pool, x = Pool.of(f, n), batched(f.self, n)
+    pool, x = Pool.of(f, n), add_batch(f.self, n)
     attributes, factor = pool.attributes(), 1.0
     if f.has("divisor_override"):
         attributes |= {"ceil_mode": 0, "count_include_pad": 1, "pads": [*pool.pads, *pool.end_pads(y)]}
@@ -127,16 +128,16 @@ def _means(f: Call, n: int, y: Sequence[Form]) -> tuple[Value, float]:
 def avg_pool(n: int) -> Rule:
     def rule(f: Call, e: ValueBuilder) -> Value:
         if f.dtype == f64:
-            return unbatched(_means_in_double(f, n), f.self)
+            return remove_batch(_means_in_double(f, n), f.self)
         means, factor = _means(f, n, f.shape)
-        return unbatched(means if factor == 1 else means * factor, f.self)
+        return remove_batch(means if factor == 1 else means * factor, f.self)
 
     return rule
 
 
 def _means_in_double(f: Call, n: int) -> Value:
     """Return sums over windows by their numbers of elements."""
-    pool, x, e = Pool.of(f, n), batched(f.self, n), f.e
+    pool, x, e = Pool.of(f, n), add_batch(f.self, n), f.e
     windows = pool.kernel, pool.strides
     begin, end = pool.pads, pool.end_pads(f.shape)
     sums, over = window_sums(x, *windows, begin, end), list(end) != list(begin)
@@ -153,9 +154,9 @@ def _means_in_double(f: Call, n: int) -> Value:
 def avg_pool_backward(n: int) -> Rule:
     def rule(f: Call, e: ValueBuilder) -> Value:
         means, factor = _means(f, n, sizes_of(f.grad_output))
-        g = batched(f.grad_output, n)
+        g = add_batch(f.grad_output, n)
         (found,) = pull_back(means, g if factor == 1 else g * factor)
-        return unbatched(found, f.self)
+        return remove_batch(found, f.self)
 
     return rule
 

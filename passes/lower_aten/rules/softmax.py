@@ -34,11 +34,11 @@ def of_axis(op: type[OnnxOp]) -> Rule:
 def safe_softmax(f: Call, e: ValueBuilder) -> Value:
     """Softmax with zeros where all elements along the axis are -inf."""
 
-    def made(x: Value, axis: int) -> Value:
+    def mask_rows(x: Value, axis: int) -> Value:
         largest = x.apply(onnx.ReduceMaxOp, e.ints([axis]), keepdims=1)
         return largest.equals(-np.inf).where(e.scalar(0, x), x.apply(onnx.SoftmaxOp, axis=axis))
 
-    return along(f, f.self.cast(f.dtype), made)
+    return along(f, f.self.cast(f.dtype), mask_rows)
 
 
 def softmax_backward(f: Call, e: ValueBuilder) -> Value:
