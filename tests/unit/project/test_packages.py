@@ -54,6 +54,8 @@ PACKAGES = (
     "passes.size_checks",
     "passes.lower_aten.call",
     "passes.lower_aten.derivative",
+    "passes.lower_aten.double",
+    "passes.lower_aten.windows",
     "passes.lower_aten.rules",
     "passes.lower_aten",
     # gradc
