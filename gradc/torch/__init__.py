@@ -1,6 +1,7 @@
 """PyTorch functions that call autograd, as plain ONNX. Needs the extra `torch`.
 
 gradc.torch.export(function, args)    a function or module, its derivatives included, as an ONNX model
+gradc.torch.module("model.onnx")      an ONNX model as an nn.Module whose backward is gradc's
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from gradc.util.extras import check_torch
 
 if TYPE_CHECKING:
     from gradc.torch.export_function import export
+    from gradc.torch.onnx_module import module
 
-__all__ = ["export"]
+__all__ = ["export", "module"]
 
-_HOMES = {"export": "gradc.torch.export_function"}
+_HOMES = {"export": "gradc.torch.export_function", "module": "gradc.torch.onnx_module"}
 
 
 def __getattr__(name: str) -> Any:
