@@ -8,11 +8,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto
 
 from dialects.support import entry
-from dialects.support.diagnostics import Diagnostic, UsageError, sentence, suggest
-from dialects.support.option_names import option
+from dialects.support.diagnostics import suggest
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import compile_module, load
 from gradc.compiler.options import Options
@@ -20,8 +18,10 @@ from gradc.derivatives.derivation import store_weights
 from gradc.derivatives.gradient import vjp
 from gradc.derivatives.request import REQUIRED
 from gradc.derivatives.results import set_results_of
+from gradc.model.exporter import ModelProto
 from gradc.runtime.session import Session
 from gradc.training.options import TRAINABLE
+from gradc.util import arguments
 from passes.autodiff.named_values import values_by_name
 from passes.training.weights_as_inputs import weights_as_inputs
 
@@ -87,10 +87,7 @@ def forward_model(
     outputs, values = entry.output_names(function), values_by_name(function)
     for name in features:
         if name not in values:
-            hint = suggest(name, values)
-            raise UsageError(
-                Diagnostic("error", sentence(option("features"), name, "a value of the model", hint))
-            )
+            raise arguments.invalid("features", name, "a value of the model", suggest(name, values))
     set_results_of(function, {name: values[name] for name in dict.fromkeys((*outputs, *features))})
     weights_as_inputs(function, _trainable_weights(given) if is_trainable else ())
     compiled = store_weights(compile_module(module, Options()), REQUIRED)
