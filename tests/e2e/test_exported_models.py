@@ -1,6 +1,6 @@
 """Gradients of models as exporters write them against autograd in float64, also at other sizes than theirs.
 
-Each test runs where its packages are: `pip install torch onnxscript transformers scikit-learn skl2onnx`.
+Each test runs where its packages are: `pip install -e '.[exporters]' transformers scikit-learn skl2onnx`.
 """
 
 from __future__ import annotations
