@@ -65,6 +65,8 @@ def _run(op: CapturedOp, values: Mapping[int, Any], dims: Mapping[str, int]) -> 
         else:
             positional.append(value)
     assert next(given, None) is None, op
+    if op.op == "view.default":
+        positional[0] = positional[0].contiguous()
     result = target(*positional, **keywords)
     return list(result) if isinstance(result, (list, tuple)) else [result]
 

@@ -40,7 +40,8 @@ class _Assembly:
     def add(self, record: Record) -> None:
         name = internals.overload_name(record.op)
         if _is_copy(name, record, self.types):
-            self.same[_result(record)] = self.value(record.args[0].index)
+            source = self.plain_item(record.args[0], "Tensor", record)
+            self.same[_result(record)] = source.index
             return
         op = _scalar_overload(record)
         arguments = self.arguments(op, record)
@@ -98,7 +99,10 @@ def _result(record: Record) -> int:
 def _is_copy(name: str, record: Record, types: Sequence[TensorType_]) -> bool:
     if name in COPIES:
         return True
-    return name == "_to_copy.default" and types[record.args[0].index].dtype == types[_result(record)].dtype
+    if name != "_to_copy.default":
+        return False
+    source = record.args[0]
+    return not isinstance(source, Slot) or types[source.index].dtype == types[_result(record)].dtype
 
 
 def _scalar_overload(record: Record) -> Any:

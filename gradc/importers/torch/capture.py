@@ -13,7 +13,15 @@ from gradc.importers.torch.arguments import Arguments, path_name, read_arguments
 from gradc.importers.torch.assemble import assemble
 from gradc.importers.torch.captured import CapturedGraph, Input, Output
 from gradc.importers.torch.kept import KEPT
-from gradc.importers.torch.sizes import GENERIC, LARGE, STEP, example_sizes, generic_sizes, large_sizes
+from gradc.importers.torch.sizes import (
+    GENERIC,
+    LARGE,
+    STEP,
+    example_sizes,
+    generic_sizes,
+    large_sizes,
+    small_sizes,
+)
 from gradc.importers.torch.state import State, find_state
 from gradc.importers.torch.torch_internals import torch
 from gradc.importers.torch.trace import replay, trace_function
@@ -75,6 +83,9 @@ def _capture_unified(capture_at: CaptureAt, arguments: Arguments, step: int) -> 
         with suppress(refusals.FailureAtSizes):
             captures.add(large_sizes(examples, bounds, large, step))
             break
+    if step == 1:
+        with suppress(refusals.FailureAtSizes):
+            captures.add(small_sizes(examples, bounds))
     return unify(captures.graphs, captures.traces, shapes, examples)
 
 

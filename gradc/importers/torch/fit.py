@@ -9,7 +9,7 @@ from math import gcd, isfinite
 
 from dialects.aten.ratios import Ratio
 from dialects.shapes.forms import Form, Size, name
-from dialects.shapes.sizes import floordiv, substitute
+from dialects.shapes.sizes import floordiv, largest, smallest, substitute
 
 MAX_DENOMINATOR = 64
 MAX_DIVISOR = 64
@@ -62,7 +62,7 @@ class Fitter:
         atoms = {self.values_of(form): form for form in near if isinstance(form, Size)}
         for terms in (atoms, self.dims, {**atoms, **self.dims}):
             products = dict(_products(terms))
-            for find in (_affine, _floor):
+            for find in (_affine, _floor, _extreme):
                 found = find(values, products)
                 if found is not None:
                     return found
@@ -145,6 +145,22 @@ def _floor(values: Values, products: Mapping[Values, Form]) -> Form | None:
                 offset = values[0] - (key[0] + shift) // divisor
                 if all((x + shift) // divisor + offset == y for x, y in zip(key, values, strict=True)):
                     return floordiv(form + shift, divisor) + offset
+    return None
+
+
+def _extreme(values: Values, products: Mapping[Values, Form]) -> Form | None:
+    """Return min(x + k, c), as a slice has, max(x + k, 0), or min(x, y)."""
+    items = list(products.items())[:12]
+    most, least = max(values), min(values)
+    for key, form in items:
+        low, high = values[key.index(min(key))] - min(key), values[key.index(max(key))] - max(key)
+        if all(min(x + low, most) == y for x, y in zip(key, values, strict=True)):
+            return smallest(form + low, most)
+        if least == 0 and all(max(x + high, 0) == y for x, y in zip(key, values, strict=True)):
+            return largest(form + high, 0)
+    for (first, one), (second, two) in combinations(items, 2):
+        if all(min(x, y) == z for x, y, z in zip(first, second, values, strict=True)):
+            return smallest(one, two)
     return None
 
 

@@ -168,6 +168,7 @@ def one_algorithm() -> Iterator[None]:
             stack.enter_context(attention.sdpa_kernel(attention.SDPBackend.MATH))
             stack.enter_context(torch.backends.mkldnn.flags(enabled=False))
             stack.enter_context(torch.autograd.grad_mode._force_original_view_tracking(True))
+            stack.enter_context(torch.jit.optimized_execution(False))
             stack.enter_context(torch.enable_grad())
             stack.enter_context(_OneForm())
             yield
