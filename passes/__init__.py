@@ -34,6 +34,7 @@ TRAINING_PASSES = {
     "drop-dropout": "dropout",
     "attach-loss": "attach_loss",
     "lora": "lora",
+    "recompute": "recompute",
 }
 """Passes that prepare a model for training, with their files in passes/training/."""
 

@@ -100,6 +100,11 @@ IN_PLACE = click.option(
     is_flag=True,
     help="Let new parameters and states be written to the memory of the old ones; a Trainer does so.",
 )
+RECOMPUTE = click.option(
+    "--recompute",
+    is_flag=True,
+    help="Keep few activations, and compute the others again in the backward pass: less memory, slower.",
+)
 BATCHNORM = click.option(
     "--batchnorm",
     type=Word(["train", "eval", KEEP]),
@@ -139,8 +144,8 @@ FORCE = click.option("--force", is_flag=True, help="Replace another run in the f
 
 OPTIONS = (
     OUTPUT, LOSS, OPTIMIZER, OF, TRAINABLE, FROZEN, UNTIE, NO_DECAY, GROUP, CLIP, EMA, LR, ACCUMULATE,
-    IN_PLACE, BATCHNORM, DROPOUT, KEEP_OUTPUTS, STRAIGHT_THROUGH, STOP_GRADIENT, CHECK, CHECK_SECONDS,
-    STATIC_SHAPES, REBATCH, LORA, RANK, ALPHA, LIST, EXPORT, YES, FORCE, source_options,
+    IN_PLACE, RECOMPUTE, BATCHNORM, DROPOUT, KEEP_OUTPUTS, STRAIGHT_THROUGH, STOP_GRADIENT, CHECK,
+    CHECK_SECONDS, STATIC_SHAPES, REBATCH, LORA, RANK, ALPHA, LIST, EXPORT, YES, FORCE, source_options,
     COMPILED_THREADS, AS_JSON, QUIET, LIMITS,
 )  # fmt: skip
 

@@ -50,7 +50,7 @@ def make(source: Source, loss: Sequence[str], given: dict[str, Any]) -> TrainSte
     )
     own: dict[str, Any] = {name: given.pop(name) for name in names}
     own |= {name: given.pop(name) for name in ("accumulate", "straight_through", "stop_gradient", "rebatch")}
-    own |= {name: given.pop(name) for name in ("in_place", "check", "check_seconds")}
+    own |= {name: given.pop(name) for name in ("in_place", "recompute", "check", "check_seconds")}
     own |= {"of": own["of"] or None}
     constants, trainable = given.pop("constants"), given.pop("trainable") or (TRAINABLE,)
     with renaming(OPTION_NAMES), progress.bar():

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.passes import ModulePass
 
 from dialects.support import entry
 from dialects.support.diagnostics import Diagnostic, several, usage
@@ -197,8 +198,10 @@ def compile_module(
     observer: Observer | None = None,
     tuner: Tuner | None = None,
     origin: ModuleOp | None = None,
+    final: Sequence[ModulePass] = (),
 ) -> Compiled:
-    """Compile a module, which is modified; `origin` is the module that has the user's names of weights."""
+    """Compile a module, which is modified; `origin` is the module that has the user's names of weights.
+    `final` are passes over the ONNX ops of the pipeline's end."""
     from gradc.model.changed_weights import find_changed_weights
     from gradc.model.exporter import export_parts
 
@@ -215,6 +218,8 @@ def compile_module(
         from passes.size_checks.writer import write_checks
 
         write_checks(module, source, target)
+    if final:
+        run_passes(module, final, options, observer, start=module.clone())
     remarks += _check_unused(module, options)
     remarks += _lost_defaults(source) + nonstandard_remarks(module, target) + misspelt_remarks(module)
     again = f"gradc compile --target {target.name} --opset {target.opset} THIS_FILE -o model.onnx"

@@ -37,6 +37,7 @@ class TrainOptions(TypedDict, total=False):
     lr: Schedule | None
     accumulate: int | None
     in_place: bool
+    recompute: bool
     lora: Names
     rank: int
     alpha: float | None
@@ -74,6 +75,7 @@ class TrainRequest(GradientRequest):
     lr: Schedule | None = None
     accumulate: int | None = None
     in_place: bool = False
+    recompute: bool = False
     lora: Names = None
     rank: int = RANK
     alpha: float | None = None

@@ -43,6 +43,7 @@ from passes.training.accumulate import MEAN, AccumulatePass, mean_of_sums
 from passes.training.attach_loss import LOSS, AttachLossPass
 from passes.training.dropout import SEED, dropout_remarks
 from passes.training.lora import Adapter, LoraPass
+from passes.training.recompute import RecomputePass
 from passes.training.write_optimizer import LR, NEW, WriteOptimizerPass
 from passes.training.write_optimizer import STEP as STEP_NUMBER
 
@@ -85,6 +86,7 @@ def train_step(model: Any, **given: Unpack[TrainOptions]) -> TrainStep:
     accumulate: number of parts of a batch whose gradients are added up before an update; the step is then two
     models, `gradients` and `apply`.
     in_place: let the new parameters and states be written to the memory of the old ones.
+    recompute: keep few activations, and compute the others again in the backward pass: less memory, slower.
     lora: names and patterns of matrices that get low-rank adapters, `<weight>.lora_a` and `<weight>.lora_b`
     of the given rank, times alpha / rank (default 1); by default only these train.
     straight_through, stop_gradient, constants, static_shapes, rebatch, rules, kernels: as for `grad`.
@@ -252,8 +254,21 @@ class _Writer:
         """Return the gradients, or another module, after some passes as a model whose weights are inputs."""
         module = self.derivation.module.clone() if module is None else module
         run_passes(module, passes, self.options, self.observer, start=module.clone())
-        compiled = compile_module(module, self.options, origin=self.derivation.primal)
+        compiled = compile_module(
+            module, self.options, origin=self.derivation.primal, final=self._final_passes()
+        )
         return replace(compiled, parts=without_initializers(compiled.parts, compiled.weights))
+
+    def _final_passes(self) -> Sequence[ModulePass]:
+        if not self.user_request.recompute:
+            return ()
+        gradients = self.session.gradients.values()
+        function = entry.entry_function(self.derivation.module)
+        names, weights = entry.output_names(function), (*self.session.gradients, *_statistics(function))
+        results = tuple(name for name in names if name not in gradients)
+        target = self.options.resolve_target()
+        batch = (*self.batch, *self.labels, SEED)
+        return [RecomputePass(batch, weights, results, target.name, target.opset)]
 
     def _accumulation(
         self, types: Mapping[str, TensorType], optimizer: WriteOptimizerPass

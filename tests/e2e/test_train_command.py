@@ -11,6 +11,7 @@ import onnx
 import pytest
 from onnx import helper
 from support.cli import run_gradc
+from support.deep_networks import chain
 from support.trained_networks import ARRAYS, BATCH, model_of, network
 
 import gradc
@@ -52,6 +53,17 @@ def test_updates_in_place(model: str, tmp_path: Path):
     assert json.loads((run / "train.json").read_text())["in_place"] is True
     names = {one.op_type for one in onnx.load(run / "step.onnx").graph.node}
     assert {"Less", "Where"} <= names
+
+
+def test_activations_are_computed_again(tmp_path: Path):
+    model, sizes = str(tmp_path / "chain.onnx"), list[int]()
+    onnx.save(chain(6, 64), model)
+    for options in ((), ("--recompute",)):
+        run = tmp_path / f"run{len(options)}"
+        found = train(model, "--loss", "mse", "--optimizer", "sgd", "-o", str(run), "--no-check", *options)
+        assert found.code == 0, found.err
+        sizes.append(sum(node.op_type == "Tanh" for node in onnx.load(run / "step.onnx").graph.node))
+    assert sizes[0] == 6 < sizes[1]
 
 
 def test_another_run_is_kept(model: str, tmp_path: Path):
