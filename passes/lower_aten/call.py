@@ -30,11 +30,11 @@ class Call:
     """An ATen op that is lowered: `f.self` is the argument `self` as a Value, number, list or None."""
 
     def __init__(self, op: AtenOp, e: ValueBuilder, sizes: Expressions):
-        self.op, self.e, self._sizes = op, e, sizes
-        self._arguments = {name: self._value(value) for name, value in op.arguments().items()}
+        self.op, self.e, self.sizes = op, e, sizes
+        self.arguments = {name: self._value(value) for name, value in op.arguments().items()}
 
     def __getattr__(self, name: str) -> Any:
-        arguments: Mapping[str, Any] = self.__dict__.get("_arguments", {})
+        arguments: Mapping[str, Any] = self.__dict__.get("arguments", {})
         if name not in arguments:
             raise AttributeError(f"{self.op.name} has no argument {name}")
         return arguments[name]
@@ -49,7 +49,7 @@ class Call:
 
     def has(self, name: str) -> bool:
         """Return whether the op has an argument of this name that is not None."""
-        return self._arguments.get(name) is not None
+        return self.arguments.get(name) is not None
 
     @property
     def dtype(self) -> Attribute:
@@ -92,7 +92,7 @@ class Call:
         """Return sizes as an int64 vector, a constant if no dim is in them."""
         if all(isinstance(size, int) for size in sizes):
             return self.e.ints([size for size in sizes if isinstance(size, int)])
-        return self.e(self._sizes.vector(sizes))
+        return self.e(self.sizes.vector(sizes))
 
     def filled(self, value: Value | Number, shape: Sequence[Form], dtype: Attribute) -> Value:
         """Return a tensor filled with one number."""

@@ -7,6 +7,9 @@ from types import MappingProxyType
 
 from passes.lower_aten.call import Rule
 from passes.lower_aten.rules import (
+    activations,
+    arithmetic,
+    compare,
     conv,
     linear,
     nll_loss,
@@ -19,6 +22,9 @@ from passes.lower_aten.rules import (
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
+        **activations.RULES,
+        **arithmetic.RULES,
+        **compare.RULES,
         **conv.RULES,
         **linear.RULES,
         **nll_loss.RULES,

@@ -107,7 +107,7 @@ class OneOp:
     results: list[tuple[str, tuple[Form, ...]]]
     """Dtype and sizes of each result."""
     shapes: list[tuple[Form, ...]] | None = None
-    """Sizes of the operands, if some are dynamic."""
+    """Sizes of the operands, if some are dynamic; the function has one more argument of N elements."""
     operands: list[Any] = field(default_factory=list[Any])
 
     def module(self) -> ModuleOp:
@@ -120,13 +120,17 @@ class OneOp:
         ]
         block = Block(arg_types=types)
         values: Iterator[SSAValue] = iter(block.args)
+        if self.shapes:
+            block.insert_arg(tensor_type(known_dtype("f32").mlir, [name("N")]), len(types))
         made = aten(
             self.op,
             [_replaced(argument, values) for argument in self.arguments],
             [tensor_type(known_dtype(dtype).mlir, shape) for dtype, shape in self.results],
         )
         block.add_ops([made, ReturnOp(*made.results)])
-        kind = FunctionType.from_lists(types, [value.type for value in made.results])
+        kind = FunctionType.from_lists(
+            [value.type for value in block.args], [value.type for value in made.results]
+        )
         return ModuleOp([FuncOp("main", kind, Region(block))])
 
     def compile(self) -> gradc.Compiled:
@@ -207,6 +211,7 @@ def check_sizes(op: str, make: Callable[[int], Sequence[Any]], sizes: Sequence[i
     for n in sizes:
         made = make(n)
         tensors = [value for value in _flat(bind(op, made, {})) if _is_tensor(value)]
+        tensors.append(torch.zeros(n))
         for mine, torchs in zip(run(compiled, tensors), results_of(op, made, {}), strict=True):
             found = difference(mine, torchs)
             assert not found, f"{op} at N = {n}: {found}"
