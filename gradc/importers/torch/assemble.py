@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,25 @@ COPIES = frozenset(
     ("alias.default", "detach.default", "clone.default", "lift_fresh_copy.default", "lift_fresh.default")
 )
 """Ops whose result is their operand."""
+
+FILLED: Mapping[str, int | None] = {
+    "full.default": None,
+    "full_like.default": None,
+    "new_full.default": None,
+    "scalar_tensor.default": None,
+    "ones.default": 1,
+    "ones_like.default": 1,
+    "new_ones.default": 1,
+    "zeros.default": 0,
+    "zeros_like.default": 0,
+    "new_zeros.default": 0,
+    "empty.memory_format": 0,
+    "empty_strided.default": 0,
+    "empty_like.default": 0,
+    "new_empty.default": 0,
+    "new_empty_strided.default": 0,
+}
+"""Ops that make a tensor of one number -> the number, None for an argument; all become `full.default`."""
 
 RENAMED = {"_unsafe_view.default": "view.default", "_reshape_alias.default": "view.default"}
 
@@ -43,6 +63,9 @@ class _Assembly:
             source = self.plain_item(record.args[0], "Tensor", record)
             self.same[_result(record)] = source.index
             return
+        if name in FILLED:
+            self.ops.append(self.fill(name, record))
+            return
         op = _scalar_overload(record)
         arguments = self.arguments(op, record)
         known = [index for index in record.results if index is not None]
@@ -50,6 +73,19 @@ class _Assembly:
         results = tuple(self.new_value(absent) if index is None else index for index in record.results)
         name = internals.overload_name(op)
         self.ops.append(CapturedOp(RENAMED.get(name, name), arguments, results, record.location))
+
+    def fill(self, name: str, record: Record) -> CapturedOp:
+        """Return the op `full` for an op that makes a tensor of one number."""
+        number = FILLED[name]
+        if number is None:
+            position = [argument[0] for argument in internals.schema_arguments(record.op)].index(
+                "s" if name.startswith("scalar") else "fill_value"
+            )
+            number = record.args[position]
+        kind = self.types[_result(record)]
+        return CapturedOp(
+            "full.default", (kind.shape, number, kind.dtype), (_result(record),), record.location
+        )
 
     def arguments(self, op: Any, record: Record) -> tuple[Any, ...]:
         found: list[Any] = []
@@ -122,10 +158,11 @@ def assemble(
     lifted: Mapping[int, Any],
     outputs: Sequence[Output],
     updates: Mapping[str, int],
+    locations: Mapping[int, str],
 ) -> CapturedGraph:
     """Return the graph of a functional trace.
 
-    `lifted` has the tensor of each constant by its index in the trace.
+    `lifted` has the tensor of each constant by its index in the trace, `locations` where it is first read.
     """
     assembly = _Assembly(trace)
     for record in trace.records:
@@ -137,6 +174,7 @@ def assemble(
         tuple(assembly.ops),
         tuple(Output(output.name, assembly.value(output.value)) for output in outputs),
         {name: assembly.value(value) for name, value in updates.items()},
+        constant_locations=locations,
     )
     return without_dead_ops(graph)
 
@@ -192,6 +230,7 @@ def _renumber(
         tuple(Output(output.name, numbers[output.value]) for output in graph.outputs),
         {name: numbers[value] for name, value in graph.updates.items()},
         graph.dims,
+        {numbers[old]: place for old, place in graph.constant_locations.items() if old in numbers},
     )
 
 
@@ -199,6 +238,27 @@ def map_values(arguments: tuple[Any, ...], numbers: Mapping[int, int]) -> tuple[
     """Return arguments with the values renumbered; lists are at most one deep."""
 
     def one(item: Any) -> Any:
-        return ValueRef(numbers[item.index]) if isinstance(item, ValueRef) else item
+        return ValueRef(numbers.get(item.index, item.index)) if isinstance(item, ValueRef) else item
 
     return tuple(tuple(map(one, item)) if isinstance(item, tuple) else one(item) for item in arguments)
+
+
+_SHAPED = frozenset(("view.default", "expand.default", "_to_copy.default"))
+
+
+def without_identities(graph: CapturedGraph) -> CapturedGraph:
+    """Remove views and expansions to the shape that the operand has at all sizes."""
+    same: dict[int, int] = {}
+    ops: list[CapturedOp] = []
+    for op in graph.ops:
+        arguments = map_values(op.arguments, same)
+        source = arguments[0] if arguments else None
+        if isinstance(source, ValueRef) and op.op in _SHAPED:
+            kind = graph.values[op.results[0]]
+            if graph.values[source.index] == kind:
+                same[op.results[0]] = source.index
+                continue
+        ops.append(replace(op, arguments=arguments))
+    outputs = tuple(Output(output.name, same.get(output.value, output.value)) for output in graph.outputs)
+    updates = {name: same.get(value, value) for name, value in graph.updates.items()}
+    return without_dead_ops(replace(graph, ops=tuple(ops), outputs=outputs, updates=updates))

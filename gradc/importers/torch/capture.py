@@ -57,14 +57,15 @@ def capture(
 
         return _capture_unified(at, arguments, step)
 
-    try:
-        return capture_all(arguments, 1)
-    except refusals.FailureAtSizes:
-        retries = [(read(link=True), 1)] if arguments.dynamic.automatic else []
-        for retried, step in (*retries, (arguments, STEP)):
-            with suppress(refusals.CaptureFailure):
-                return capture_all(retried, step)
-        raise
+    with state.preserve():
+        try:
+            return capture_all(arguments, 1)
+        except refusals.FailureAtSizes:
+            retries = [(read(link=True), 1)] if arguments.dynamic.automatic else []
+            for retried, step in (*retries, (arguments, STEP)):
+                with suppress(refusals.CaptureFailure):
+                    return capture_all(retried, step)
+            raise
 
 
 def _capture_unified(capture_at: CaptureAt, arguments: Arguments, step: int) -> CapturedGraph:
@@ -125,8 +126,9 @@ def _capture_at(
     mode = internals.fake_mode()
     with mode:
         fakes = arguments.fakes(sizes)
-    with state.preserve():
+    with state.preserve_tensors():
         trace, result = trace_function(function, fakes, lambda: arguments.build(fakes), mode)
+        state.check_attributes({id(trace.tensors[index]) for index in trace.lifted})
         replaced = {name: trace.find(tensor) for name, tensor in state.new_buffers().items()}
     state_values = {
         name: trace.find(tensor) for name, tensor in state.tensors.items() if id(tensor) in trace.indices
@@ -155,6 +157,7 @@ def _capture_at(
             for (name, _), value in zip(leaves, values[: len(outputs)], strict=True)
         ],
         updates,
+        {first + i: trace.lifted[index] for i, index in enumerate(lifted)},
     )
 
 
@@ -174,7 +177,8 @@ def _name_of_change(
 def output_leaves(result: Any, output_names: Sequence[str] | None) -> list[tuple[str, Any]]:
     """Return name and tensor of each result, in the order of torch's pytree."""
     paths, _ = internals.pytree.tree_flatten_with_path(result)
-    found = [(path, leaf) for path, leaf in paths if isinstance(leaf, torch.Tensor)]
+    results = [(path, torch.tensor(x) if isinstance(x, bool | int | float) else x) for path, x in paths]
+    found = [(path, leaf) for path, leaf in results if isinstance(leaf, torch.Tensor)]
     names = unique([path_name("output", path) if path else "output" for path, _ in found])
     names = [name.removeprefix("output_") if name[7:8].isalpha() else name for name in names]
     if output_names is not None:

@@ -59,7 +59,7 @@ class CapturedOp:
 class CapturedGraph:
     """A captured function. `constants` holds tensors that the function closes over or writes as literals,
     `updates` the new values of inputs that it changes in place, `dims` the dynamic dims with the sizes of the
-    example."""
+    example, `constant_locations` where constants are first read."""
 
     values: tuple[TensorType_, ...]
     inputs: tuple[Input, ...]
@@ -68,3 +68,4 @@ class CapturedGraph:
     outputs: tuple[Output, ...]
     updates: Mapping[str, int] = field(default_factory=dict[str, int])
     dims: Mapping[str, int] = field(default_factory=dict[str, int])
+    constant_locations: Mapping[int, str] = field(default_factory=dict[int, str])

@@ -13,8 +13,14 @@ MAX_OBJECTS = 10_000
 """Objects that are looked at before the search ends."""
 
 
-def modules_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the modules that a function reaches by the names of variables, without parts of others."""
+Holder = tuple[str, dict[Any, Any] | list[Any]]
+"""A name, and the attributes of an object or the items of a dict or list."""
+
+
+def modules_of(function: Callable[..., Any]) -> tuple[dict[str, Any], list[Holder]]:
+    """Return what a function reaches: modules by the names of variables, without parts of others, and what
+    else can hold a tensor."""
+    holders: list[Holder] = []
     pending: list[tuple[str, Any]] = [("", function)]
     seen: set[int] = set()
     found: dict[str, Any] = {}
@@ -27,8 +33,15 @@ def modules_of(function: Callable[..., Any]) -> dict[str, Any]:
             found[_free_name(name, found)] = value
         else:
             pending += reversed(list(_within(name, value)))
+            holders += _holders(name, value)
     parts = {id(part) for module in found.values() for part in module.modules() if part is not module}
-    return {name: module for name, module in found.items() if id(module) not in parts}
+    return {name: module for name, module in found.items() if id(module) not in parts}, holders
+
+
+def _holders(name: str, value: Any) -> list[Holder]:
+    if isinstance(value, dict | list):
+        return [(name, cast("dict[Any, Any] | list[Any]", value))]
+    return [(name, vars(value))] if _is_plain_object(value) else []
 
 
 def _free_name(name: str, taken: Mapping[str, Any]) -> str:

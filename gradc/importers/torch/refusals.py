@@ -68,10 +68,54 @@ class CaptureFailure(UnsupportedError):
 
 def failure_in_torch(error: BaseException, location: str) -> CaptureFailure:
     """Return the error of an exception that the function, or torch within it, raised."""
+    for words, what, remedy in _KNOWN_FAILURES:
+        if words in str(error):
+            message = sentence(what, hint=remedy)
+            return CaptureFailure(Diagnostic("error", message, position=position_from(location)))
     lines = [line for line in str(error).splitlines() if line.strip()]
     text = lines[0].strip() if lines else "no message"
     message = f"the function fails while it is captured: {type(error).__name__}: {text}"
     return CaptureFailure(Diagnostic("error", message, position=position_from(location)))
+
+
+_KNOWN_FAILURES = (
+    (
+        ".numpy() is not supported",
+        "values of a tensor are read as an array of numpy, which would be frozen",
+        "use ops of torch, or pass the array as an argument",
+    ),
+    (
+        "FakeTensor.__format__",
+        "values of a tensor are formatted as text",
+        "leave out the text, or return the tensor",
+    ),
+    (
+        "for HigherOrderOperator",
+        "torch.cond, while_loop, scan and other ops of functions cannot be captured",
+        "use torch.where, or a loop over a fixed number",
+    ),
+    (
+        "Cannot access data pointer",
+        "the memory of a tensor is read, which would freeze its values",
+        "use ops of torch, or pass the values as an argument",
+    ),
+)
+"""Text of an exception of torch, what it means for the user, and the remedy."""
+
+
+def changes_between_calls(what: str, location: str) -> GradcError:
+    return refusal(
+        f"{what} changes between calls, and would be frozen",
+        location,
+        "random numbers of Python and numpy, counters and times are passed as arguments",
+    )
+
+
+def state_outside_of_buffers(name: str) -> GradcError:
+    return refusal(
+        f"the function keeps a tensor in {name} from call to call, and the change would be lost",
+        remedy="register it as a buffer of a module, or pass it as an argument and return its new value",
+    )
 
 
 def graph_depends_on_sizes(one: str, other: str, location: str, sizes: str, other_sizes: str) -> GradcError:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from gradc.importers.torch import refusals
 from gradc.importers.torch.captured import InputKind
-from gradc.importers.torch.closures import modules_of
+from gradc.importers.torch.closures import Holder, modules_of
+from gradc.importers.torch.torch_internals import torch
+
+Snapshot = tuple[str, Any, dict[Any, Any]]
+"""A name, an owner of values, and its values before a call."""
 
 
 @dataclass
@@ -16,8 +21,12 @@ class State:
     """Tensors with a name: those of `named_parameters()` and `named_buffers()`, each tensor once."""
 
     modules: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    holders: Sequence[Holder] = ()
     tensors: dict[str, Any] = field(default_factory=dict[str, Any])
     parameters: set[str] = field(default_factory=set[str])
+    before: list[tuple[str, Any, dict[Any, Any]]] = field(
+        default_factory=list[tuple[str, Any, dict[Any, Any]]]
+    )
 
     def kind(self, name: str) -> InputKind:
         return "parameter" if name in self.parameters else "buffer"
@@ -33,28 +42,86 @@ class State:
 
     @contextmanager
     def preserve(self) -> Iterator[None]:
-        """Undo what a trace does to the modules' attributes and gradients."""
-        attributes = [
-            (module, dict(module.__dict__), dict(module._parameters), dict(module._buffers))
-            for root in self.modules.values()
-            for module in root.modules()
-        ]
+        """Undo what calls do to the attributes of modules and to gradients."""
+        before = [(owner, dict(owner)) for owner in self._attributes()]
         gradients = [(tensor, tensor.grad) for tensor in self.tensors.values() if tensor.is_leaf]
         try:
-            yield
+            with self.preserve_tensors():
+                yield
         finally:
-            for module, own, parameters, buffers in attributes:
-                module.__dict__.clear()
-                module.__dict__.update(own)
-                _refill(module._parameters, parameters)
-                _refill(module._buffers, buffers)
+            for owner, items in before:
+                owner.clear()
+                owner.update(items)
             for tensor, gradient in gradients:
                 tensor.grad = gradient
 
+    @contextmanager
+    def preserve_tensors(self) -> Iterator[None]:
+        """Undo what a call does to tensors in modules, objects, dicts and lists, and to gradients.
 
-def _refill(entries: dict[str, Any], before: Mapping[str, Any]) -> None:
-    entries.clear()
-    entries.update(before)
+        Python numbers are left: what depends on them differs between calls, and is found by that.
+        """
+        gradients = [(tensor, tensor.grad) for tensor in self.tensors.values() if tensor.is_leaf]
+        self.before = [(name, owner, _items(owner)) for name, owner in self._holders()]
+        try:
+            yield
+        finally:
+            for _, owner, items in self.before:
+                _restore_tensors(owner, items)
+            for tensor, gradient in gradients:
+                tensor.grad = gradient
+
+    def check_attributes(self, read: set[int]) -> None:
+        """Raise the error of tensors that a call has read and replaced; `read` are their ids.
+
+        Buffers may change, and so may tensors that are written before they are read.
+        """
+        buffers = {id(tensor) for tensor in self.tensors.values()}
+        for name, owner, items in self.before:
+            for key, value in items.items():
+                if id(value) in read and id(value) not in buffers and _get(owner, key) is not value:
+                    raise refusals.state_outside_of_buffers(f"{name}.{key}" if name else str(key))
+
+    def _attributes(self) -> Iterator[dict[Any, Any]]:
+        for _, owner in self._module_holders():
+            yield owner
+
+    def _holders(self) -> Iterator[Holder]:
+        yield from self._module_holders()
+        yield from self.holders
+
+    def _module_holders(self) -> Iterator[tuple[str, dict[Any, Any]]]:
+        for prefix, root in self.modules.items():
+            for name, module in root.named_modules(prefix=prefix):
+                yield name, module.__dict__
+                yield name, module._parameters
+                yield name, module._buffers
+
+
+def _items(owner: dict[Any, Any] | list[Any]) -> dict[Any, Any]:
+    return dict(owner) if isinstance(owner, dict) else dict(enumerate(owner))
+
+
+def _get(owner: dict[Any, Any] | list[Any], key: Any) -> Any:
+    if isinstance(owner, dict):
+        return owner.get(key)
+    return owner[key] if key < len(owner) else None
+
+
+def _restore_tensors(owner: dict[Any, Any] | list[Any], before: Mapping[Any, Any]) -> None:
+    """Put back tensors, take away new ones."""
+    if isinstance(owner, list):
+        if any(isinstance(item, torch.Tensor) for item in (*owner, *before.values())):
+            owner[:] = before.values()
+        return
+    for key in [*before, *owner]:
+        now, old = owner.get(key), before.get(key)
+        if now is old or not (isinstance(now, torch.Tensor) or isinstance(old, torch.Tensor)):
+            continue
+        if key in before:
+            owner[key] = old
+        else:
+            del owner[key]
 
 
 def _tensors_of(modules: Mapping[str, Any]) -> Iterator[tuple[str, Any, bool]]:
@@ -70,10 +137,10 @@ def find_state(function: Callable[..., Any]) -> State:
 
     Names are those of the module; with several modules each has the name of its variable before them.
     """
-    modules = modules_of(function)
+    modules, holders = modules_of(function)
     if len(modules) == 1:
         modules = {"": next(iter(modules.values()))}
-    state = State(modules)
+    state = State(modules, holders)
     known: set[int] = set()
     for name, tensor, is_parameter in _tensors_of(modules):
         if id(tensor) in known:

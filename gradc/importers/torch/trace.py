@@ -37,6 +37,8 @@ class Trace:
     records: list[Record] = field(default_factory=list[Record])
     lifted: dict[int, str] = field(default_factory=dict[int, str])
     indices: dict[int, int] = field(default_factory=dict[int, int])
+    fakes: dict[int, Any] = field(default_factory=dict[int, Any])
+    gradients: list[tuple[Any, Any]] = field(default_factory=list[tuple[Any, Any]])
 
     def add(self, tensor: Any) -> int:
         index = self.indices.get(id(tensor))
@@ -44,6 +46,14 @@ class Trace:
             index = self.indices[id(tensor)] = len(self.tensors)
             self.tensors.append(tensor)
         return index
+
+    def fake_of(self, tensor: Any) -> Any:
+        """Return the fake tensor of a lifted one, of the same index; called under the fake mode."""
+        index = self.indices[id(tensor)]
+        if index not in self.fakes:
+            fake = self.fakes[index] = torch.empty(tuple(tensor.shape), dtype=tensor.dtype)
+            self.indices[id(fake)] = index
+        return self.fakes[index]
 
     def find(self, tensor: Any, location: str = "") -> int:
         """Return the index of a tensor; a tensor that no op of the trace made is lifted."""
@@ -54,6 +64,8 @@ class Trace:
             raise refusals.stale_tensor(location)
         index = self.add(tensor)
         self.lifted[index] = location
+        if tensor.is_leaf and tensor.requires_grad:
+            self.gradients.append((tensor, tensor.grad))
         return index
 
 
@@ -66,6 +78,7 @@ class Recorder(internals.DispatchMode):
         self.table = table
         self.locate = locate
         self.location = ""
+        self.refused: GradcError | None = None
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -75,8 +88,14 @@ class Recorder(internals.DispatchMode):
         if decomposed is not NotImplemented:
             return decomposed
         location = internals.user_location() if self.locate else self.location
-        _check(func, args, location)
+        try:
+            _check(func, args, location)
+        except GradcError as error:
+            self.refused = error
+            raise
         slots = self._slots((args, kwargs), location)
+        if func is not aten.lift_fresh.default:
+            args, kwargs = internals.pytree.tree_map(self._fake, (args, kwargs))
         result = func(*args, **kwargs)
         results = [self._result(leaf) for leaf in internals.pytree.tree_leaves(result)]
         if any(index is not None for index in results):
@@ -87,7 +106,9 @@ class Recorder(internals.DispatchMode):
         decomposition = self.table.get(func)
         if decomposition is not None:
             with self:
-                return decomposition(*args, **kwargs)
+                found = decomposition(*args, **kwargs)
+            if found is not NotImplemented:
+                return found
         if internals.composite(func):
             with self:
                 return func.decompose(*args, **kwargs)
@@ -98,6 +119,12 @@ class Recorder(internals.DispatchMode):
             return Slot(self.trace.find(leaf, location)) if isinstance(leaf, torch.Tensor) else leaf
 
         return internals.pytree.tree_map(slot, tree)
+
+    def _fake(self, leaf: Any) -> Any:
+        """Return a fake tensor for a closed-over one, which an op in place would change otherwise."""
+        if not isinstance(leaf, torch.Tensor) or internals.is_fake(leaf):
+            return leaf
+        return self.trace.fake_of(leaf)
 
     def _result(self, leaf: Any) -> int | None:
         return self.trace.add(leaf) if isinstance(leaf, torch.Tensor) else None
@@ -155,14 +182,57 @@ def trace_function(
     for tensor in inputs:
         trace.add(tensor)
     args, kwargs = build()
+    recorder = Recorder(trace, FIRST_TABLE, locate=True)
     try:
-        with internals.one_algorithm(), mode, Recorder(trace, FIRST_TABLE, locate=True):
+        with internals.one_algorithm(), mode, recorder:
             result = call_captured(function, args, kwargs)
+            result = internals.pytree.tree_map(_as_tensor, result)
     except GradcError:
         raise
     except Exception as error:
-        raise refusals.failure_in_torch(error, internals.location_of_error(error)) from error
+        raise recorder.refused or refusals.failure_in_torch(
+            error, internals.location_of_error(error)
+        ) from error
+    finally:
+        for tensor, gradient in trace.gradients:
+            tensor.grad = gradient
+    if recorder.refused is not None:
+        raise recorder.refused
     return trace, result
+
+
+def _as_tensor(leaf: Any) -> Any:
+    """Return a scalar tensor for a Python number that is a result."""
+    return torch.full((), leaf) if isinstance(leaf, bool | int | float) else leaf
+
+
+def _copy_to(target: Any, source: Any, _: bool = False) -> Any:
+    """Return `source` in the shape and type of `target`."""
+    found = source.to(target.dtype) if source.dtype != target.dtype else source
+    return aten.clone(found) if found.shape == target.shape else found.expand(target.shape)
+
+
+def _put_by_mask(target: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    """Return `index_put` by one boolean mask as a selection."""
+    given = [index for index in indices if index is not None]
+    if len(given) != 1 or not _is_mask(given[0]) or indices[0] is None:
+        return NotImplemented
+    mask = given[0]
+    rest = target.dim() - mask.dim()
+    if values.numel() == 1:
+        values = values.reshape(())
+    elif values.dim() > rest:
+        return NotImplemented
+    mask = mask.reshape(*mask.shape, *[1] * rest).to(torch.bool)
+    values = values.to(target.dtype)
+    return torch.where(mask, target + values if accumulate else values, target)
+
+
+REPLAY_TABLE: Mapping[Any, Callable[..., Any]] = {
+    aten.copy.default: _copy_to,
+    aten.index_put.default: _put_by_mask,
+}
+"""Decompositions that torch has in no form, or in one for which a boolean mask is data."""
 
 
 def _functional(op: Any) -> Any:
@@ -182,7 +252,7 @@ def replay(
     `wanted`; and for each position of `inputs` that the trace changes in place the index of its new value.
     """
     new = Trace()
-    recorder = Recorder(new, table, locate=False)
+    recorder = Recorder(new, {**table, **REPLAY_TABLE}, locate=False)
     with internals.one_algorithm(), mode:
         fakes = [_fresh(trace.tensors[index]) for index in inputs]
     for fake in fakes:

@@ -9,6 +9,7 @@ import numpy as np
 
 from dialects.shapes.forms import Form, Size
 from gradc.importers.torch import refusals
+from gradc.importers.torch.assemble import without_identities
 from gradc.importers.torch.captured import CapturedGraph, CapturedOp, TensorType_, ValueRef
 from gradc.importers.torch.fit import Fitter
 from gradc.importers.torch.shape_rules import candidates, operand_shapes
@@ -58,7 +59,7 @@ class _Unifier:
         for position in range(len(first.ops)):
             self._op([graph.ops[position] for graph in self.graphs])
         values = tuple(TensorType_(kind.dtype, self.shapes[i]) for i, kind in enumerate(first.values))
-        return CapturedGraph(
+        graph = CapturedGraph(
             (*values, *self.extra),
             first.inputs,
             self.constants,
@@ -66,7 +67,9 @@ class _Unifier:
             first.outputs,
             first.updates,
             dict(examples),
+            first.constant_locations,
         )
+        return without_identities(graph)
 
     def _constant(self, index: int) -> None:
         """Take over a constant; one whose few values depend on the sizes becomes ops."""
@@ -80,14 +83,20 @@ class _Unifier:
             if first.ndim <= 1 and first.size <= LITERAL:
                 self._literal(index, np.stack([array.reshape(-1) for array in arrays]))
                 return
+        location = self.graphs[0].constant_locations.get(index, "")
+        what = f"a constant tensor of shape {list(first.shape)}"
+        if not self.traces[0]:
+            raise refusals.changes_between_calls(what, location)
         raise refusals.refusal(
-            f"a constant tensor of shape {list(first.shape)} depends on the sizes, or changes between calls",
-            remedy="build it with ops of torch, such as torch.arange, or pass it as an argument",
+            f"{what} depends on the sizes, or changes between calls",
+            location,
+            "build it with ops of torch, such as torch.arange, or pass it as an argument",
         )
 
     def _literal(self, index: int, values: np.ndarray) -> None:
         kind = self.graphs[0].values[index]
-        numbers = [self._number(values[:, i].tolist(), "", 1e-6) for i in range(values.shape[1])]
+        location = self.graphs[0].constant_locations.get(index, "")
+        numbers = [self._number(values[:, i].tolist(), location, 1e-6) for i in range(values.shape[1])]
         if not kind.shape:
             self.ops.append(CapturedOp("full.default", ((), numbers[0], kind.dtype), (index,)))
             return
@@ -134,11 +143,13 @@ class _Unifier:
         dims = ", ".join(self.traces[0])
         given = ", ".join(map(str, values[:4]))
         what = f"a number in aten.{op}" if op else "a literal"
+        if not dims:
+            raise refusals.changes_between_calls(f"{what} ({given})", location)
         return refusals.refusal(
             f"{what} depends on the sizes ({dims}) in a way that has no expression ({given}, ...), or changes"
             " between calls",
             location,
-            "compute it with ops of torch, or pass it as an argument",
+            "compute it with ops of torch, as torch.tensor(float(len(x))).sqrt(), or pass it as an argument",
         )
 
     def _sizes_near(self, arguments: tuple[Any, ...]) -> list[Form]:

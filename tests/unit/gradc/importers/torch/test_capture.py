@@ -58,9 +58,12 @@ def test_buffers_that_change_are_updates():
     torch.manual_seed(0)
     module = Counting()
     x = torch.randn(5, 3)
-    graph = capture(module, (x,))
     state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
-    outputs, updates = evaluate(graph, (x,), {name: t.detach().clone() for name, t in state.items()})
+    before = {name: tensor.detach().clone() for name, tensor in state.items()}
+    graph = capture(module, (x,))
+    for name, tensor in module.state_dict().items():
+        assert torch.equal(tensor, before[name])
+    outputs, updates = evaluate(graph, (x,), before)
     assert module.count is state["count"]
     assert all(parameter.grad is None for parameter in module.parameters())
     for found, wanted in zip(outputs, module(x), strict=True):

@@ -30,7 +30,10 @@ def sizes_of(dims: Mapping[str, int], turn: int, least: int) -> dict[str, int]:
 @pytest.mark.sweep
 @pytest.mark.parametrize("given", CASES, ids=lambda given: given.name)
 def test_a_function_is_what_its_capture_computes(given: Case):
+    state = find_state(given.function).tensors
+    before = {name: tensor.detach().clone() for name, tensor in state.items()}
     graph = capture(given.function, given.args, dynamic_shapes=given.dynamic_shapes)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in state.items())
     arguments = read_arguments(given.function, given.args, {}, None, given.dynamic_shapes)
     compare(given, graph, [leaf.tensor for leaf in arguments.tensors])
     for turn in range(2) if graph.dims else ():
