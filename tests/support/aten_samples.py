@@ -120,7 +120,7 @@ class OneOp:
         ]
         block = Block(arg_types=types)
         values: Iterator[SSAValue] = iter(block.args)
-        if self.shapes:
+        if self.shapes is not None:
             block.insert_arg(tensor_type(known_dtype("f32").mlir, [name("N")]), len(types))
         made = aten(
             self.op,

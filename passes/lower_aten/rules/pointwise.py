@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 import ml_dtypes
+import numpy as np
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
@@ -148,8 +149,11 @@ def nan_to_num(f: Call, e: ValueBuilder) -> Value:
 
 
 def limits_of(f: Call) -> tuple[float, float]:
-    """Return the smallest and largest finite number of the dtype."""
-    found = cast(Any, ml_dtypes).finfo(known_dtype(f.dtype).numpy)
+    """Return the smallest and largest finite number of the dtype, of integers as ints."""
+    dtype = known_dtype(f.dtype).numpy
+    if not is_float(f.dtype):
+        return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    found = cast(Any, ml_dtypes).finfo(dtype)
     return float(found.min), float(found.max)
 
 

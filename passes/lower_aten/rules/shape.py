@@ -12,6 +12,7 @@ from dialects.shapes.sizes import floordiv
 from passes.builder.values import Value, ValueBuilder
 from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.indices import iota
+from passes.lower_aten.promotion import is_float
 
 
 def sizes(value: Value) -> tuple[Form, ...]:
@@ -206,7 +207,7 @@ def _rolled(f: Call, x: Value, axis: int, shift: Form, size: Form) -> Value:
 def pixel_shuffle(f: Call, e: ValueBuilder) -> Value:
     """Channels (c, r, r) become blocks of r x r positions."""
     r, (*batch, channels, height, width) = f.upscale_factor, sizes(f.self)
-    if len(batch) == 1:
+    if len(batch) == 1 and is_float(f.dtype):
         return f.self.apply(onnx.DepthToSpaceOp, blocksize=r, mode="CRD")
     split_ = reshape_to(f, f.self, (*batch, _quotient(channels, r * r), r, r, height, width))
     n = len(batch)

@@ -1,0 +1,149 @@
+"""Sorted elements, and running sums, products and extremes along an axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from xdsl.dialects.builtin import i32, i64
+
+from dialects.onnx import ops as onnx
+from dialects.onnx.base import OnnxOp
+from dialects.shapes.forms import Form
+from passes.builder.values import Value, ValueBuilder
+from passes.lower_aten.call import Call, Rule
+from passes.lower_aten.indices import iota
+from passes.lower_aten.precision import in_float32
+from passes.lower_aten.promotion import BOOL, category, is_float
+from passes.lower_aten.rules.shape import sizes, taken
+
+
+def _sorted(f: Call, count: Form, *, descending: bool) -> Sequence[Value]:
+    """Return the first `count` elements of the sorted axis and their indices; equal ones stay in order."""
+    axis = f.dim % f.self.rank
+    x: Value = f.self.cast(i32) if category(f.self.dtype) == BOOL else f.self
+    top = onnx.TopKOp(x.value, f.vector([count]).value, axis=axis, largest=int(descending), sorted=1)
+    values, indices = f.e.emit.all(top)
+    return f.e(values).cast(f.self.dtype), f.e(indices)
+
+
+def sort(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+    if not f.self.rank:
+        return f.self, e.number(0, i64)
+    axis: int = f.dim % f.self.rank
+    return _sorted(f, sizes(f.self)[axis], descending=f.descending)
+
+
+def argsort(f: Call, e: ValueBuilder) -> Value:
+    found = sort(f, e)[1]
+    assert found is not None
+    return found
+
+
+def top_k(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+    return _sorted(f, f.k, descending=f.largest) if f.self.rank else (f.self, e.number(0, i64))
+
+
+def kth_value(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+    """The k-th smallest element and its index."""
+    if not f.self.rank:
+        return f.self, e.number(0, i64)
+    return _at(f, _sorted(f, f.k, descending=False), f.k - 1)
+
+
+def median(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+    """The lower of the middle elements and its index."""
+    if not f.self.rank:
+        return f.self, e.number(0, i64)
+    axis: int = f.dim % f.self.rank
+    size = sizes(f.self)[axis]
+    if not isinstance(size, int):
+        raise f.refusal("a median over an axis of dynamic size", hint="use sort and index_select")
+    middle = (size - 1) // 2
+    return _at(f, _sorted(f, middle + 1, descending=False), middle)
+
+
+def _at(f: Call, parts: Sequence[Value], position: Form) -> list[Value]:
+    axis = f.dim % f.self.rank
+    found = [taken(f, part, axis, position) for part in parts]
+    return [part.unsqueeze([axis]) for part in found] if f.keepdim else found
+
+
+def cumulative_sum(f: Call, e: ValueBuilder) -> Value:
+    x = f.self.cast(f.dtype)
+    return x.apply(onnx.CumSumOp, e.number(f.dim % x.rank, i64)) if x.rank else x
+
+
+def _prefixes(f: Call, x: Value, neutral: float) -> tuple[Value, int]:
+    """Return the prefixes of an axis as rows of a new axis after it, filled up by a neutral number; and the
+    axis to reduce. Memory is quadratic in the size of the axis."""
+    axis: int = f.dim % x.rank
+    index = iota(f, sizes(x)[axis])
+    others = list(range(2, x.rank - axis + 1))
+    is_inside = index.unsqueeze([1]) >= index
+    is_inside = is_inside.unsqueeze(others) if others else is_inside
+    return is_inside.where(x.unsqueeze([axis]), x.e.scalar(neutral, x)), axis + 1
+
+
+def running(op: type[OnnxOp], neutral: float) -> Rule:
+    """Return the rule of a reduction of all prefixes of an axis."""
+
+    def rule(f: Call, e: ValueBuilder) -> Value:
+        x = f.self.cast(f.dtype)
+        if not x.rank:
+            return x
+        rows, axis = _prefixes(f, x, neutral)
+        return rows.apply(op, e.ints([axis]), keepdims=0)
+
+    return rule
+
+
+def running_extreme(op: type[OnnxOp], argument: type[OnnxOp], sign: int) -> Rule:
+    """Return the rule of the extreme of all prefixes, and the index of its last occurrence."""
+
+    def rule(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+        x = f.self
+        if not is_float(x.dtype):
+            raise f.refusal("a running extreme of integers", hint="cast to a float dtype first")
+        if not x.rank:
+            return x, e.number(0, i64)
+        rows, axis = _prefixes(f, x, -sign * math.inf)
+        values = rows.apply(op, e.ints([axis]), keepdims=0)
+        return values, rows.apply(argument, axis=axis, keepdims=0, select_last_index=1)
+
+    return rule
+
+
+def buckets(boundaries: str) -> Rule:
+    """Return the rule of the number of boundaries, the last axis of an argument, below each element."""
+
+    def rule(f: Call, e: ValueBuilder) -> Value:
+        if boundaries != "boundaries" and f.has("sorter"):
+            raise f.refusal("searchsorted with a sorter", hint="sort the sequence first")
+        limits, x = getattr(f, boundaries), f.operand(f.self, getattr(f, boundaries).dtype)
+        side = f.side if "side" in f.arguments and f.side else "right" if f.right else "left"
+        limits = limits.unsqueeze([limits.rank - 1]) if limits.rank > 1 else limits
+        x = x.unsqueeze([x.rank])
+        below = limits <= x if side == "right" else limits < x
+        return below.cast(f.dtype).sum_axes([below.rank - 1])
+
+    return rule
+
+
+RULES: Mapping[str, Rule] = MappingProxyType(
+    {
+        **dict.fromkeys(("sort.default", "sort.stable"), sort),
+        **dict.fromkeys(("argsort.default", "argsort.stable"), argsort),
+        "topk.default": top_k,
+        "kthvalue.default": kth_value,
+        "median.dim": median,
+        "cumsum.default": cumulative_sum,
+        "cumprod.default": running(onnx.ReduceProdOp, 1),
+        "logcumsumexp.default": in_float32(running(onnx.ReduceLogSumExpOp, -math.inf)),
+        "cummax.default": running_extreme(onnx.ReduceMaxOp, onnx.ArgMaxOp, 1),
+        "cummin.default": running_extreme(onnx.ReduceMinOp, onnx.ArgMinOp, -1),
+        "bucketize.Tensor": buckets("boundaries"),
+        "searchsorted.Tensor": buckets("sorted_sequence"),
+    }
+)
