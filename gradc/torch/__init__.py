@@ -2,6 +2,7 @@
 
 gradc.torch.export(function, args)    a function or module, its derivatives included, as an ONNX model
 gradc.torch.module("model.onnx")      an ONNX model as an nn.Module whose backward is gradc's
+gradc.torch.train_step(step, batch)   a training step written in PyTorch, as a gradc.TrainStep
 """
 
 from __future__ import annotations
@@ -14,10 +15,15 @@ from gradc.util.extras import check_torch
 if TYPE_CHECKING:
     from gradc.torch.export_function import export
     from gradc.torch.onnx_module import module
+    from gradc.torch.training_step import train_step
 
-__all__ = ["export", "module"]
+__all__ = ["export", "module", "train_step"]
 
-_HOMES = {"export": "gradc.torch.export_function", "module": "gradc.torch.onnx_module"}
+_HOMES = {
+    "export": "gradc.torch.export_function",
+    "module": "gradc.torch.onnx_module",
+    "train_step": "gradc.torch.training_step",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -46,6 +46,15 @@ class Exported:
     graph: CapturedGraph
     state: Mapping[str, np.ndarray]
     eager: Eager
+    results: Mapping[str, str] | None = None
+    """Key of a result in `Eager.run` -> name of the model's result; None for the usual ones."""
+
+    def pairs(self) -> Mapping[str, str]:
+        """Return key of each result -> name of the model's."""
+        if self.results is not None:
+            return self.results
+        outputs = {str(index): output.name for index, output in enumerate(self.graph.outputs)}
+        return outputs | {name: NEW + name for name in self.graph.updates}
 
     def inputs(self, sample: Sample) -> dict[str, np.ndarray]:
         """Return a value for each input of the graph."""
@@ -85,12 +94,9 @@ def check_export(exported: Exported) -> list[Diagnostic]:
 
 def compare(exported: Exported, sample: Sample) -> None:
     """Compare the model with the function for one sample. Raises CheckError."""
-    graph, eager = exported.graph, exported.eager
     found = exported.run(sample)
-    narrow, wide = eager.run(sample.tensors), eager.run_wide(sample.tensors)
-    keys = [str(index) for index in range(len(graph.outputs))] + list(graph.updates)
-    names = [output.name for output in graph.outputs] + [NEW + name for name in graph.updates]
-    for key, name in zip(keys, names, strict=True):
+    narrow, wide = exported.eager.run(sample.tensors), exported.eager.run_wide(sample.tensors)
+    for key, name in exported.pairs().items():
         reference = narrow[key] if wide is None else wide[key]
         difference = _difference(name, found[name], narrow[key], reference, sample)
         if difference is not None:

@@ -1,15 +1,15 @@
-"""Runs of the function itself, by torch, without traces on its module or arguments."""
+"""Runs of the function itself, by torch, without traces on its modules, optimizers or arguments."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from gradc.importers.torch.arguments import Arguments
 from gradc.importers.torch.capture import output_leaves
-from gradc.importers.torch.state import find_state
+from gradc.importers.torch.state import State, find_state
 from gradc.importers.torch.torch_internals import torch
 
 
@@ -21,31 +21,49 @@ class Eager:
     arguments: Arguments
 
     def run(self, tensors: Sequence[Any]) -> dict[str, Any]:
-        """Return the results by position, and the new values of buffers by name."""
-        state = find_state(self.function)
-        before = {name: tensor.detach().clone() for name, tensor in state.tensors.items()}
-        with state.preserve(), torch.enable_grad():
-            try:
-                args, kwargs = self.arguments.build([_fresh(tensor) for tensor in tensors])
-                found = self.function(*args, **kwargs)
-                results = [leaf.detach().clone() for _, leaf in output_leaves(found, None)]
-                now = find_state(self.function).tensors
-                buffers = {name: now[name].detach().clone() for name in before if name in now}
-            finally:
-                with torch.no_grad():
-                    for name, tensor in state.tensors.items():
-                        tensor.copy_(before[name])
-        return {**{str(index): result for index, result in enumerate(results)}, **buffers}
+        """Return the results by position, and by name what arguments, parameters, buffers and states are
+        afterwards."""
+        return self._run(tensors, wide=False)
 
     def run_wide(self, tensors: Sequence[Any]) -> dict[str, Any] | None:
         """Return the same in float64, or None if the function cannot run in it."""
         try:
-            function = self.function
-            if isinstance(function, torch.nn.Module):
-                function = copy.deepcopy(cast(Any, function)).double()
-            return Eager(function, self.arguments).run([_wide(tensor) for tensor in tensors])
+            return self._run([_wide(tensor) for tensor in tensors], wide=True)
         except Exception:  # whatever the function raises: it was not written for float64
             return None
+
+    def returned(self) -> tuple[Any, Any]:
+        """Return what the function returns for the example, and the arguments that it was called with."""
+        with _undone(find_state(self.function), wide=False), torch.enable_grad():
+            called = self.arguments.build([_fresh(leaf.tensor) for leaf in self.arguments.tensors])
+            return self.function(*called[0], **called[1]), called
+
+    def _run(self, tensors: Sequence[Any], wide: bool) -> dict[str, Any]:
+        with _undone(find_state(self.function), wide=wide), torch.enable_grad():
+            copies = [_fresh(tensor) for tensor in tensors]
+            args, kwargs = self.arguments.build(copies)
+            result = self.function(*args, **kwargs)
+            found = {str(index): leaf for index, (_, leaf) in enumerate(output_leaves(result, None))}
+            found |= {leaf.name: copy for leaf, copy in zip(self.arguments.tensors, copies, strict=True)}
+            found |= find_state(self.function).tensors
+            return {name: tensor.detach().clone() for name, tensor in found.items()}
+
+
+@contextmanager
+def _undone(state: State, *, wide: bool) -> Iterator[None]:
+    """Undo what a run does to parameters, buffers and states; with `wide` they are float64 in it."""
+    before = [(tensor, tensor.data, tensor.detach().clone()) for tensor in state.tensors.values()]
+    with state.preserve():
+        try:
+            for tensor, data, _ in before:
+                tensor.grad = None if tensor.is_leaf else tensor.grad
+                tensor.data = data.double() if wide and data.is_floating_point() else data
+            yield
+        finally:
+            for tensor, data, value in before:
+                tensor.grad = None if tensor.is_leaf else tensor.grad
+                tensor.data = data
+                tensor.data.copy_(value)
 
 
 def _fresh(tensor: Any) -> Any:

@@ -126,7 +126,7 @@ def _capture_at(
     mode = internals.fake_mode()
     with mode:
         fakes = arguments.fakes(sizes)
-    with state.preserve_tensors():
+    with state.preserve_tensors(), internals.traced_optimizers(state.optimizers):
         trace, result = trace_function(function, fakes, lambda: arguments.build(fakes), mode)
         state.check_attributes({id(trace.tensors[index]) for index in trace.lifted})
         replaced = {name: trace.find(tensor) for name, tensor in state.new_buffers().items()}

@@ -1,10 +1,11 @@
-"""Modules that a function reaches: its own, those of its closure, its globals, and of functions it calls."""
+"""Modules and optimizers that a function reaches: its own, those of its closure, its globals, and so on."""
 
 from __future__ import annotations
 
 import functools
 import types
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from gradc.importers.torch.torch_internals import is_torch_file, torch
@@ -17,25 +18,36 @@ Holder = tuple[str, dict[Any, Any] | list[Any]]
 """A name, and the attributes of an object or the items of a dict or list."""
 
 
-def modules_of(function: Callable[..., Any]) -> tuple[dict[str, Any], list[Holder]]:
-    """Return what a function reaches: modules by the names of variables, without parts of others, and what
+@dataclass
+class Reached:
+    """What a function reaches: modules by the names of variables, without parts of others; optimizers; and what
     else can hold a tensor."""
-    holders: list[Holder] = []
+
+    modules: dict[str, Any] = field(default_factory=dict[str, Any])
+    optimizers: list[Any] = field(default_factory=list[Any])
+    holders: list[Holder] = field(default_factory=list[Holder])
+
+
+def reached_by(function: Callable[..., Any]) -> Reached:
+    """Return what a function reaches through its closure, its globals, and functions it calls."""
+    found = Reached()
     pending: list[tuple[str, Any]] = [("", function)]
     seen: set[int] = set()
-    found: dict[str, Any] = {}
     while pending and len(seen) < MAX_OBJECTS:
         name, value = pending.pop()
         if id(value) in seen:
             continue
         seen.add(id(value))
         if isinstance(value, torch.nn.Module):
-            found[_free_name(name, found)] = value
+            found.modules[_free_name(name, found.modules)] = value
+        elif isinstance(value, torch.optim.Optimizer):
+            found.optimizers.append(value)
         else:
             pending += reversed(list(_within(name, value)))
-            holders += _holders(name, value)
-    parts = {id(part) for module in found.values() for part in module.modules() if part is not module}
-    return {name: module for name, module in found.items() if id(module) not in parts}, holders
+            found.holders += _holders(name, value)
+    parts = {id(part) for one in found.modules.values() for part in one.modules() if part is not one}
+    found.modules = {name: one for name, one in found.modules.items() if id(one) not in parts}
+    return found
 
 
 def _holders(name: str, value: Any) -> list[Holder]:

@@ -143,3 +143,10 @@ def failure_at_sizes(
 
 def sizes_text(sizes: Mapping[str, int]) -> str:
     return ", ".join(f"{dim}={size}" for dim, size in sizes.items())
+
+
+def new_optimizer_state() -> GradcError:
+    return refusal(
+        "an optimizer creates its states in its first step, and they would be lost",
+        remedy="gradc.torch.train_step makes them inputs and results; or take a step before",
+    )

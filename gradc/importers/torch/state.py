@@ -9,7 +9,7 @@ from typing import Any
 
 from gradc.importers.torch import refusals
 from gradc.importers.torch.captured import InputKind
-from gradc.importers.torch.closures import Holder, modules_of
+from gradc.importers.torch.closures import Holder, reached_by
 from gradc.importers.torch.torch_internals import torch
 
 Snapshot = tuple[str, Any, dict[Any, Any]]
@@ -27,6 +27,9 @@ class State:
     before: list[tuple[str, Any, dict[Any, Any]]] = field(
         default_factory=list[tuple[str, Any, dict[Any, Any]]]
     )
+
+    optimizers: Sequence[Any] = ()
+    """Their states are tensors, too, named `<parameter>.<slot>`."""
 
     def kind(self, name: str) -> InputKind:
         return "parameter" if name in self.parameters else "buffer"
@@ -63,9 +66,21 @@ class State:
         """
         gradients = [(tensor, tensor.grad) for tensor in self.tensors.values() if tensor.is_leaf]
         self.before = [(name, owner, _items(owner)) for name, owner in self._holders()]
+        optimizers = [
+            (one, {key: dict(slots) for key, slots in one.state.items()}, [dict(g) for g in one.param_groups])
+            for one in self.optimizers
+        ]
         try:
             yield
+            if any(_count_of_slots(one) > sum(map(len, slots.values())) for one, slots, _ in optimizers):
+                raise refusals.new_optimizer_state()
         finally:
+            for one, slots, groups in optimizers:
+                one.state.clear()
+                one.state.update(slots)
+                for group, values in zip(one.param_groups, groups, strict=True):
+                    group.clear()
+                    group.update(values)
             for _, owner, items in self.before:
                 _restore_tensors(owner, items)
             for tensor, gradient in gradients:
@@ -137,10 +152,11 @@ def find_state(function: Callable[..., Any]) -> State:
 
     Names are those of the module; with several modules each has the name of its variable before them.
     """
-    modules, holders = modules_of(function)
+    reached = reached_by(function)
+    modules = reached.modules
     if len(modules) == 1:
         modules = {"": next(iter(modules.values()))}
-    state = State(modules, holders)
+    state = State(modules, reached.holders, optimizers=reached.optimizers)
     known: set[int] = set()
     for name, tensor, is_parameter in _tensors_of(modules):
         if id(tensor) in known:
@@ -149,4 +165,21 @@ def find_state(function: Callable[..., Any]) -> State:
         state.tensors[name] = tensor
         if is_parameter:
             state.parameters.add(name)
+    for name, tensor in _slots(state):
+        if id(tensor) not in known:
+            known.add(id(tensor))
+            state.tensors[name] = tensor
     return state
+
+
+def _slots(state: State) -> Iterator[tuple[str, Any]]:
+    """Yield the states of optimizers with their names."""
+    names = {id(tensor): name for name, tensor in state.tensors.items()}
+    for optimizer in state.optimizers:
+        for parameter, slots in optimizer.state.items():
+            name = names.get(id(parameter), "state")
+            yield from ((f"{name}.{slot}", t) for slot, t in slots.items() if isinstance(t, torch.Tensor))
+
+
+def _count_of_slots(optimizer: Any) -> int:
+    return sum(map(len, optimizer.state.values()))

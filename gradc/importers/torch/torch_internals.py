@@ -5,6 +5,7 @@
 | `torch._subclasses.fake_tensor.FakeTensorMode`, `FakeTensor` | 2.8 to 2.14 |
 | `torch._decomp.core_aten_decompositions` | 2.8 to 2.14 |
 | `OpOverload._schema`, `.tags`, `.decompose`, `._can_decompose` | 2.8 to 2.14 |
+| `torch.compiler.is_compiling` and `capturable`, as torch.optim reads them | 2.8 to 2.14 |
 | `torch.autograd.grad_mode._force_original_view_tracking` | 2.8 to 2.14 |
 """
 
@@ -14,7 +15,7 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from typing import Any
@@ -178,3 +179,35 @@ def one_algorithm() -> Iterator[None]:
     finally:
         torch.backends.mha.set_fastpath_enabled(fast_path)
         logger.disabled = disabled
+
+
+@contextmanager
+def traced_optimizers(optimizers: Sequence[Any]) -> Iterator[None]:
+    """Let the steps of optimizers read no values: as `torch.compile` does, counters stay tensors."""
+    with ExitStack() as stack:
+        for optimizer in optimizers:
+            own = optimizer.__dict__.get("step")
+            stack.callback(_restore_step, optimizer, own)
+            optimizer.step = _traced_step(optimizer, optimizer.step)
+        yield
+
+
+def _restore_step(optimizer: Any, own: Any) -> None:
+    if own is None:
+        del optimizer.step
+    else:
+        optimizer.step = own
+
+
+def _traced_step(optimizer: Any, step: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for group in optimizer.param_groups:
+            group.update(dict.fromkeys({"capturable"} & set(group), True))
+        before = torch.compiler.is_compiling
+        torch.compiler.is_compiling = lambda: True
+        try:
+            return step(*args, **kwargs)
+        finally:
+            torch.compiler.is_compiling = before
+
+    return call

@@ -139,6 +139,6 @@ def test_what_it_refuses(x):
     ):
         module(x, x)
     with pytest.raises(
-        gradc.UsageError, match="features: given hh, expected a value of the model; did you mean h"
+        gradc.UsageError, match="features: given 'hh', expected a value of the model; did you mean h"
     ):
         gradc.torch.module(perceptron(), features=["hh"])
