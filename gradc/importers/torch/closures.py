@@ -20,8 +20,8 @@ Holder = tuple[str, dict[Any, Any] | list[Any]]
 
 @dataclass
 class Reached:
-    """What a function reaches: modules by the names of variables, without parts of others; optimizers; and what
-    else can hold a tensor."""
+    """What a function reaches: modules by the names of variables, without parts of others; optimizers; and
+    what else can hold a tensor."""
 
     modules: dict[str, Any] = field(default_factory=dict[str, Any])
     optimizers: list[Any] = field(default_factory=list[Any])
