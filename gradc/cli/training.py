@@ -26,6 +26,7 @@ from gradc.terminal.numbers import size
 from gradc.terminal.tables import Look, look, table
 from gradc.training.folder import refuse_other_run
 from gradc.training.options import TRAINABLE, TrainRequest
+from gradc.training.source import describe_source
 from gradc.training.step import TrainStep
 from gradc.training.train_step import OPTION_NAMES, train_step_of
 
@@ -67,6 +68,7 @@ def make(source: Source, loss: Sequence[str], given: dict[str, Any]) -> TrainSte
         options = options_of(given)
         module = load(replace(source, names={}), options.auto_pad_rule, for_gradients=())
         step = train_step_of(module, user_request, options, constants)
+        step = step.with_facts(source=describe_source(source.given))
     messages.show_remarks(*step.remarks)
     return step
 

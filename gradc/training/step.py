@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,6 +64,10 @@ class TrainStep:
     def parameters(self) -> tuple[str, ...]:
         """The names of the trained weights."""
         return tuple(self.facts["parameters"])
+
+    def with_facts(self, **facts: Any) -> TrainStep:
+        """Return the step with further facts; empty ones are left out."""
+        return replace(self, facts={**self.facts, **{name: fact for name, fact in facts.items() if fact}})
 
     def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the step as a folder (docs/training.md). Raises UsageError for a folder with another run

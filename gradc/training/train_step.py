@@ -34,6 +34,7 @@ from gradc.training.check import check_updates
 from gradc.training.evaluation import compile_evaluation, compile_inference, inference_form
 from gradc.training.merging import as_data
 from gradc.training.options import TRAINABLE, TrainOptions, TrainRequest, names_of
+from gradc.training.source import describe_source
 from gradc.training.step import APPLY, EVALUATION, GRADIENTS, MODEL, STEP, TrainStep
 from gradc.training.terms import take_declared_ranks, terms_of
 from gradc.verification.gradient_spec import Written
@@ -99,8 +100,9 @@ def train_step(model: Any, **given: Unpack[TrainOptions]) -> TrainStep:
     """
     options: dict[str, Any] = {**given, "wrt": given.get("trainable", TRAINABLE), "weights": REQUIRED}
     options.pop("trainable", None)
+    source = describe_source(model)
     with renaming(OPTION_NAMES):
-        return derive(model, options, TrainRequest, train_step_of)
+        return derive(model, options, TrainRequest, train_step_of).with_facts(source=source)
 
 
 def train_step_of(

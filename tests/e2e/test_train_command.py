@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -141,3 +142,14 @@ def test_messages(model: str, tmp_path: Path, options: list[str], words: str):
     assert words in found.err
     assert "internal" not in found.err
     assert "Traceback" not in found.err
+
+
+def test_the_folder_names_its_source(model: str, tmp_path: Path):
+    """A model in memory has no name, but its hash is that of its file."""
+    digest = hashlib.sha256(Path(model).read_bytes()).hexdigest()
+    assert train(model, "--loss", "mse", "-o", str(tmp_path / "run"), "--no-check").code == 0
+    facts = json.loads((tmp_path / "run" / "train.json").read_text())
+    assert facts["source"] == {"name": "net.onnx", "sha256": digest}
+    options = {"loss": gradc.losses.MSE(), "optimizer": gradc.optim.SGD(), "check": False}
+    assert gradc.train_step(Path(model), **options).facts["source"] == facts["source"]
+    assert gradc.train_step(network(), **options).facts["source"] == {"sha256": digest}
