@@ -82,6 +82,11 @@ from gradc.cli.run_options import SHAPE, shapes_of
 @click.option(
     "--plot", "plot_path", metavar="FILE", shell_complete=a_file, help="Write a chart, .png or .svg."
 )
+@click.option(
+    "--memory",
+    is_flag=True,
+    help="With --suite training: peak memory, in processes of their own, instead of time.",
+)
 @LIMITS
 def bench(
     cases: tuple[str, ...],
@@ -96,6 +101,7 @@ def bench(
     budget: float,
     json_path: str | None,
     plot_path: str | None,
+    memory: bool,
 ) -> None:
     """Time compiled gradients and models against other implementations.
 
@@ -110,7 +116,12 @@ def bench(
     threads = 1 if threads is None and suite == TRAINING_SUITE else threads
     settings = command.settings(threads, strategy, budget, seed)
     models = [case for case in cases if races.is_model(case)]
-    if not models and suite not in MODEL_SUITES:
+    if memory and (suite != TRAINING_SUITE or cases or plot_path):
+        raise click.UsageError("--memory is for --suite training alone")
+    if memory:
+        entry = RaceSettings(settings.threads, budget, seed, None if peers is None else peers.split(","))
+        right = races.bench_memory(entry, json_path)
+    elif not models and suite not in MODEL_SUITES:
         _refuse_unless_models(wrt=wrt, of=of, shape=shapes)
         right = command.bench(cases, suite, settings, peers, json_path, plot_path)
     else:

@@ -54,6 +54,28 @@ def bench_models(
     return _bench(starts, settings, json_path)
 
 
+def bench_memory(settings: RaceSettings, json_path: str | None) -> bool:
+    """Measure the memory of the training suite, print the table, write the file; return whether all of
+    gradc's losses were right."""
+    check_names(settings.peers or (), MODEL_PEERS)
+    runtime_version()  # raises UnsupportedError without onnxruntime, which the imports need
+    from gradc.bench.races import step_memory
+    from gradc.bench.races.step_networks import STEP_NETWORKS
+
+    torch, found = _torch(TRAINING_SUITE, settings), list[step_memory.Comparison]()
+    with tempfile.TemporaryDirectory() as folder, progress.bar(patience=0):
+        for index, (name, network) in enumerate(STEP_NETWORKS.items()):
+            progress.show(index, len(STEP_NETWORKS), f"{name}, memory")
+            place = Path(folder) / name
+            found.append(step_memory.compare_memory(name, network, torch, settings, place))
+    if json_path != STDOUT:
+        print(step_memory.as_text(found, settings.threads, look(sys.stdout)))
+    if json_path is not None:
+        data = step_memory.as_data(found, _peers(settings), settings.threads)
+        write_output(json_path, f"{json_text(data)}\n".encode(), "JSON")
+    return not any(one.failure for one in found)
+
+
 def _bench(starts: Sequence[Start], settings: RaceSettings, json_path: str | None) -> bool:
     races: list[Race] = []
     try:
@@ -118,13 +140,17 @@ def _run_all(starts: Sequence[Start], races: list[Race]) -> None:
 
 
 def _publish(races: Sequence[Race], settings: RaceSettings, json_path: str | None) -> None:
-    peers = {name: found for name in PACKAGES if settings.wants(name) and (found := _version(name))}
+    peers = _peers(settings)
     if json_path != STDOUT:
         print(reports.as_text(races, peers, settings.threads, look(sys.stdout)))
     if json_path is None:
         return
     text = f"{json_text(reports.as_data(races, peers, settings.threads))}\n".encode()
     write_output(json_path, text, "JSON")
+
+
+def _peers(settings: RaceSettings) -> dict[str, str]:
+    return {name: found for name in PACKAGES if settings.wants(name) and (found := _version(name))}
 
 
 def _version(name: str) -> str:

@@ -61,7 +61,7 @@ def trial(network: Trained, torch: Any, settings: RaceSettings, folder: Path) ->
     torch.manual_seed(settings.seed)
     module, batch = network.make(torch).train(), network.draw(np.random.default_rng(settings.seed))
     path = str(folder.with_suffix(".onnx"))
-    _export(torch, copy.deepcopy(module), batch[0], path)
+    export_module(torch, copy.deepcopy(module), batch[0], path)
     step = train_step(path, loss=CrossEntropy(), optimizer=AdamW(), check=False, threads=settings.threads)
     step.save(folder)
     return Trial(module, batch, step, folder)
@@ -80,7 +80,7 @@ def race_step(name: str, kind: str, of: Trial, torch: Any, settings: RaceSetting
     return race(name, kind, entry.entrants, entry.notes, judge, settings.budget, clock=clock)
 
 
-def _export(torch: Any, module: Any, x: np.ndarray, path: str) -> None:
+def export_module(torch: Any, module: Any, x: np.ndarray, path: str) -> None:
     """Export a module in training mode; the export moves its running statistics."""
     kept = {"do_constant_folding": False, "training": torch.onnx.TrainingMode.TRAINING}
     names = {"input_names": ["x"], "output_names": ["y"]}
