@@ -76,7 +76,7 @@ def torch_step(name: str, batch: dict[str, np.ndarray], threads: int, seed: int)
 
 def main(arguments: list[str]) -> None:
     kind, what, path, threads = arguments[:4]
-    with np.load(path) as file:
+    with np.load(path, allow_pickle=False) as file:
         batch = dict(file)
     is_torch = kind == "torch"
     make = (
