@@ -92,9 +92,17 @@ def _new_statistics(f: Call, mean: Value, variance: Value) -> list[Value | None]
         if old is None:
             found.append(None)
             continue
-        kept = old.cast(new.dtype) * (1 - f.momentum)
-        found.append((kept + new * f.momentum).cast(old.dtype))
+        rate = _rate(f, new)
+        found.append((old.cast(new.dtype) * (1 - rate) + new * rate).cast(old.dtype))
     return found
+
+
+def _rate(f: Call, like: Value) -> Value | float:
+    """Return the momentum; 0 at run time if the batch is empty, as torch keeps its statistics then."""
+    count = _terms(f)
+    if isinstance(count, int):
+        return f.momentum if count else 0.0
+    return f.number(count, like.dtype).at_most(1) * f.momentum
 
 
 def with_reserve(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
