@@ -15,6 +15,7 @@ from passes.builder.values import Value, ValueBuilder
 from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.precision import in_float32
 from passes.lower_aten.promotion import is_float
+from passes.lower_aten.rules.pointwise import error_function
 from passes.lower_aten.rules.shape import sizes
 
 
@@ -36,7 +37,7 @@ def gelu(f: Call, e: ValueBuilder) -> Value:
     """x times the normal distribution function, or its approximation by tanh."""
     x = f.self
     if f.approximate == "none":
-        return x * 0.5 * (1 + (x * math.sqrt(0.5)).erf())
+        return x * 0.5 * (1 + error_function(x * math.sqrt(0.5)))
     return x * 0.5 * (1 + _gelu_argument(x).tanh())
 
 
@@ -51,7 +52,7 @@ def gelu_backward(f: Call, e: ValueBuilder) -> Value:
     x, g = f.self, f.grad_output
     if f.approximate == "none":
         density = (x * x * -0.5).exp() * math.sqrt(0.5 / math.pi)
-        return g * (0.5 * (1 + (x * math.sqrt(0.5)).erf()) + x * density)
+        return g * (0.5 * (1 + error_function(x * math.sqrt(0.5))) + x * density)
     tanh = _gelu_argument(x).tanh()
     slope = (1 + x * x * (3 * _CUBIC)) * math.sqrt(2 / math.pi)
     return g * (0.5 * (1 + tanh) + x * 0.5 * (1 - tanh * tanh) * slope)

@@ -6,11 +6,13 @@ import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from xdsl.dialects.builtin import f64
 from xdsl.ir import Attribute
 
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import known_dtype
 from passes.builder.values import Value, ValueBuilder
+from passes.lower_aten import float64_functions as double
 from passes.lower_aten.call import Call, Number, Rule
 from passes.lower_aten.precision import in_float32
 from passes.lower_aten.promotion import BOOL, category, is_float
@@ -158,7 +160,7 @@ def hypot(f: Call, e: ValueBuilder) -> Value:
 def atan2(f: Call, e: ValueBuilder) -> Value:
     """The angle of (other, self), from -pi to pi; 0 at the origin."""
     y, x = f.self.cast(f.dtype), f.other.cast(f.dtype)
-    acute = (y / x).apply(onnx.AtanOp)
+    acute = double.atan(y / x) if x.dtype == f64 else (y / x).apply(onnx.AtanOp)
     half_turn = (y < 0).where(e.scalar(-math.pi, x), e.scalar(math.pi, x))
     angle = (x < 0).where(acute + half_turn, acute)
     return (y.equals(0) & x.equals(0)).where(y, angle)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
+from xdsl.dialects.builtin import f64
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import known_dtype
 from passes.builder.values import Value, ValueBuilder
+from passes.lower_aten import float64_functions as double
 from passes.lower_aten.call import Call, Rule
+from passes.lower_aten.float64_functions import polynomial
 from passes.lower_aten.precision import formula, in_float32
 from passes.lower_aten.promotion import BOOL, category, is_float
 from passes.lower_aten.rules.arithmetic import is_unsigned, truncate
@@ -23,6 +26,25 @@ from passes.lower_aten.rules.arithmetic import is_unsigned, truncate
 def unary(op: type[OnnxOp]) -> Rule:
     """Return the rule of an op with one ONNX op, at the dtype of the result."""
     return lambda f, e: f.self.cast(f.dtype).apply(op)
+
+
+def elementary(op: type[OnnxOp], in_double: Callable[[Value], Value]) -> Rule:
+    """Return the rule of an op with one ONNX op, but another formula in float64."""
+
+    def rule(f: Call, e: ValueBuilder) -> Value:
+        x = f.self.cast(f.dtype)
+        return in_double(x) if f.dtype == f64 else x.apply(op)
+
+    return rule
+
+
+def error_function(x: Value) -> Value:
+    return double.erf(x) if x.dtype == f64 else x.erf()
+
+
+def in_float64(of: Callable[[Value], Value]) -> Rule:
+    """Return the rule of a function that is computed in float64, whatever the dtype."""
+    return lambda f, e: of(f.self.cast(f64)).cast(f.dtype)
 
 
 def rounding(op: type[OnnxOp]) -> Rule:
@@ -86,20 +108,12 @@ def log1p(x: Value) -> Value:
 def erfinv(x: Value) -> Value:
     """The inverse of erf: a polynomial of log(1 - x^2) (M. Giles 2012), and Newton steps."""
     w = -((1 - x) * (1 + x)).log()
-    central, tail = _polynomial(_CENTRAL, w - 2.5), _polynomial(_TAIL, w.sqrt() - 3)
+    central, tail = polynomial(_CENTRAL, w - 2.5), polynomial(_TAIL, w.sqrt() - 3)
     y = (w < 5).where(central, tail) * x
     for _ in range(2):
-        y = y - (y.erf() - x) * (math.sqrt(math.pi) / 2) * y.square().exp()
+        y = y - (error_function(y) - x) * (math.sqrt(math.pi) / 2) * y.square().exp()
     is_one = x.abs().equals(1)
     return is_one.where(x * math.inf, y)
-
-
-def _polynomial(coefficients: tuple[float, ...], x: Value) -> Value:
-    first, second, *others = coefficients
-    total = x * first + second
-    for coefficient in others:
-        total = total * x + coefficient
-    return total
 
 
 _CENTRAL = (
@@ -181,21 +195,23 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "sqrt.default": unary(onnx.SqrtOp),
         "rsqrt.default": formula(lambda x: x.sqrt().apply(onnx.ReciprocalOp)),
         "reciprocal.default": unary(onnx.ReciprocalOp),
-        "erf.default": unary(onnx.ErfOp),
-        "erfc.default": formula(lambda x: 1 - x.erf()),
+        "erf.default": elementary(onnx.ErfOp, double.erf),
+        "erfc.default": formula(lambda x: double.erfc(x) if x.dtype == f64 else 1 - x.erf()),
         "erfinv.default": formula(erfinv),
+        "lgamma.default": in_float64(double.log_gamma),
+        "digamma.default": in_float64(double.digamma),
         "sin.default": unary(onnx.SinOp),
         "cos.default": unary(onnx.CosOp),
-        "tan.default": unary(onnx.TanOp),
-        "asin.default": unary(onnx.AsinOp),
-        "acos.default": unary(onnx.AcosOp),
-        "atan.default": unary(onnx.AtanOp),
-        "sinh.default": unary(onnx.SinhOp),
-        "cosh.default": unary(onnx.CoshOp),
+        "tan.default": elementary(onnx.TanOp, double.tan),
+        "asin.default": elementary(onnx.AsinOp, double.asin),
+        "acos.default": elementary(onnx.AcosOp, double.acos),
+        "atan.default": elementary(onnx.AtanOp, double.atan),
+        "sinh.default": elementary(onnx.SinhOp, double.sinh),
+        "cosh.default": elementary(onnx.CoshOp, double.cosh),
         "tanh.default": unary(onnx.TanhOp),
-        "asinh.default": unary(onnx.AsinhOp),
-        "acosh.default": unary(onnx.AcoshOp),
-        "atanh.default": unary(onnx.AtanhOp),
+        "asinh.default": elementary(onnx.AsinhOp, double.asinh),
+        "acosh.default": elementary(onnx.AcoshOp, double.acosh),
+        "atanh.default": elementary(onnx.AtanhOp, double.atanh),
         "sigmoid.default": unary(onnx.SigmoidOp),
         "logit.default": in_float32(logit),
         "nan_to_num.default": nan_to_num,

@@ -57,6 +57,7 @@ PACKAGES = (
     "passes.lower_aten.promotion",
     "passes.lower_aten.precision",
     "passes.lower_aten.indices",
+    "passes.lower_aten.float64_functions",
     "passes.lower_aten.double",
     "passes.lower_aten.windows",
     "passes.lower_aten.rules",

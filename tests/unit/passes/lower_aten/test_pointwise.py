@@ -39,6 +39,16 @@ def test_functions_at_special_numbers(op):
     check(f"{op}.default", SPECIAL)
 
 
+WITHOUT_FLOAT64 = """tan asin acos atan sinh cosh asinh acosh atanh erf erfc erfinv gelu lgamma digamma"""
+
+
+@pytest.mark.parametrize("op", WITHOUT_FLOAT64.split())
+def test_functions_without_a_float64_kernel(op):
+    unit = torch.linspace(-1, 1, 41, dtype=torch.float64)
+    check(f"{op}.default", unit, tolerance=1e-13)
+    check(f"{op}.default", torch.tensor([-0.0, 1.7, -2.6, 25.0, math.inf, math.nan], dtype=torch.float64))
+
+
 @pytest.mark.parametrize("op", ["sign", "sgn", "gelu", "signbit"])
 def test_functions_at_numbers(op):
     check(f"{op}.default", SPECIAL[SPECIAL.isfinite()])
