@@ -23,9 +23,12 @@ def convolve(x: Value, weight: Value, axes: Sequence[ConvAxis], groups: int) -> 
     return x.e(x.e.emit(made))
 
 
-def convolve_transposed(x: Value, weight: Value, axes: Sequence[ConvAxis], groups: int) -> Value:
-    """Return the transposed convolution of (N, C, X...) with weights (C, O / groups, K...)."""
-    made = conv_backward_data(x.value, weight.value, axes, [0] * len(axes), groups, "NCX")
+def convolve_transposed(
+    x: Value, weight: Value, axes: Sequence[ConvAxis], groups: int, residue: Sequence[int] | None = None
+) -> Value:
+    """Return the transposed convolution of (N, C, X...) with weights (C, O / groups, K...); `residue`, less
+    than the strides, are zeros at the end."""
+    made = conv_backward_data(x.value, weight.value, axes, residue or [0] * len(axes), groups, "NCX")
     return x.e(x.e.emit(made))
 
 

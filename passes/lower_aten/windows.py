@@ -1,10 +1,11 @@
-"""Arguments of ATen ops with one entry for each spatial axis, where one entry counts for all axes."""
+"""Spatial axes of ATen ops: arguments with an entry for each, and data without a batch axis."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from dialects.shapes.forms import Form
+from passes.builder.values import Value
 from passes.lower_aten.call import Call
 
 
@@ -17,3 +18,18 @@ def per_axis(f: Call, given: Sequence[Form], n: int) -> list[int]:
         hint = "a reduction over the axis, or a dim of fixed size"
         raise f.refusal("a window that depends on a dim", given=found, expected="fixed numbers", hint=hint)
     return known or [0] * n
+
+
+def known_sizes(x: Value) -> list[Form]:
+    """Return the sizes of an operand, which torch knows."""
+    return [size for size in x.shape if size is not None]
+
+
+def add_batch(x: Value, n: int) -> Value:
+    """Return the data (N, C, X...); (C, X...) as C samples of one channel, which may be none."""
+    return x if x.rank == n + 2 else x.unsqueeze([1])
+
+
+def remove_batch(y: Value, x: Value) -> Value:
+    """Undo `batched` of x."""
+    return y if y.rank == x.rank else y.squeeze([1])

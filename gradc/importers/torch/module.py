@@ -10,9 +10,10 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from dialects.aten.ops import aten, is_known
+from dialects.aten.remedies import remedy_of
 from dialects.onnx.ops import ConstantOp
 from dialects.support import entry
-from dialects.support.diagnostics import Diagnostic, Position, UnsupportedError, location
+from dialects.support.diagnostics import Diagnostic, Position, UnsupportedError, location, sentence
 from dialects.support.dtypes import known_dtype
 from dialects.support.names import hint_of
 from dialects.support.shapes import tensor_type
@@ -89,7 +90,12 @@ def _check_known(ops: Sequence[CapturedOp]) -> None:
             unknown.setdefault(op.op, op)
     if unknown:
         found = [
-            Diagnostic("error", "no lowering to ONNX", f"aten.{name}", _position(op.location))
+            Diagnostic(
+                "error",
+                sentence("no lowering to ONNX", hint=remedy_of(name)),
+                f"aten.{name}",
+                _position(op.location),
+            )
             for name, op in unknown.items()
         ]
         raise UnsupportedError(found[0], found[1:])

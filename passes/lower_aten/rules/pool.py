@@ -16,7 +16,7 @@ from passes.builder.values import Value, ValueBuilder
 from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.derivative import pull_back
 from passes.lower_aten.double import window_counts, window_sums
-from passes.lower_aten.windows import per_axis
+from passes.lower_aten.windows import add_batch, known_sizes, per_axis, remove_batch
 
 
 @dataclass(frozen=True)
@@ -61,16 +61,6 @@ class Pool:
                 raise self.f.refusal(what, given=f"size {size}", hint=hint)
             found.append(max(pad, (count - 1) * stride + kernel - size - pad))
         return found
-
-
-def add_batch(x: Value, n: int) -> Value:
-    """Return the data with a batch axis."""
-    return x if x.rank == n + 2 else x.unsqueeze([0])
-
-
-def remove_batch(y: Value, x: Value) -> Value:
-    """Undo `batched` of x."""
-    return y if y.rank == x.rank else y.squeeze([0])
 
 
 # Maximum
@@ -153,17 +143,12 @@ def _means_in_double(f: Call, n: int) -> Value:
 
 def avg_pool_backward(n: int) -> Rule:
     def rule(f: Call, e: ValueBuilder) -> Value:
-        means, factor = _means(f, n, sizes_of(f.grad_output))
+        means, factor = _means(f, n, known_sizes(f.grad_output))
         g = add_batch(f.grad_output, n)
         (found,) = pull_back(means, g if factor == 1 else g * factor)
         return remove_batch(found, f.self)
 
     return rule
-
-
-def sizes_of(x: Value) -> list[Form]:
-    """Return the sizes of an operand, which are all known."""
-    return [size for size in x.shape if size is not None]
 
 
 RULES: Mapping[str, Rule] = MappingProxyType(

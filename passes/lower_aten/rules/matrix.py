@@ -1,0 +1,68 @@
+"""Determinants, and inverses of small matrices by their cofactors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from dialects.onnx import ops as onnx
+from passes.builder.values import Value, ValueBuilder
+from passes.lower_aten.call import Call, Rule
+
+MOST_ROWS = 3
+"""Rows of the largest matrix that is inverted."""
+
+
+def inverse(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+    """The inverse of matrices of at most 3 rows, and 0 for each, as if none was singular."""
+    a, rows = f.A, f.A.shape[-1]
+    if not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
+        hint = "a fixed number of iterations, or the inverse as an argument"
+        raise f.refusal("rows of the matrix", given=rows, expected=f"1 to {MOST_ROWS}", hint=hint)
+    info = f.filled(0, f.shape_of(1), f.dtype_of(1)) if f.is_read(1) else None
+    if rows == 1:
+        return [a.apply(onnx.ReciprocalOp), info]
+    cofactors = [[_cofactor(a, i, j) for i in range(rows)] for j in range(rows)]
+    lines = [e.concat(line, a.rank - 1) for line in cofactors]
+    return [e.concat(lines, a.rank - 2) / _along_first_row(a, [line[0] for line in cofactors]), info]
+
+
+def _along_first_row(a: Value, cofactors: Sequence[Value]) -> Value:
+    """Return the determinants (..., 1, 1) from the cofactors of the first row."""
+    found = _element(a, 0, 0) * cofactors[0]
+    for column, cofactor in enumerate(cofactors[1:], 1):
+        found = found + _element(a, 0, column) * cofactor
+    return found
+
+
+def _element(a: Value, i: int, j: int) -> Value:
+    return a[..., i : i + 1, j : j + 1]
+
+
+def _cofactor(a: Value, i: int, j: int) -> Value:
+    """Return the signed minor of an element, (..., 1, 1)."""
+    rows = a.shape[-1]
+    if rows == 2:
+        found = _element(a, 1 - i, 1 - j)
+        return -found if (i + j) % 2 else found
+    (r, s), (p, q) = ([(at + 1) % 3, (at + 2) % 3] for at in (i, j))  # cyclic order has the sign
+    return _element(a, r, p) * _element(a, s, q) - _element(a, r, q) * _element(a, s, p)
+
+
+def determinant(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+    if f.is_read(1) or f.is_read(2):
+        hint = "write the determinant by its formula, so that torch differentiates that"
+        raise f.refusal("the derivative of a determinant, which reads an LU decomposition", hint=hint)
+    a, rows = f.A, f.A.shape[-1]
+    if not isinstance(rows, int) or not 2 <= rows <= MOST_ROWS:
+        return [a.apply(onnx.DetOp), None, None]
+    found = _along_first_row(a, [_cofactor(a, 0, j) for j in range(rows)])
+    return [found.squeeze([a.rank - 2, a.rank - 1]), None, None]
+
+
+RULES: Mapping[str, Rule] = MappingProxyType(
+    {
+        "_linalg_det.default": determinant,
+        "linalg_inv_ex.default": inverse,
+    }
+)
