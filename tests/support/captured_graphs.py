@@ -79,7 +79,8 @@ def _plain(item: Any, values: Mapping[int, Any], dims: Mapping[str, int]) -> Any
     if isinstance(item, str):
         return torch_dtype(item) if by_name(item) else item
     if isinstance(item, Ratio):
-        return _plain(item.dividend, {}, dims) / _plain(item.divisor, {}, dims)
+        with np.errstate(all="ignore"):
+            return float(np.float64(_plain(item.dividend, {}, dims)) / _plain(item.divisor, {}, dims))
     return substitute(item, dims) if isinstance(item, Size) else item
 
 

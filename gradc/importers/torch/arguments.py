@@ -50,6 +50,29 @@ class Arguments:
         """Return tensors without values; called under a fake mode."""
         return [_fake(leaf, sizes) for leaf in self.tensors]
 
+    def reals(self, sizes: Mapping[str, int]) -> list[Any]:
+        """Return tensors with values of the example."""
+        return [_real(leaf, sizes) for leaf in self.tensors]
+
+
+def _real(leaf: Leaf, sizes: Mapping[str, int]) -> Any:
+    """Return rows of the example, repeated as often as the sizes need: indices stay in range.
+
+    Floats get noise, other at each call: what depends on values is not the same in two traces.
+    """
+    found = leaf.tensor.detach()
+    for axis, size in enumerate(leaf.shape):
+        count = substitute(size, sizes)
+        found = found.index_select(axis, torch.arange(count) % max(found.shape[axis], 1))
+    if not found.is_floating_point():
+        return found.clone()
+    noise = torch.randn(found.shape, generator=_NOISE, dtype=torch.float64)
+    found = (found * (1 + 0.05 * noise)).to(found.dtype)
+    return found.requires_grad_(leaf.tensor.requires_grad)
+
+
+_NOISE = torch.Generator().manual_seed(0)
+
 
 def _fake(leaf: Leaf, sizes: Mapping[str, int]) -> Any:
     shape = [substitute(size, sizes) for size in leaf.shape]

@@ -14,9 +14,10 @@ from gradc.importers.torch.assemble import assemble
 from gradc.importers.torch.captured import CapturedGraph, Input, Output
 from gradc.importers.torch.kept import KEPT
 from gradc.importers.torch.sizes import (
+    ATTEMPTS,
     GENERIC,
     LARGE,
-    STEP,
+    Attempt,
     example_sizes,
     generic_sizes,
     large_sizes,
@@ -24,8 +25,11 @@ from gradc.importers.torch.sizes import (
 )
 from gradc.importers.torch.state import State, find_state
 from gradc.importers.torch.torch_internals import torch
-from gradc.importers.torch.trace import replay, trace_function
+from gradc.importers.torch.trace import Trace, replay, trace_function
 from gradc.importers.torch.unify import check_same_ops, unify
+
+MAX_REAL = 512
+"""Sizes up to which tensors with values are traced."""
 
 CaptureAt = Callable[[Mapping[str, int]], CapturedGraph]
 
@@ -51,24 +55,24 @@ def capture(
     state = find_state(function)
     arguments = read(link=False)
 
-    def capture_all(arguments: Arguments, step: int) -> CapturedGraph:
+    def capture_all(arguments: Arguments, attempt: Attempt) -> CapturedGraph:
         def at(sizes: Mapping[str, int]) -> CapturedGraph:
             return _capture_at(sizes, function, arguments, state, output_names, kept)
 
-        return _capture_unified(at, arguments, step)
+        return _capture_unified(at, arguments, attempt)
 
     with state.preserve():
         try:
-            return capture_all(arguments, 1)
+            return capture_all(arguments, ATTEMPTS[0])
         except refusals.FailureAtSizes:
-            retries = [(read(link=True), 1)] if arguments.dynamic.automatic else []
-            for retried, step in (*retries, (arguments, STEP)):
+            retries = [(read(link=True), ATTEMPTS[0])] if arguments.dynamic.automatic else []
+            for retried, attempt in (*retries, *((arguments, attempt) for attempt in ATTEMPTS[1:])):
                 with suppress(refusals.CaptureFailure):
-                    return capture_all(retried, step)
+                    return capture_all(retried, attempt)
             raise
 
 
-def _capture_unified(capture_at: CaptureAt, arguments: Arguments, step: int) -> CapturedGraph:
+def _capture_unified(capture_at: CaptureAt, arguments: Arguments, attempt: Attempt) -> CapturedGraph:
     """Return the graph of captures at several sizes."""
     examples, bounds = arguments.dims, arguments.dynamic.bounds
     shapes = [leaf.shape for leaf in arguments.tensors]
@@ -79,12 +83,12 @@ def _capture_unified(capture_at: CaptureAt, arguments: Arguments, step: int) -> 
     if own is not None:
         captures.add(own)
     for number in range(GENERIC if own else GENERIC + 1):
-        captures.add(generic_sizes(examples, bounds, number, step))
+        captures.add(generic_sizes(examples, bounds, number, attempt))
     for large in LARGE:
         with suppress(refusals.FailureAtSizes):
-            captures.add(large_sizes(examples, bounds, large, step))
+            captures.add(large_sizes(examples, bounds, large, attempt.step))
             break
-    if step == 1:
+    if attempt.step == 1:
         with suppress(refusals.FailureAtSizes):
             captures.add(small_sizes(examples, bounds))
     return unify(captures.graphs, captures.traces, shapes, examples)
@@ -124,10 +128,8 @@ def _capture_at(
 ) -> CapturedGraph:
     """Return the graph at given sizes of the dynamic dims."""
     mode = internals.fake_mode()
-    with mode:
-        fakes = arguments.fakes(sizes)
     with state.preserve_tensors(), internals.traced_optimizers(state.optimizers):
-        trace, result = trace_function(function, fakes, lambda: arguments.build(fakes), mode)
+        fakes, trace, result = _trace(sizes, function, arguments, mode)
         state.check_attributes({id(trace.tensors[index]) for index in trace.lifted})
         replaced = {name: trace.find(tensor) for name, tensor in state.new_buffers().items()}
     state_values = {
@@ -159,6 +161,22 @@ def _capture_at(
         updates,
         {first + i: trace.lifted[index] for i, index in enumerate(lifted)},
     )
+
+
+def _trace(
+    sizes: Mapping[str, int], function: Callable[..., Any], arguments: Arguments, mode: Any
+) -> tuple[list[Any], Trace, Any]:
+    """Return the inputs, the trace and the result; real tensors are used where fake ones fail."""
+    with mode:
+        fakes = arguments.fakes(sizes)
+    try:
+        return fakes, *trace_function(function, fakes, lambda: arguments.build(fakes), mode)
+    except refusals.CaptureFailure as error:
+        if not isinstance(error, refusals.FrozenValues) and max(sizes.values(), default=0) <= MAX_REAL:
+            with suppress(refusals.CaptureFailure):
+                reals = arguments.reals(sizes)
+                return reals, *trace_function(function, reals, lambda: arguments.build(reals))
+        raise
 
 
 def _name_of_change(

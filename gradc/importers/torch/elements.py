@@ -44,7 +44,7 @@ def array_of(tensor: Any) -> np.ndarray:
     if dense.dtype in (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2):
         bits = torch.int16 if dense.dtype == torch.bfloat16 else torch.uint8
         return dense.view(bits).numpy().view(target).copy()
-    return dense.numpy().astype(target)
+    return dense.numpy(force=True).astype(target)
 
 
 def torch_dtype(name: str) -> Any:

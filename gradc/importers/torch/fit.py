@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement
-from math import gcd, isfinite
+from math import gcd, isfinite, lcm
 
 from dialects.aten.ratios import Ratio
 from dialects.shapes.forms import Form, Size, name
@@ -203,6 +203,9 @@ def _quotient(values: Sequence[float], key: Values, form: Form, relative: float)
         divisor = [x + shift for x in key]
         if not all(divisor):
             continue
+        inverse = _inverse(values, key, form, relative) if not shift else None
+        if inverse is not None:
+            return inverse
         dividend = [value * x for value, x in zip(values, divisor, strict=True)]
         if factor := _constant(dividend, relative):
             return Ratio(factor, form + shift)
@@ -212,6 +215,20 @@ def _quotient(values: Sequence[float], key: Values, form: Form, relative: float)
         if line is not None and line[0].denominator == line[1].denominator == 1:
             return Ratio(form * int(line[0]) + int(line[1]), form + shift)
     return None
+
+
+def _inverse(values: Sequence[float], key: Values, form: Form, relative: float) -> Ratio | None:
+    """Return d / (p x + q)."""
+    if not all(values):
+        return None
+    fractions = [Fraction(1 / value).limit_denominator(MAX_DENOMINATOR) for value in values]
+    if any(abs(float(f) * value - 1) > 4 * relative for f, value in zip(fractions, values, strict=True)):
+        return None
+    denominator = lcm(*(fraction.denominator for fraction in fractions))
+    line = _line(key, [int(fraction * denominator) for fraction in fractions])
+    if line is None or line[0].denominator != 1 or line[1].denominator != 1:
+        return None
+    return Ratio(float(denominator), form * int(line[0]) + int(line[1]))
 
 
 def _constant(values: Sequence[float], relative: float) -> float | None:

@@ -66,12 +66,16 @@ class CaptureFailure(UnsupportedError):
     """An exception that the function, or torch within it, raised."""
 
 
+class FrozenValues(CaptureFailure):
+    """An exception of torch because the function reads values."""
+
+
 def failure_in_torch(error: BaseException, location: str) -> CaptureFailure:
     """Return the error of an exception that the function, or torch within it, raised."""
     for words, what, remedy in _KNOWN_FAILURES:
         if words in str(error):
             message = sentence(what, hint=remedy)
-            return CaptureFailure(Diagnostic("error", message, position=position_from(location)))
+            return FrozenValues(Diagnostic("error", message, position=position_from(location)))
     lines = [line for line in str(error).splitlines() if line.strip()]
     text = lines[0].strip() if lines else "no message"
     message = f"the function fails while it is captured: {type(error).__name__}: {text}"

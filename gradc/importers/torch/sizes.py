@@ -4,40 +4,55 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 GENERIC = 3
 """Traces at sizes that no simple expression relates."""
 
 STEP = 16
-"""Step of the sizes of a function that fails at generic ones, as a U-Net does: example + multiples of it."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """Where generic sizes are drawn: from `low` to `high`, plus `above` times the example's size, and with a
+    `step` only from the example's size plus multiples of it."""
+
+    low: int
+    high: int
+    above: int = 0
+    step: int = 1
+
+
+ATTEMPTS = (Attempt(17, 63), Attempt(1, 47, above=1), Attempt(3, 16), Attempt(0, 8 * STEP, 1, STEP))
+"""The first at which the function runs is taken: images have a least size, tables a largest, U-Nets steps."""
 
 LARGE = tuple(STEP * factor for factor in (257, 65, 17, 9))
 """Large sizes, of which the first that works is traced: tables may have a last row."""
 
 
 def generic_sizes(
-    examples: Mapping[str, int], bounds: Mapping[str, tuple[int, int]], number: int, step: int = 1
+    examples: Mapping[str, int], bounds: Mapping[str, tuple[int, int]], number: int, attempt: Attempt
 ) -> dict[str, int]:
     """Return the sizes of the trace `number`, different for all dims and traces as far as bounds allow."""
     draw = random.Random(number)
     taken: set[int] = set()
     found: dict[str, int] = {}
     for dim, example in examples.items():
-        low, high = _range(example, *bounds[dim], step, number)
-        choices = [size for size in range(low, high + 1) if (size - example) % step == 0]
+        low, high = _range(example, *bounds[dim], attempt, number)
+        choices = [size for size in range(low, high + 1) if (size - example) % attempt.step == 0]
         free = [size for size in choices if size not in taken and size != example] or choices or [example]
         found[dim] = draw.choice(free)
         taken.add(found[dim])
     return found
 
 
-def _range(example: int, least: int, most: int, step: int, number: int) -> tuple[int, int]:
+def _range(example: int, least: int, most: int, attempt: Attempt, number: int) -> tuple[int, int]:
     """Return the range of a generic size: numbers for which nothing is special, if the bounds allow."""
-    low, high = (17, 63) if step == 1 else (max(example, 2), example + 8 * step)
-    low, high = low + 16 * number, high + 16 * number
+    shift = attempt.above * example + (16 * number if attempt.high > STEP else 0)
+    low, high = attempt.low + shift, attempt.high + shift
     if most < low + 4:
         return max(least, min(2, most)), most
-    return max(low, least), max(min(high, most), min(least + 46, most))
+    return max(low, least), min(high if least <= low else least + 46, most)
 
 
 def large_sizes(

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import sys
 import warnings
@@ -147,13 +148,38 @@ def location_of_error(error: BaseException) -> str:
 
 
 class _OneForm(FunctionMode):
-    """Use one algorithm where torch picks one by size: `cdist` multiplies matrices from 26 rows on."""
+    """Use one algorithm where torch picks one by size (`cdist` multiplies matrices from 26 rows on), and one
+    without checks of values."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
         if func is torch.cdist and len(args) < 4:
             kwargs["compute_mode"] = "donot_use_mm_for_euclid_dist"
+        if func is torch.cov and len(args) == 1 and not kwargs.keys() - {"correction"}:
+            return _covariance(args[0], **kwargs)
+        if func is torch.nn.functional.gaussian_nll_loss:
+            return _gaussian_nll(*args, **kwargs)
         return func(*args, **kwargs)
+
+
+def _covariance(rows: Any, correction: int = 1) -> Any:
+    """Return `torch.cov`, which compares numbers in tensors."""
+    rows = rows if rows.dim() > 1 else rows.reshape(1, -1)
+    centered = rows - rows.mean(1, keepdim=True)
+    return (centered @ centered.T / (rows.shape[1] - correction)).squeeze()
+
+
+def _gaussian_nll(
+    given: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Any:
+    """Return `gaussian_nll_loss`, which checks that variances are not negative."""
+    if isinstance(var, float):
+        var = torch.full_like(given, var)
+    var = var if var.shape == given.shape or var.dim() == given.dim() else var.unsqueeze(-1)
+    bounded = var + (var.detach().clamp(min=eps) - var.detach())
+    loss = 0.5 * (bounded.log() + (given - target).square() / bounded)
+    loss = loss + 0.5 * math.log(2 * math.pi) if full else loss
+    return {"mean": loss.mean, "sum": loss.sum}.get(reduction, lambda: loss)()
 
 
 @contextmanager
@@ -165,6 +191,9 @@ def one_algorithm() -> Iterator[None]:
     torch.backends.mha.set_fastpath_enabled(False)
     logger = logging.getLogger("torch._subclasses.fake_tensor")  # it logs what is raised as well
     disabled, logger.disabled = logger.disabled, True
+    distribution = torch.distributions.Distribution
+    validated = distribution._validate_args
+    distribution.set_default_validate_args(False)
     try:
         with ExitStack() as stack:
             stack.enter_context(warnings.catch_warnings())
@@ -179,6 +208,7 @@ def one_algorithm() -> Iterator[None]:
     finally:
         torch.backends.mha.set_fastpath_enabled(fast_path)
         logger.disabled = disabled
+        distribution.set_default_validate_args(validated)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +38,7 @@ class Trace:
     records: list[Record] = field(default_factory=list[Record])
     lifted: dict[int, str] = field(default_factory=dict[int, str])
     indices: dict[int, int] = field(default_factory=dict[int, int])
+    is_real: bool = False
     fakes: dict[int, Any] = field(default_factory=dict[int, Any])
     gradients: list[tuple[Any, Any]] = field(default_factory=list[tuple[Any, Any]])
 
@@ -48,10 +50,17 @@ class Trace:
         return index
 
     def fake_of(self, tensor: Any) -> Any:
-        """Return the fake tensor of a lifted one, of the same index; called under the fake mode."""
+        """Return a fake tensor, in a trace of real tensors a copy, of the same index as a lifted one."""
         index = self.indices[id(tensor)]
+        if index not in self.lifted:
+            return tensor
         if index not in self.fakes:
-            fake = self.fakes[index] = torch.empty(tuple(tensor.shape), dtype=tensor.dtype)
+            fake = (
+                tensor.detach().clone()
+                if self.is_real
+                else torch.empty(tuple(tensor.shape), dtype=tensor.dtype)
+            )
+            self.fakes[index] = fake
             self.indices[id(fake)] = index
         return self.fakes[index]
 
@@ -172,19 +181,22 @@ FIRST_TABLE: Mapping[Any, Callable[..., Any]] = {aten.native_batch_norm.default:
 
 
 def trace_function(
-    function: Callable[..., Any], inputs: Sequence[Any], build: Callable[[], tuple[Any, Any]], mode: Any
+    function: Callable[..., Any],
+    inputs: Sequence[Any],
+    build: Callable[[], tuple[Any, Any]],
+    mode: Any = None,
 ) -> tuple[Trace, Any]:
     """Run a function under a fake mode and return what it ran, and what it returned.
 
-    `inputs` are fake tensors; `build` returns the arguments, in which they stand.
+    `inputs` are fake tensors, real ones without a mode; `build` returns the arguments, in which they stand.
     """
-    trace = Trace()
+    trace = Trace(is_real=mode is None)
     for tensor in inputs:
         trace.add(tensor)
     args, kwargs = build()
     recorder = Recorder(trace, FIRST_TABLE, locate=True)
     try:
-        with internals.one_algorithm(), mode, recorder:
+        with internals.one_algorithm(), mode or nullcontext(), recorder:
             result = call_captured(function, args, kwargs)
             result = internals.pytree.tree_map(_as_tensor, result)
     except GradcError:

@@ -265,3 +265,49 @@ def test_wrong_dynamic_shapes(shapes: Any, part: str):
     with pytest.raises(GradcError) as raised:
         capture(lambda x, y: x + y, (torch.randn(5, 3), torch.randn(5, 3)), dynamic_shapes=shapes)
     assert part in str(raised.value)
+
+
+def test_probabilities_are_not_checked():
+    def score(x: Any, mean: Any) -> Any:
+        mean = mean.detach().requires_grad_()
+        found = torch.distributions.Normal(mean, mean.exp()).log_prob(x).sum()
+        return torch.autograd.grad(found + F.gaussian_nll_loss(x, mean, mean.exp().detach()), mean)[0]
+
+    args = torch.randn(5, 3), torch.randn(5, 3)
+    torch.testing.assert_close(outputs_of(score, *args)[0], score(*args))
+
+
+def test_values_that_only_real_tensors_have_are_not_frozen():
+    def by_list(x: Any) -> Any:
+        return torch.tensor(x.detach().tolist()) + x
+
+    with pytest.raises(GradcError, match="frozen"):
+        capture(by_list, (torch.randn(3),))
+
+
+def test_tables_with_a_last_row():
+    table = torch.randn(32, 3)
+    graph = capture(lambda x: x + table[: len(x)], (torch.randn(5, 3),), dynamic_shapes=DYNAMIC)
+    x = torch.randn(30, 3)
+    torch.testing.assert_close(evaluate(graph, (x,))[0][0], x + table[:30])
+
+
+def test_a_laplacian_by_vmap():
+    def laplacian(x: Any) -> Any:
+        def wave(z: Any) -> Any:
+            return (z**2).sin().sum()
+
+        return torch.func.vmap(lambda z: torch.trace(torch.func.hessian(wave)(z)))(x)
+
+    x = torch.randn(4, 3)
+    torch.testing.assert_close(outputs_of(laplacian, x)[0], laplacian(x), atol=1e-4, rtol=1e-4)
+
+
+def test_statistics_with_quotients_of_sizes():
+    def spread(x: Any) -> Any:
+        x = x.detach().requires_grad_()
+        return torch.autograd.grad(x.std() + torch.cov(x.T).sum() + x.var(0).sum(), x)[0]
+
+    graph = capture(spread, (torch.randn(5, 3),), dynamic_shapes=DYNAMIC)
+    x = torch.randn(13, 3)
+    torch.testing.assert_close(evaluate(graph, (x,))[0][0], spread(x))
