@@ -44,7 +44,10 @@ def _empty(graph: CapturedGraph) -> set[int]:
 
 
 def _differs(op: CapturedOp, values: Mapping[int, Any], sizes: Mapping[str, int]) -> bool:
-    expected = run_op(op, values, sizes)
+    try:
+        expected = run_op(op, values, sizes)
+    except RuntimeError:  # an op that refuses these sizes, which the function does not run then
+        return False
     pairs = zip(op.results, expected, strict=True)
     return any(
         i in values and wanted is not None and _distance(values[i], wanted) > BOUND for i, wanted in pairs

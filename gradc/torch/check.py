@@ -72,8 +72,10 @@ class Exported:
 
 
 def check_export(exported: Exported) -> list[Diagnostic]:
-    """Compare; return remarks on what could not be compared. Raises CheckError for a difference."""
+    """Compare; return remarks on sizes that could not be compared, and on differences for empty arguments.
+    Raises CheckError for any other difference."""
     arguments, compared = exported.eager.arguments, list[str]()
+    remarks: list[Diagnostic] = []
     compare(exported, example(arguments))
     for seed, sizes in enumerate(other_sizes(arguments.dims)):
         is_edge = min(sizes.values()) <= 1
@@ -84,10 +86,15 @@ def check_export(exported: Exported) -> list[Diagnostic]:
             exported.eager.run(sample.tensors)
         except Exception:  # whatever the function raises: it has no result at these sizes
             continue
-        compare(exported, sample)
+        try:
+            compare(exported, sample)
+        except CheckError as error:
+            if min(sizes.values()) > 0:
+                raise
+            remarks.append(error.diagnostic.with_severity("remark"))
         compared.append(str(sample))
     if not arguments.dims or compared:
-        return []
+        return remarks
     text = "compared with the function at the sizes of the example only: it fails at all others tried"
     return [Diagnostic("remark", text)]
 
@@ -127,12 +134,19 @@ def _describe(difference: Difference, exported: Exported) -> Diagnostic:
     from gradc.torch.blame import first_difference
 
     sample = difference.sample
+    is_empty = 0 in sample.sizes.values()  # torch's kernels may end the process for tensors of no elements
     inputs = exported.inputs(sample)
-    op = first_difference(exported.graph, exported.compiled.options, inputs, sample.sizes)
+    op = (
+        None
+        if is_empty
+        else first_difference(exported.graph, exported.compiled.options, inputs, sample.sizes)
+    )
     text = (
         f"result {difference.name} differs from the function's by {difference.error:.1e} of its norm, "
         f"expected at most {difference.bound:.1e}, at {sample}"
     )
+    if is_empty:
+        return Diagnostic("error", text)
     if op is None:
         return Diagnostic("error", f"{text}; no single op differs, so a later pass is to blame")
     file, _, line = op.location.rpartition(":")

@@ -14,7 +14,7 @@ from gradc.importers.torch.torch_internals import torch
 FIRST = {"step": 0.0, "mu_product": 1.0, "exp_inf": 0.0}
 """Slots that a step with gradients of 0 does not leave at their initial values, with these."""
 
-KNOWN = ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam")
+KNOWN = ("SGD", "Adam", "AdamW", "RMSprop", "Adadelta", "Adamax", "NAdam", "RAdam")
 """Optimizers whose states begin with zeros or the values of `FIRST`."""
 
 RATE = "lr"

@@ -11,7 +11,8 @@ import numpy as np
 from dialects.support.diagnostics import Diagnostic, UnsupportedError
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.options import Options
-from gradc.derivatives.request import REQUIRED
+from gradc.derivatives.derivation import store_weights
+from gradc.derivatives.request import CONSTANT, REQUIRED
 from gradc.importers.torch.arguments import Arguments, read_arguments
 from gradc.importers.torch.capture import capture
 from gradc.importers.torch.captured import CapturedGraph, Output
@@ -119,7 +120,7 @@ def _train_step(
         expected = "a step that changes parameters: in place by an optimizer, or as results"
         raise arguments.invalid("step", "a function that updates nothing", expected)
     values = state_arrays(step)
-    compiled = compile_captured(whole, values, options, REQUIRED)
+    compiled = store_weights(compile_captured(whole, values, options, CONSTANT), REQUIRED)
     remarks += compiled.remarks
     if check:
         keys = {str(index): name for index, name in outputs.items()}
