@@ -16,6 +16,7 @@ def pages() -> Mapping[str, Mapping[str, Content]]:
     from tools import limits_table, support_table
     from tools.documents import (
         api,
+        aten,
         commands,
         derivatives,
         families,
@@ -51,6 +52,7 @@ def pages() -> Mapping[str, Mapping[str, Content]]:
             "none": derivatives.none,
         },
         "docs/strategies.md": {"strategies": strategies.page},
+        "docs/torch.md": {"aten ops": aten.table},
         "docs/reference/api.md": {"api": api.reference},
         "docs/reference/ops.md": {"classes": rule_api.classes, "functions": rule_api.functions},
         "docs/reference/cli.md": {
