@@ -18,7 +18,9 @@ def table() -> str:
     """Return a row for each file of rules, and the number of ops."""
     rows = [f"| {title} | {', '.join(_names(group))} |" for title, group in _groups()]
     packets = {name.partition(".")[0] for name in RULES}
-    count = f"{len(packets)} ops in {len(RULES)} overloads. An overload that is not `default` is in parentheses."
+    count = (
+        f"{len(packets)} ops in {len(RULES)} overloads. Overloads other than `default` are in parentheses."
+    )
     return "\n".join((HEADER, *rows, "", count))
 
 
