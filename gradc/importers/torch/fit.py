@@ -9,7 +9,7 @@ from math import gcd, isfinite, lcm
 
 from dialects.aten.ratios import Ratio
 from dialects.shapes.forms import Form, Size, name
-from dialects.shapes.sizes import floordiv, largest, smallest, substitute
+from dialects.shapes.sizes import floordiv, largest, mod, smallest, substitute
 
 MAX_DENOMINATOR = 64
 MAX_DIVISOR = 64
@@ -62,7 +62,7 @@ class Fitter:
         atoms = {self.values_of(form): form for form in near if isinstance(form, Size)}
         for terms in (atoms, self.dims, {**atoms, **self.dims}):
             products = dict(_products(terms))
-            for find in (_affine, _floor, _extreme):
+            for find in (_affine, _floor, _extreme, _rest):
                 found = find(values, products)
                 if found is not None:
                     return found
@@ -134,17 +134,41 @@ def _over_one_denominator(terms: Sequence[tuple[Fraction, Form]], constant: Frac
 
 
 def _floor(values: Values, products: Mapping[Values, Form]) -> Form | None:
-    """Return (x + k) // d + c, with the smallest d; k = 0 and k = d - 1 are tried first."""
+    """Return (p x + k) // d + c, with the smallest d; k = 0 and k = d - 1 are tried first."""
     for key, form in products.items():
-        span = (max(key) - min(key)), (max(values) - min(values))
-        if not span[1]:
+        step = max(values) - min(values)
+        if not step:
             continue
-        ratio = span[0] / span[1]
-        for divisor in range(max(2, int(ratio / 2)), min(MAX_DIVISOR, int(ratio * 2) + 2) + 1):
+        slope = (max(key) - min(key)) / step
+        for divisor, factor in _slopes(slope):
+            scaled = [factor * x for x in key]
             for shift in (0, divisor - 1, *range(1, divisor - 1)):
-                offset = values[0] - (key[0] + shift) // divisor
-                if all((x + shift) // divisor + offset == y for x, y in zip(key, values, strict=True)):
-                    return floordiv(form + shift, divisor) + offset
+                offset = values[0] - (scaled[0] + shift) // divisor
+                if all((x + shift) // divisor + offset == y for x, y in zip(scaled, values, strict=True)):
+                    return floordiv(form * factor + shift, divisor) + offset
+    return None
+
+
+def _slopes(slope: float) -> Iterator[tuple[int, int]]:
+    """Yield divisor and factor near a slope: factor 1, as of strides, then small fractions, as of scales."""
+    for divisor in range(max(2, int(slope / 2)), min(MAX_DIVISOR, int(slope * 2) + 2) + 1):
+        yield divisor, 1
+    for divisor in range(2, 9):
+        for factor in range(2, 4 * divisor):
+            if gcd(divisor, factor) == 1 and abs(divisor / factor - slope) < 0.1 * slope:
+                yield divisor, factor
+
+
+def _rest(values: Values, products: Mapping[Values, Form]) -> Form | None:
+    """Return (k - x) mod d or (x + k) mod d, as of padding to a multiple."""
+    if min(values) < 0 or max(values) >= MAX_DIVISOR:
+        return None
+    for key, form in list(products.items())[:12]:
+        for divisor in range(max(values) + 1, MAX_DIVISOR + 1):
+            for sign in (-1, 1):
+                shift = (values[0] - sign * key[0]) % divisor
+                if all((sign * x + shift) % divisor == y for x, y in zip(key, values, strict=True)):
+                    return mod(form * sign + shift, divisor)
     return None
 
 
