@@ -10,12 +10,14 @@ from xdsl.dialects.builtin import f64
 
 from dialects.grad.geometry import ConvAxis, conv_axes
 from dialects.onnx import ops as onnx
+from dialects.shapes.forms import Form
 from dialects.support.shapes import static
 from passes.builder.values import Value, ValueBuilder
 from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.derivative import pull_back
 from passes.lower_aten.double import convolve, convolve_transposed
-from passes.lower_aten.windows import per_axis
+from passes.lower_aten.dynamic_groups import GroupedConvolution, grouped_convolution
+from passes.lower_aten.windows import known_sizes, per_axis
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,10 @@ class Convolution:
         lists = (f.stride, f.padding, f.dilation, f.output_padding)
         strides, pads, dilations, beyond = (per_axis(f, given, n) for given in lists)
         if not isinstance(f.groups, int):
-            hint = "a loop over the samples, or a dim of fixed size"
-            raise f.refusal("groups", given=f.groups, expected="a number that no dim is in", hint=hint)
+            hint = "a dim of fixed size"
+            raise f.refusal(
+                "groups of a transposed convolution", given=f.groups, expected="a fixed number", hint=hint
+            )
         return cls(strides, pads, dilations, beyond, f.groups, f.transposed)
 
     def apply(self, x: Value, weight: Value, bias: Value | None) -> Value:
@@ -118,20 +122,37 @@ def _extend(y: Value, zeros: Sequence[int]) -> Value:
 
 
 def convolution(f: Call, e: ValueBuilder) -> Value:
-    return Convolution.of(f).apply(f.input, f.weight, f.bias)
+    if isinstance(f.groups, int) or f.transposed:
+        return Convolution.of(f).apply(f.input, f.weight, f.bias)
+    return _plus(_grouped(f, f.shape).forward(f.input, f.weight), f.bias)
+
+
+def _grouped(f: Call, y: Sequence[Form]) -> GroupedConvolution:
+    n = f.weight.rank - 2
+    strides, pads, dilations = (per_axis(f, given, n) for given in (f.stride, f.padding, f.dilation))
+    kernel = per_axis(f, known_sizes(f.weight)[2:], n)
+    return grouped_convolution(f, conv_axes(kernel, strides, dilations, pads, pads), y)
 
 
 def convolution_backward(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
     """Gradients of data, weights and bias, as `output_mask` asks for them."""
     wanted = [index for index in (0, 1) if f.output_mask[index] and f.is_read(index)]
     found: list[Value | None] = [None, None, None]
-    if wanted:
-        gradients = Convolution.of(f).pull_back(f.input, f.weight, f.grad_output, wanted)
-        for index, gradient in zip(wanted, gradients, strict=True):
-            found[index] = gradient
+    for index, gradient in zip(wanted, _gradients(f, wanted) if wanted else (), strict=True):
+        found[index] = gradient
     if f.output_mask[2] and f.is_read(2):
         found[2] = f.grad_output.sum_axes([0, *range(2, f.input.rank)])
     return found
+
+
+def _gradients(f: Call, wanted: Sequence[int]) -> list[Value]:
+    if isinstance(f.groups, int) or f.transposed:
+        return Convolution.of(f).pull_back(f.input, f.weight, f.grad_output, wanted)
+    grouped = _grouped(f, known_sizes(f.grad_output))
+    return [
+        grouped.by_weights(f.input, f.grad_output) if index else grouped.by_data(f.weight, f.grad_output)
+        for index in wanted
+    ]
 
 
 RULES: Mapping[str, Rule] = MappingProxyType(

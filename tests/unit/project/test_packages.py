@@ -60,6 +60,7 @@ PACKAGES = (
     "passes.lower_aten.float64_functions",
     "passes.lower_aten.double",
     "passes.lower_aten.windows",
+    "passes.lower_aten.dynamic_groups",
     "passes.lower_aten.rules",
     "passes.lower_aten",
     # gradc

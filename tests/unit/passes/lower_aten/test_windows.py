@@ -80,10 +80,19 @@ def test_weights_of_dynamic_sizes_as_in_second_derivatives():
     )
 
 
-def test_a_dynamic_number_of_groups_is_refused():
-    arguments = lambda n: (draw(1, 2 * n, 9), draw(3 * n, 2, 2), None, [1], [0], [1], False, [0], n)  # noqa: E731
-    with pytest.raises(UnsupportedError, match="groups"):
-        check_sizes("convolution.default", arguments)
+@pytest.mark.parametrize("dtype", [F32, pytest.param(F64, marks=pytest.mark.sweep)], ids=str)
+def test_a_dynamic_number_of_groups_as_in_gradients_for_each_sample(dtype):
+    def arguments(n, which):
+        rest = ([2, 1], [1, 0], [1, 2], False, [0, 0], n)
+        forward, backward = convolution(
+            draw(2, n, 7, 6, dtype=dtype), draw(3 * n, 1, 3, 2, dtype=dtype), *rest
+        )
+        mask = [dtype == F32, True, True]  # Col2Im has no kernel for f64
+        return (*backward[:-1], mask) if which else forward
+
+    check_sizes("convolution.default", lambda n: arguments(n, 0), (1, 3))
+    if dtype == F32:
+        check_sizes("convolution_backward.default", lambda n: arguments(n, 1), (1, 3))
 
 
 POOLS = {
