@@ -17,7 +17,7 @@ from dialects.shapes.sizes import floordiv
 from passes.autodiff.rules.col2im import columns_of
 from passes.builder.values import Value
 from passes.lower_aten.call import Call
-from passes.lower_aten.windows import known_sizes
+from passes.lower_aten.windows import sizes_of
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,6 @@ class GroupedConvolution:
         return x.apply(onnx.ReshapeOp, self.f.vector(sizes), allowzero=1).assume_shape(sizes)
 
 
-def grouped_convolution(f: Call, axes: Sequence[ConvAxis], y: Sequence[Form]) -> GroupedConvolution:
+def convolution_of_groups(f: Call, axes: Sequence[ConvAxis], y: Sequence[Form]) -> GroupedConvolution:
     """Return the convolution of a call whose result has the sizes y."""
-    return GroupedConvolution(f, axes, f.groups, known_sizes(f.input), y, known_sizes(f.weight))
+    return GroupedConvolution(f, axes, f.groups, sizes_of(f.input), y, sizes_of(f.weight))

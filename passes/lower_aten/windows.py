@@ -20,7 +20,7 @@ def per_axis(f: Call, given: Sequence[Form], n: int) -> list[int]:
     return known or [0] * n
 
 
-def known_sizes(x: Value) -> list[Form]:
+def sizes_of(x: Value) -> list[Form]:
     """Return the sizes of an operand, which torch knows."""
     return [size for size in x.shape if size is not None]
 

@@ -20,7 +20,7 @@ from passes.builder.tensors import contract
 from passes.builder.values import Value, ValueBuilder
 from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.derivative import pull_back
-from passes.lower_aten.windows import add_batch, known_sizes, remove_batch
+from passes.lower_aten.windows import add_batch, remove_batch, sizes_of
 
 
 def _equal_parts(x: Sequence[Form], y: Sequence[Form]) -> list[int] | None:
@@ -36,7 +36,7 @@ def _equal_parts(x: Sequence[Form], y: Sequence[Form]) -> list[int] | None:
 
 def mean_pool(n: int) -> Rule:
     def rule(f: Call, e: ValueBuilder) -> Value:
-        x, y = known_sizes(f.self)[-n:], f.shape[-n:]
+        x, y = sizes_of(f.self)[-n:], f.shape[-n:]
         if all(count == 1 for count in y):
             axes = range(f.self.rank - n, f.self.rank)
             return f.self.apply(onnx.ReduceMeanOp, e.ints(axes), keepdims=1)
@@ -59,7 +59,7 @@ def _mean_of_parts(data: Value, parts: Sequence[int]) -> Value:
 
 def mean_pool_backward(n: int) -> Rule:
     def rule(f: Call, e: ValueBuilder) -> Value:
-        x, y = known_sizes(f.self)[-n:], known_sizes(f.grad_output)[-n:]
+        x, y = sizes_of(f.self)[-n:], sizes_of(f.grad_output)[-n:]
         if all(count == 1 for count in y):
             share = f.grad_output / f.number(math.prod(x, start=1), f.dtype)
             return share.apply(onnx.ExpandOp, f.vector(f.shape))
@@ -104,7 +104,7 @@ def max_pool(n: int) -> Rule:
     """Return the rule of the maxima and their indices in the plane of their channel."""
 
     def rule(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
-        x, y = known_sizes(f.self)[-n:], list(f.shape[-n:])
+        x, y = sizes_of(f.self)[-n:], list(f.shape[-n:])
         parts = _equal_parts(x, y)
         if all(count == 1 for count in y):
             rows = f.self.apply(onnx.ReshapeOp, f.vector([*_lead(f, n), math.prod(x, start=1)]), allowzero=1)
@@ -126,7 +126,7 @@ def max_pool(n: int) -> Rule:
 
 
 def _lead(f: Call, n: int) -> list[Form]:
-    return known_sizes(f.self)[:-n]
+    return sizes_of(f.self)[:-n]
 
 
 def _max_of_parts(f: Call, n: int, x: Sequence[int], y: Sequence[int]) -> Sequence[Value | None]:
@@ -158,8 +158,8 @@ def max_pool_backward(n: int) -> Rule:
 
     def rule(f: Call, e: ValueBuilder) -> Value:
         lead = _lead(f, n)
-        whole = [*lead, math.prod(known_sizes(f.self)[-n:], start=1)]
-        parts = [*lead, math.prod(known_sizes(f.grad_output)[-n:], start=1)]
+        whole = [*lead, math.prod(sizes_of(f.self)[-n:], start=1)]
+        parts = [*lead, math.prod(sizes_of(f.grad_output)[-n:], start=1)]
         zeros = f.filled(0, whole, f.dtype)
         indices, updates = (
             given.apply(onnx.ReshapeOp, f.vector(parts), allowzero=1) for given in (f.indices, f.grad_output)

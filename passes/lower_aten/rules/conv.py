@@ -16,8 +16,8 @@ from passes.builder.values import Value, ValueBuilder
 from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.derivative import pull_back
 from passes.lower_aten.double import convolve, convolve_transposed
-from passes.lower_aten.dynamic_groups import GroupedConvolution, grouped_convolution
-from passes.lower_aten.windows import known_sizes, per_axis
+from passes.lower_aten.dynamic_groups import GroupedConvolution, convolution_of_groups
+from passes.lower_aten.windows import per_axis, sizes_of
 
 
 @dataclass(frozen=True)
@@ -124,14 +124,14 @@ def _extend(y: Value, zeros: Sequence[int]) -> Value:
 def convolution(f: Call, e: ValueBuilder) -> Value:
     if isinstance(f.groups, int) or f.transposed:
         return Convolution.of(f).apply(f.input, f.weight, f.bias)
-    return _plus(_grouped(f, f.shape).forward(f.input, f.weight), f.bias)
+    return _plus(_groups(f, f.shape).forward(f.input, f.weight), f.bias)
 
 
-def _grouped(f: Call, y: Sequence[Form]) -> GroupedConvolution:
+def _groups(f: Call, y: Sequence[Form]) -> GroupedConvolution:
     n = f.weight.rank - 2
     strides, pads, dilations = (per_axis(f, given, n) for given in (f.stride, f.padding, f.dilation))
-    kernel = per_axis(f, known_sizes(f.weight)[2:], n)
-    return grouped_convolution(f, conv_axes(kernel, strides, dilations, pads, pads), y)
+    kernel = per_axis(f, sizes_of(f.weight)[2:], n)
+    return convolution_of_groups(f, conv_axes(kernel, strides, dilations, pads, pads), y)
 
 
 def convolution_backward(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
@@ -148,7 +148,7 @@ def convolution_backward(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
 def _gradients(f: Call, wanted: Sequence[int]) -> list[Value]:
     if isinstance(f.groups, int) or f.transposed:
         return Convolution.of(f).pull_back(f.input, f.weight, f.grad_output, wanted)
-    grouped = _grouped(f, known_sizes(f.grad_output))
+    grouped = _groups(f, sizes_of(f.grad_output))
     return [
         grouped.by_weights(f.input, f.grad_output) if index else grouped.by_data(f.weight, f.grad_output)
         for index in wanted

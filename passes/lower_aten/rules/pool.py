@@ -16,7 +16,7 @@ from passes.builder.values import Value, ValueBuilder
 from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.derivative import pull_back
 from passes.lower_aten.double import window_counts, window_sums
-from passes.lower_aten.windows import add_batch, known_sizes, per_axis, remove_batch
+from passes.lower_aten.windows import add_batch, per_axis, remove_batch, sizes_of
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def _means_in_double(f: Call, n: int) -> Value:
 
 def avg_pool_backward(n: int) -> Rule:
     def rule(f: Call, e: ValueBuilder) -> Value:
-        means, factor = _means(f, n, known_sizes(f.grad_output))
+        means, factor = _means(f, n, sizes_of(f.grad_output))
         g = add_batch(f.grad_output, n)
         (found,) = pull_back(means, g if factor == 1 else g * factor)
         return remove_batch(found, f.self)
