@@ -25,6 +25,7 @@ from dialects.support.limits import LimitError
 from dialects.support.option_names import option
 from dialects.support.shapes import Dim, NamedShape, Shape
 from gradc.graph.tensors import TensorInfo, tensor_info
+from gradc.verification.computed_sizes import computed_sizes
 from gradc.verification.operand_values import operand_values
 from passes.infer_types import with_resolved_readings
 
@@ -60,9 +61,20 @@ def random_inputs(
     """Return input name -> array: normally distributed floats, and valid sizes for inputs that are sizes.
 
     Weights are scaled to preserve magnitudes along a chain of ops, for half types. `given_shapes` fixes the
-    shapes of named inputs. Raises GradcError if one does not fit.
+    shapes of named inputs. Sizes that the graph computes, as those of labels, are those at this sample.
+    Raises GradcError if a shape does not fit.
     """
     module = with_resolved_readings(module)
+    found = _random_inputs(module, seed, given_shapes, guess)
+    sizes = computed_sizes(module, found)
+    if not sizes:
+        return found
+    return _random_inputs(module, seed, given_shapes, replace(guess, named={**sizes, **guess.named}))
+
+
+def _random_inputs(
+    module: ModuleOp, seed: int, given_shapes: Mapping[str, Sequence[int]] | None, guess: Guess
+) -> dict[str, np.ndarray]:
     function = entry.entry_function(module)
     names = entry.input_names(function)
     arguments = dict(zip(function.args, names, strict=True))

@@ -27,9 +27,10 @@ from dialects.support.entry import (
     set_new_names,
     update_function_type,
 )
+from dialects.support.interfaces import set_type
 from dialects.support.names import hint_of, name_of_value
 from dialects.support.option_names import advice, option
-from dialects.support.shapes import has_rank
+from dialects.support.shapes import has_rank, shape_of, tensor_type
 from passes.autodiff.named_values import values_by_name
 from passes.builder.values import Value, ValueBuilder
 
@@ -100,7 +101,7 @@ def attach_losses(function: FuncOp, terms: Sequence[Term]) -> list[str]:
     taken = {*inputs, *outputs, *weights}
     for term in terms:
         of = [_value(name, values) for name in term.of]
-        types = [_tensor(value, name) for name, value in zip(term.of, of, strict=True)]
+        types = [_name_sizes(value, name) for name, value in zip(term.of, of, strict=True)]
         loss, labels = term.loss.bind(term.of), dict[str, Value]()
         for label, type_ in loss.labels(types).items():
             name = term.labels.get(label, label)
@@ -135,6 +136,14 @@ def _tensor(value: SSAValue, name: str) -> TensorType:
         raise usage(f"{option('of')} {name}", value.type, "a tensor of known rank")
     assert isinstance(value.type, TensorType)
     return value.type
+
+
+def _name_sizes(value: SSAValue, name: str) -> TensorType:
+    """Give unknown sizes of a value names, which the labels then share; return its type."""
+    type_ = _tensor(value, name)
+    named = [f"{name}_dim_{axis}" if dim is None else dim for axis, dim in enumerate(shape_of(type_))]
+    set_type(value, tensor_type(type_.element_type, named))
+    return tensor_type(type_.element_type, named)
 
 
 def _name_in_use(name: str) -> Exception:
