@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,7 +19,6 @@ from gradc.optim import (
     Adam,
     AdamW,
     Cosine,
-    Function,
     Group,
     Linear,
     Lion,
@@ -29,10 +28,13 @@ from gradc.optim import (
     StepDecay,
 )
 from passes.builder.values import ValueBuilder
-from passes.training.optimizer import EMA, MASTER
+from passes.training.optimizer import EMA, MASTER, Slot
 
 Arrays: TypeAlias = Mapping[str, np.ndarray]
 Updated: TypeAlias = tuple[np.ndarray, dict[str, np.ndarray]]
+
+FORMULAS = (SGD, Adam, AdamW, RMSprop, Adagrad, Lion)
+"""Optimizers with a formula in numpy; a user's class may derive from them and compute something else."""
 
 
 def train_step(
@@ -62,6 +64,7 @@ def train_step(
             mine, own_rate = group.optimizer(mine), _rate(group, own_rate)
         stored = _own(states, name)
         slots = mine.slots(tensor_type(f64, p.shape))
+        _check_shapes(mine, slots.values(), p.shape)
         scales = {slot: slots[slot].scale if slot in slots else 1.0 for slot in stored}
         own = {slot: _wide(value).reshape(p.shape) * scales[slot] for slot, value in stored.items()}
         p, average = own.pop(MASTER, p), own.pop(EMA, None)
@@ -73,6 +76,12 @@ def train_step(
         for slot, value in stored.items():
             new_states[f"{name}.{slot}"] = (after[slot] / scales[slot]).reshape(value.shape)
     return new, new_states
+
+
+def _check_shapes(optimizer: Optimizer, slots: Iterable[Slot], shape: tuple[int, ...]) -> None:
+    if any(slot.type.get_shape() != shape for slot in slots):
+        name = type(optimizer).__name__
+        raise NotImplementedError(f"states of {name} have not the shape of the parameter")
 
 
 def _own(states: Arrays, parameter: str) -> dict[str, np.ndarray]:
@@ -111,12 +120,10 @@ def learning_rate(schedule: Schedule, step: int) -> float:
 
 
 def update(optimizer: Any, p: np.ndarray, g: np.ndarray, state: Arrays, lr: float, step: int) -> Updated:
-    """Return the parameter and the states of one parameter after one step. Raises NotImplementedError for a
-    user's class of optimizers."""
-    if isinstance(optimizer, Function):
-        return _function(optimizer, p, g, state, lr, step)
-    if not isinstance(optimizer, SGD | Adam | AdamW | RMSprop | Adagrad | Lion):
-        raise NotImplementedError(f"there is no reference of the optimizer {type(optimizer).__name__}")
+    """Return the parameter and the states of one parameter after one step, by a formula for the optimizers of
+    gradc, for others by the numpy semantics of the ops that they write."""
+    if type(optimizer) not in FORMULAS:
+        return _run_ops(optimizer, p, g, state, lr, step)
     if optimizer.maximize:
         g = -g
     if isinstance(optimizer, AdamW | Lion):
@@ -172,11 +179,12 @@ def _rmsprop(optimizer: RMSprop, g: np.ndarray, state: Arrays) -> Updated:
     return direction, new
 
 
-def _function(
-    optimizer: Function, p: np.ndarray, g: np.ndarray, state: Arrays, lr: float, step: int
+def _run_ops(
+    optimizer: Optimizer, p: np.ndarray, g: np.ndarray, state: Arrays, lr: float, step: int
 ) -> Updated:
-    """Run a user's function in float64 by the numpy semantics of its ops."""
-    slots = list(optimizer.state)
+    """Run the update of a user's function or class in float64 by the numpy semantics of its ops."""
+    scales = {slot: one.scale for slot, one in optimizer.slots(tensor_type(f64, p.shape)).items()}
+    slots = list(scales)
     own, scalar = tensor_type(f64, p.shape), tensor_type(f64, ())
     types = [own, own, scalar, tensor_type(i64, ()), *(own for _ in slots)]
     block, e = Block(arg_types=types), ValueBuilder()
@@ -187,9 +195,9 @@ def _function(
     results = [new.value, *(states[slot].value for slot in slots)]
     block.add_ops([*e.emit.ops, ReturnOp(*results)])
     function = FuncOp("main", (types, [result.type for result in results]), Region(block))
-    arrays = [p, g, np.array(lr), np.array(step), *(state[slot] for slot in slots)]
+    arrays = [p, g, np.array(lr), np.array(step), *(state[slot] / scales[slot] for slot in slots)]
     after, *found = evaluate(ModuleOp([function]), arrays)
-    return after, dict(zip(slots, found, strict=True))
+    return after, {slot: array * scales[slot] for slot, array in zip(slots, found, strict=True)}
 
 
 def _wide(array: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,12 @@ from onnx import ModelProto, helper, numpy_helper
 from support.trained_networks import ARRAYS, BATCH, RNG, loss_of, model_of, network
 
 import gradc
+from dialects.onnx import ops as onnx_ops
+from dialects.support.shapes import tensor_type
 from gradc.losses import MSE, CrossEntropy
 from gradc.optim import SGD, AdamW, Optimizer
 from gradc.training.step import APPLY, EVALUATION, GRADIENTS, MODEL
+from passes.training.optimizer import Slot
 from passes.training.write_optimizer import WriteOptimizerPass
 
 LR = 0.25
@@ -270,17 +273,17 @@ def test_an_output_whose_rank_the_file_computes():
     assert found["loss"] == pytest.approx(np.mean((np.ones(4) @ step.initial["w"]) ** 2))
 
 
-class Late(SGD):
-    """SGD that forgets a part of the update."""
+def test_a_wrong_update_is_found(monkeypatch: pytest.MonkeyPatch):
+    """The reference of an optimizer of gradc's does not run its ops."""
+    update = SGD.update
 
-    def update(self, p: Any, g: Any, state: Any, lr: Any, step: Any, e: Any) -> Any:
-        new, found = super().update(p, g, state, lr, step, e)
+    def late(self: SGD, p: Any, g: Any, state: Any, lr: Any, step: Any, e: Any) -> Any:
+        new, found = update(self, p, g, state, lr, step, e)
         return p + (new - p) * 0.9, found
 
-
-def test_a_wrong_update_is_found():
+    monkeypatch.setattr(SGD, "update", late)
     with pytest.raises(gradc.CheckError, match=r"new_fc1.weight is off") as error:
-        gradc.train_step(network(), loss=CrossEntropy(), optimizer=Late())
+        gradc.train_step(network(), loss=CrossEntropy(), optimizer=SGD())
     assert error.value.exit_code == 1
 
 
@@ -332,7 +335,7 @@ def test_low_rank_adapters():
 
 
 class Signs(Optimizer):
-    """An optimizer of a user, of which gradc has no reference."""
+    """An optimizer of a user."""
 
     def slots(self, parameter: Any) -> dict[str, Any]:
         return {}
@@ -341,9 +344,46 @@ class Signs(Optimizer):
         return p - lr * g.sign(), {}
 
 
-def test_an_optimizer_without_a_reference_is_a_remark():
+@dataclass(frozen=True)
+class HalfAdam(gradc.optim.Adam):
+    """Half the steps of Adam, whose states have a scale."""
+
+    def update(self, p: Any, g: Any, state: Any, lr: Any, step: Any, e: Any) -> Any:
+        new, states = super().update(p, g, state, lr, step, e)
+        return (p + new) * 0.5, states
+
+
+@dataclass(frozen=True)
+class Norms(Optimizer):
+    """A state that is a scalar."""
+
+    def slots(self, parameter: Any) -> dict[str, Any]:
+        return {"norm": Slot(tensor_type(parameter.element_type, ()))}
+
+    def update(self, p: Any, g: Any, state: Any, lr: Any, step: Any, e: Any) -> Any:
+        norm = g.square().apply(onnx_ops.ReduceSumOp, keepdims=0).sqrt()
+        return p - g * (lr / (norm + 1e-3)), {"norm": norm}
+
+
+def test_a_class_of_a_user_is_compared_with_its_ops():
+    step = gradc.train_step(network(), loss=CrossEntropy(), optimizer=HalfAdam(), clip=1.0)
+    plain = gradc.train_step(network(), loss=CrossEntropy(), optimizer=gradc.optim.Adam(), clip=1.0)
+    assert not [one for one in (*step.remarks, *plain.remarks) if "checked" in str(one)]
+    moves = [
+        run(one.model, {**one.initial, **BATCH, **scalars()})["new_fc2.weight"] - ARRAYS["fc2.weight"]
+        for one in (step, plain)
+    ]
+    np.testing.assert_allclose(moves[0], moves[1] / 2, rtol=1e-6)
+
+
+def test_states_of_another_shape_are_not_checked():
+    step = gradc.train_step(network(), loss=CrossEntropy(), optimizer=Norms())
+    assert any("updates are not checked: states of Norms" in str(one) for one in step.remarks)
+
+
+def test_an_optimizer_of_a_user():
     step = gradc.train_step(network(), loss=CrossEntropy(), optimizer=Signs())
-    assert any("updates are not checked" in str(one) and "Signs" in str(one) for one in step.remarks)
+    assert not [one for one in step.remarks if "checked" in str(one)]
     found = run(step.model, {**step.initial, **BATCH, **scalars()})
     moved = found["new_fc1.bias"] - ARRAYS["fc1.bias"]
     np.testing.assert_allclose(moved, -LR * np.sign(differences("fc1.bias")), atol=1e-12)
