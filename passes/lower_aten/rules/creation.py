@@ -9,6 +9,7 @@ from typing import TypeGuard
 import numpy as np
 from xdsl.dialects.builtin import f64, i64
 
+from dialects.onnx import ops as onnx
 from dialects.shapes.forms import Form, Size
 from dialects.support.dtypes import known_dtype
 from passes.builder.values import Value, ValueBuilder
@@ -92,9 +93,9 @@ def triangle_indices(upper: bool) -> Rule:
     """Return the rule of the indices of a triangle of a matrix, by row."""
 
     def rule(f: Call, e: ValueBuilder) -> Value:
-        make = np.triu if upper else np.tril
-        found = np.nonzero(make(np.ones((f.row, f.col), np.bool_), f.offset))
-        return e.constant(np.stack(found).astype(known_dtype(f.dtype).numpy))
+        whole = f.filled(1, (f.row, f.col), i64)
+        offset = e.constant(np.array(f.offset, np.int64))
+        return whole.apply(onnx.TriluOp, offset, upper=int(upper)).apply(onnx.NonZeroOp).cast(f.dtype)
 
     return rule
 
