@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from gradc.bench.races import MODEL_SUITES, TRAINING_SUITE
+from gradc.bench.races import MODEL_SUITES, ONE_THREAD, TRAINING_SUITE
 from gradc.cli.completion import a_case, a_file, a_raced_strategy, peers_of
 from gradc.cli.errors import EXIT_CHECK_FAILED
 from gradc.cli.help import Command, Word
@@ -23,7 +23,7 @@ from gradc.cli.run_options import SHAPE, shapes_of
 @click.option(
     "--suite",
     type=Word(["quick", "full", "drawn", *MODEL_SUITES, "none"]),
-    help="Built-in cases: fixed, random (drawn), whole networks, training steps.  "
+    help="Built-in cases: fixed, random (drawn), networks, training steps, functions of torch.  "
     "[default: quick, or none with arguments]",
 )
 @click.option(
@@ -38,7 +38,7 @@ from gradc.cli.run_options import SHAPE, shapes_of
     "--threads",
     type=click.IntRange(1),
     metavar="N",
-    help="Threads of each contestant.  [default: all cores; training: 1]",
+    help="Threads of each contestant.  [default: all cores; training, torch: 1]",
 )
 @click.option(
     "--strategy",
@@ -113,7 +113,7 @@ def bench(
     from gradc.bench.races import command as races
     from gradc.bench.races.models import RaceSettings
 
-    threads = 1 if threads is None and suite == TRAINING_SUITE else threads
+    threads = 1 if threads is None and suite in ONE_THREAD else threads
     settings = command.settings(threads, strategy, budget, seed)
     models = [case for case in cases if races.is_model(case)]
     if memory and (suite != TRAINING_SUITE or cases or plot_path):

@@ -1,4 +1,4 @@
-"""Benchmarks of whole models: ONNX files, and networks that torch exports."""
+"""Benchmarks of whole models: ONNX files, and networks and functions of torch."""
 
 MODEL_PEERS = ("original", "onnxslim", "forward", "onnx-ad", "torch", "torch.compile")
 """`original` and `forward` are the model itself on onnxruntime, for a compiled model and for a gradient."""
@@ -6,5 +6,8 @@ MODEL_PEERS = ("original", "onnxslim", "forward", "onnx-ad", "torch", "torch.com
 ON_REQUEST = ("torch.compile",)
 """Peers that run on request only: half a minute per case."""
 
-NETWORKS_SUITE, TRAINING_SUITE = "networks", "training"
-MODEL_SUITES = (NETWORKS_SUITE, TRAINING_SUITE)
+NETWORKS_SUITE, TRAINING_SUITE, TORCH_SUITE = "networks", "training", "torch"
+MODEL_SUITES = (NETWORKS_SUITE, TRAINING_SUITE, TORCH_SUITE)
+
+ONE_THREAD = (TRAINING_SUITE, TORCH_SUITE)
+"""Suites that run with one thread by default, in CPU time."""

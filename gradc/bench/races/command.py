@@ -13,7 +13,7 @@ from typing import Any
 from dialects.support.diagnostics import Diagnostic, UsageError
 from gradc.bench.peers import check_names
 from gradc.bench.peers.base import NotAvailable
-from gradc.bench.races import MODEL_PEERS, NETWORKS_SUITE, TRAINING_SUITE
+from gradc.bench.races import MODEL_PEERS, NETWORKS_SUITE, TORCH_SUITE, TRAINING_SUITE
 from gradc.bench.races import report as reports
 from gradc.bench.races.models import RaceSettings, race_model
 from gradc.bench.races.networks import NETWORKS
@@ -48,6 +48,8 @@ def bench_models(
     starts: list[Start] = [(path, _kind(settings), _of_file(path, settings)) for path in paths]
     if suite == NETWORKS_SUITE:
         starts += _of_networks(settings)
+    if suite == TORCH_SUITE:
+        starts += _of_functions(settings)
     if suite == TRAINING_SUITE:
         with tempfile.TemporaryDirectory() as folder:
             return _bench([*starts, *_of_steps(settings, Path(folder))], settings, json_path)
@@ -121,6 +123,17 @@ def _of_steps(settings: RaceSettings, folder: Path) -> list[Start]:
         return name, kind, lambda: race_step(name, kind, trial_of(name), torch, settings)
 
     return [start(name, kind) for name in STEP_NETWORKS for kind in STEP_KINDS]
+
+
+def _of_functions(settings: RaceSettings) -> list[Start]:
+    runtime_version()  # raises UnsupportedError without onnxruntime
+    torch = _torch(TORCH_SUITE, settings)
+    from gradc.bench.races.exports import KINDS, race_export
+
+    def start(name: str, kind: str) -> Start:
+        return name, kind, lambda: race_export(name, kind, torch, settings)
+
+    return [start(name, kind) for kind, functions in KINDS.items() for name in functions]
 
 
 def _torch(suite: str, settings: RaceSettings) -> Any:
