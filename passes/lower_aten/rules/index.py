@@ -131,6 +131,8 @@ def _on_rows(f: Call, source: Value, reduction: str) -> Value:
 
 
 def index_add(f: Call, e: ValueBuilder) -> Value:
+    if category(f.dtype) == BOOL:
+        raise f.refusal("index_add of booleans", hint="cast to an integer dtype first")
     source = f.source if f.alpha == 1 else f.source * f.number(f.alpha, f.dtype)
     return _on_rows(f, source, "add")
 
@@ -150,6 +152,8 @@ def gather(f: Call, e: ValueBuilder) -> Value:
     x, found, axis = f.self, f.index.as_int64(), _axis(f)
     if not x.rank:
         return expand_to(f, x, f.shape)
+    if 0 in f.shape:
+        return f.filled(0, f.shape, f.dtype)
     found = found if found.rank else found.unsqueeze([0])
     made = _cut(f, x, found, axis).apply(onnx.GatherElementsOp, found, axis=axis)
     return made if f.shape else made.squeeze([0])
@@ -169,6 +173,8 @@ def _cut(f: Call, x: Value, like: Value, axis: int | None = None) -> Value:
 def _scattered(f: Call, x: Value, source: Value | Number, reduction: str) -> Value:
     """Scatter elements along an axis; of `source`, those at the positions of `index` count."""
     found = f.index.as_int64()
+    if 0 in found.shape:
+        return x
     if not f.shape:
         x, found = x.unsqueeze([0]), found if found.rank else found.unsqueeze([0])
     found = found if found.rank else found.unsqueeze([0])
@@ -196,6 +202,8 @@ def scatter_add(f: Call, e: ValueBuilder) -> Value:
 def scatter_reduce(f: Call, e: ValueBuilder) -> Value:
     """A reduction of the elements that meet at a position, with those of `self` or where there are none."""
     x, is_mean = f.self, f.reduce == "mean"
+    if category(f.dtype) == BOOL:
+        raise f.refusal("scatter_reduce of booleans", hint="cast to an integer dtype first")
     reduction = "add" if is_mean else _REDUCTIONS[f.reduce]
     start = x if f.include_self else _scattered(f, x, _neutral(f, reduction), "none")
     total = _scattered(f, start, f.src, reduction)

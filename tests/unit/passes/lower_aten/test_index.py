@@ -101,3 +101,12 @@ def test_order():
 def test_running_reductions(op):
     check(f"{op}.default", draw(3, 4, 2), 1)
     check_sizes(f"{op}.default", lambda n: (draw(n, 3), 0), (1, 3))
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 2.5, float("inf")])
+def test_distances_of_rows(p):
+    x, y = draw(2, 4, 3), draw(2, 5, 3, seed=1)
+    y[:, 0] = x[:, 1]
+    check("_cdist_forward.default", x, y, p, None)
+    distance = torch.ops.aten._cdist_forward(x, y, p, None)
+    check("_cdist_backward.default", draw(2, 4, 5), x, y, p, distance)

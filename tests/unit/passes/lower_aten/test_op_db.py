@@ -1,0 +1,111 @@
+"""All ATen ops in the traces of torch's own op samples, forward and backward, against PyTorch."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import islice
+from typing import Any
+
+import pytest
+
+torch: Any = pytest.importorskip("torch")
+pytest.importorskip("expecttest")
+
+from dialects.aten.ops import is_known  # noqa: E402
+from dialects.support.diagnostics import UnsupportedError  # noqa: E402
+from tests.support.aten_samples import Call, calls_of_sample, check, scalar_overload  # noqa: E402
+
+PARTS = 240
+"""Number of parts of op_db; a part has two or three functions."""
+
+SAMPLES = 12
+"""Number of samples of a function and dtype."""
+
+UNDEFINED = ("empty", "new_empty", "_efficientzerotensor")
+"""Prefixes of ops whose result torch does not define."""
+
+TOLERANCES = {"hardsigmoid_backward.default": 1e-7}
+"""Tolerances in float64 of ops that torch computes with float32 constants."""
+
+REFUSED = {
+    "addr.default": "addr of booleans",
+    "as_strided.default": "as_strided of overlapping",
+    "cummax.default": "a running extreme of integers",
+    "cummin.default": "a running extreme of integers",
+    "index.Tensor": "an index by a boolean mask",
+    "_unsafe_index.Tensor": "an index by a boolean mask",
+    "index_add.default": "index_add of booleans",
+    "index_put.default": "index_put of several values by a boolean mask",
+    "masked_scatter.default": "masked_scatter",
+    "masked_select.default": "masked_select",
+    "nonzero.default": "nonzero",
+    "scatter_reduce.two": "",
+    "searchsorted.Tensor": "searchsorted with a sorter",
+}
+"""Ops that are refused in some form -> the beginning of the message."""
+
+
+@cache
+def op_db() -> list[Any]:
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    return op_db
+
+
+def calls_of(info: Any, dtype: Any) -> list[Call]:
+    """Return the calls of known ops in the traces of a function's samples, equal ones once."""
+    backward = info.supports_autograd and dtype in info.backward_dtypes
+    torch.manual_seed(0)
+    found: dict[str, Call] = {}
+    for sample in islice(info.sample_inputs("cpu", dtype, requires_grad=backward), SAMPLES):
+        for call in traced(info, sample, backward):
+            if is_known(scalar_overload(call.op, call.args)) and is_real(call):
+                found.setdefault(str(call), call)
+    return list(found.values())
+
+
+def traced(info: Any, sample: Any, backward: bool) -> list[Call]:
+    """Return the calls of a sample; none of one that cannot be traced, as its sizes depend on values."""
+    try:
+        return calls_of_sample(info.op, sample, backward=backward)
+    except (RuntimeError, NotImplementedError, TypeError, ValueError, KeyError, AssertionError):
+        return []
+
+
+def is_real(call: Call) -> bool:
+    """Return whether all tensors have dtypes that the dialect has, which complex ones are not."""
+    try:
+        str(call)
+    except KeyError:
+        return False
+    dtype = call.kwargs.get("dtype")
+    is_complex = dtype is not None and dtype.is_complex
+    return not is_complex and not call.op.startswith(UNDEFINED)
+
+
+def wrong(call: Call) -> str:
+    """Return in what a call differs from torch, or why it is refused unexpectedly; empty if it is right."""
+    op = scalar_overload(call.op, call.args)
+    is_double = any(getattr(value, "dtype", None) == torch.float64 for value in call.args)
+    try:
+        check(call.op, *call.args, tolerance=TOLERANCES.get(op) if is_double else None, **call.kwargs)
+    except UnsupportedError as error:
+        expected = error.diagnostic.message.startswith(REFUSED.get(op, "\0"))
+        return "" if expected else f"{call}: refused: {error}"
+    except Exception as error:  # all differences of a part are reported
+        return f"{call}: {type(error).__name__}: {str(error)[:300]}"
+    return ""
+
+
+@pytest.mark.sweep(parts=PARTS)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_calls_of_torchs_samples(part):
+    calls = [
+        call
+        for info in op_db()[part::PARTS]
+        for dtype in (torch.float32, torch.float64)
+        if dtype in info.dtypes
+        for call in calls_of(info, dtype)
+    ]
+    differences = [found for call in calls if (found := wrong(call))]
+    assert not differences, "\n".join(differences)
