@@ -36,9 +36,9 @@ def distances(f: Call, e: ValueBuilder) -> Value:
 
 def distances_backward(f: Call, e: ValueBuilder) -> Value:
     """The sum over j of g[i, j] times the derivative of the norm; 0 for a distance of 0."""
+    if f.p == 0 or any(0 in x.shape for x in (f.x1, f.x2, f.grad_output)):
+        return f.filled(0, f.shape, f.dtype)
     d, p, g = _differences(f), f.p, f.grad_output
-    if p == 0:
-        return e.fill_like(0, f.x1)
     is_zero = f.cdist.equals(0)
     if math.isinf(p):
         largest = d.abs().equals(f.cdist.unsqueeze([f.cdist.rank]))

@@ -91,6 +91,7 @@ def test_distances(p, dtype):
 
     check("_cdist_forward.default", *arguments(3, 2))
     check("_cdist_backward.default", *arguments(3, 2, is_backward=True))
+    check("_cdist_backward.default", draw(0, 4, 3), draw(1, 4, 5), draw(0, 3, 5), p, draw(0, 4, 3))
     check_sizes("_cdist_forward.default", arguments)
     check_sizes("_cdist_backward.default", lambda n: arguments(n, is_backward=True))
 
