@@ -70,6 +70,20 @@ def trace_names(weights: Mapping[str, Sequence[Reader]], program: ExportedProgra
     return {name: traced for name, traced in found.items() if traced.names or traced.stored}
 
 
+def tied_names(weights: Mapping[str, Sequence[Reader]], program: ExportedProgram) -> set[str]:
+    """Return the names that tied parameters have in the modules of their readers: the file has one of them,
+    and the program uses no other."""
+    found = set[str]()
+    for name, readers in weights.items():
+        if name not in program.parameters.values():
+            continue
+        for reader in readers:
+            scope = program.calls.get(name_of(reader.op), Call()).scope
+            if scope and reader.kind is not Kind.OTHER_ROLE:
+                found.add(f"{scope}.{_ending(reader) or 'weight'}")
+    return found
+
+
 def _by_calls(weights: Mapping[str, Sequence[Reader]], program: ExportedProgram) -> dict[str, Traced]:
     """Trace by the arguments of the calls, then by the module in which the reader is called."""
     known = set(program.parameters.values())

@@ -29,7 +29,7 @@ from gradc.compiler.parameter_names import (
     is_of_parameter,
     is_sinusoidal,
 )
-from gradc.compiler.traced_names import NO_NAMES, Traced, trace_names
+from gradc.compiler.traced_names import NO_NAMES, Traced, tied_names, trace_names
 from gradc.compiler.weight_roles import (
     BIAS,
     ROLES,
@@ -96,10 +96,14 @@ def required_weights(module: ModuleOp) -> list[str]:
 
 
 def lost_parameters(module: ModuleOp, weights: Mapping[str, Weight]) -> list[str]:
-    """Return the parameters of the exported module that no weight of the file holds."""
+    """Return the parameters of the exported module that no weight of the file holds, under none of the names
+    of tied ones."""
+    program = ExportedProgram.of_module(module)
+    floats = {name: one.value for name, one in weights.items() if is_float(one.value)}
+    readers = {name: list(readers_of(value)) for name, value in floats.items()}
     held = {one for name, weight in weights.items() for one in (name, *weight.source.names)}
-    parameters = ExportedProgram.of_module(module).parameters.values()
-    return [name for name in parameters if name not in held]
+    held |= tied_names(readers, program)
+    return [name for name in program.parameters.values() if name not in held]
 
 
 def _refuse(

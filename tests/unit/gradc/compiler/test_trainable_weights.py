@@ -360,6 +360,22 @@ def test_equal_parameters_that_became_one_keep_their_names():
     assert lost_parameters(module, find_weights(module)) == ["lost"]
 
 
+def test_the_second_name_of_a_tied_parameter_is_not_lost():
+    """torch.export passes a tied parameter under one name to all of its readers."""
+    nodes = [node("Gather", "head.weight ids", "h", "n0"), node("MatMul", "h t", "y", "n1")]
+    nodes.insert(1, node("Transpose", "head.weight", "t", perm=[1, 0]))
+    source = with_program(
+        model(nodes, {"head.weight": random(6, 4), "ids": np.array([1, 2])}),
+        dict.fromkeys(("head.weight", "embedding.weight", "lost.weight"), "PARAMETER"),
+        {
+            "n0": ("embedding.default](args = (%p_head_weight, %ids)", "['', 'embedding', 'embedding']"),
+            "n1": ("linear.default](args = (%h, %p_head_weight)", "['', 'head', 'linear']"),
+        },
+    )
+    module = load(source, for_gradients=())
+    assert lost_parameters(module, find_weights(module)) == ["lost.weight"]
+
+
 @pytest.mark.parametrize("text", ["['a'", "[1]", "x" * 5, "['a']" * 3])
 def test_broken_annotations_tell_nothing(text: str):
     source = model([node("MatMul", "x val_1", "y", "n")], {"val_1": random(4, 2)})
