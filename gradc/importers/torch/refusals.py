@@ -99,6 +99,11 @@ _KNOWN_FAILURES = (
         "use torch.where, or a loop over a fixed number",
     ),
     (
+        "registered for HOP ",
+        "torch.cond, while_loop, scan and other ops of functions cannot be captured",
+        "use torch.where, or a loop over a fixed number",
+    ),
+    (
         "Cannot access data pointer",
         "the memory of a tensor is read, which would freeze its values",
         "use ops of torch, or pass the values as an argument",
