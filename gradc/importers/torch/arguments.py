@@ -11,7 +11,7 @@ from dialects.shapes.forms import Form
 from dialects.shapes.sizes import substitute
 from dialects.support.diagnostics import usage
 from gradc.importers.torch import torch_internals as internals
-from gradc.importers.torch.dynamic import Dims, check_keys, entry_at, shape_of
+from gradc.importers.torch.dynamic import Dims, check_derived, check_keys, entry_at, shape_of
 from gradc.importers.torch.torch_internals import torch
 
 
@@ -139,6 +139,7 @@ def read_arguments(
         path, tensor = paths[i]
         entry = entry_at(dynamic_shapes, _entry_keys(path, firsts, list(kwargs), by_name))
         tensors.append(Leaf(i, name, tensor, shape_of(entry, name, [int(n) for n in tensor.shape], dims)))
+    check_derived([leaf.shape for leaf in tensors], dims)
     return Arguments(tuple(leaf for _, leaf in paths), spec, tuple(tensors), dims)
 
 

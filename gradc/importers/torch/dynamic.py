@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from dialects.shapes.forms import Form, name
+from dialects.shapes.forms import Form, Size, name
 from dialects.support.diagnostics import suggest, usage
 
 LARGEST = 2**31
@@ -116,6 +116,14 @@ def _size_of_hint(word: str, spec: Any, dim: str, size: int, dims: Dims, where: 
         dim = first if dims.link else dim
     dims.add(dim, size, where, _bounds(spec))
     return name(dim)
+
+
+def check_derived(shapes: Sequence[tuple[Form, ...]], dims: Dims) -> None:
+    """Raise the error of a dim that is in expressions only: no axis has its size."""
+    plain = {size.name for shape in shapes for size in shape if isinstance(size, Size)}
+    for dim in dims.examples.keys() - plain:
+        hint = "name the axis itself, or give an axis the dim"
+        raise usage(f"dynamic_shapes: {dim}", given="expressions of it", expected="an axis", hint=hint)
 
 
 def _size_from_root(spec: Any, size: int, dims: Dims, where: str) -> Form:

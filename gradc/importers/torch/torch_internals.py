@@ -18,6 +18,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -51,6 +52,7 @@ def fake_constant(tensor: Any) -> Any:
     return getattr(tensor, "constant", None)
 
 
+@cache
 def decompositions(kept: frozenset[str]) -> dict[Any, Callable[..., Any]]:
     """Return the decomposition of each core ATen decomposition whose overload is not in `kept`."""
     table = import_module("torch._decomp").core_aten_decompositions()

@@ -258,6 +258,7 @@ def test_dims_that_must_be_equal_name_themselves():
         ({"z": {0: "N"}}, "given z, expected one of x, y"),
         (({2: "N"}, None), "given 2, expected axes from 0 to 1"),
         (({0: "N", 1: "N"}, None), "dim N of x axis 1: given 3, expected 5"),
+        (({0: 2 * torch.export.Dim("h") + 1}, None), "h: given expressions of it, expected an axis"),
         (({0: 1.5}, None), "expected a name, a torch.export.Dim or None"),
     ],
 )
