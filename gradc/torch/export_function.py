@@ -11,6 +11,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support import dense, entry
+from dialects.support.diagnostics import Diagnostic
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import compile_module
 from gradc.compiler.options import Options
@@ -70,9 +71,23 @@ def export(
         eager = Eager(f, read_arguments(f, args, kwargs or {}, input_names, dynamic_shapes))
         remarks = check_export(Exported(compiled, graph, state, eager))
         compiled = replace(compiled, remarks=(*compiled.remarks, *remarks))
+    compiled = replace(compiled, remarks=(*compiled.remarks, *tied_remarks(f)))
     if path is not None:
         compiled.save(path)
     return compiled
+
+
+def tied_remarks(f: Callable[..., Any]) -> list[Diagnostic]:
+    """Return a remark for each further name of a parameter; the model has one weight for them."""
+    state = find_state(f)
+    names = {id(tensor): name for name, tensor in state.tensors.items()}
+    found: list[Diagnostic] = []
+    for prefix, one in state.modules.items():
+        for name, tensor in one.named_parameters(prefix, remove_duplicate=False):
+            own = names.get(id(tensor), name)
+            if own != name:
+                found.append(Diagnostic("remark", f"{name} is {own}: one tensor, so one weight of this name"))
+    return found
 
 
 def state_arrays(f: Callable[..., Any]) -> dict[str, np.ndarray]:

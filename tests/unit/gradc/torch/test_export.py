@@ -80,6 +80,15 @@ def test_how_weights_and_buffers_are_stored(weights: str):
     assert results["new_calls"] == 1
 
 
+def test_tied_parameters_are_one_weight():
+    """The remark has the second name."""
+    net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))
+    net[1].weight = net[0].weight
+    found = gradc.torch.export(net, (torch.ones(2, 3),), weights="required")
+    assert set(found.required_weights) == {"0.weight", "0.bias", "1.bias"}
+    assert "1.weight is 0.weight: one tensor, so one weight" in str(found.remarks[-1])
+
+
 def test_a_wrong_lowering_is_found_and_named(monkeypatch: pytest.MonkeyPatch):
     """At a size that was not traced, too: here the rule is right for the example alone."""
     right = table.RULES["exp.default"]
