@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
 
+from dialects.onnx.ops import ConstantOp
 from dialects.onnx.values import constant_of
 from dialects.support.diagnostics import Diagnostic, sentence, several
 from dialects.support.entry import entry_function
+from dialects.support.names import name_of_value
 from dialects.support.option_names import advice
-from dialects.support.shapes import shape_of
+from dialects.support.shapes import has_rank, shape_of
 from gradc.compiler.parameter_names import is_generated
 from gradc.compiler.traced_names import FOLDED, MERGED
 from gradc.compiler.trainable_weights import Weight, find_weights, lost_parameters
 from gradc.compiler.untied_weights import separation_remarks
+from passes.autodiff.activity.active_values import is_float
 from passes.training.batch_norm import computed_weights
 
 MOST_COMPARED = 2**28
@@ -41,7 +47,8 @@ def find_ambiguities(
     ]
     if not all_weights:
         return found
-    return [*found, *_made_up_names(known), *_lost_weights(module, weights), *_doubtful(weights, trained)]
+    found += [*_made_up_names(known), *_lost_weights(module, weights), *_doubtful(weights, trained)]
+    return [*found, *_weights_in_bodies(entry_function(module))]
 
 
 def _equal_parameters(weights: Mapping[str, Weight]) -> list[Diagnostic]:
@@ -104,6 +111,23 @@ def _lost_weights(module: ModuleOp, weights: Mapping[str, Weight]) -> list[Diagn
         return []
     hint = "the exporter folded them into others, or none uses them"
     return [_remark(f"parameters of the exported module that the file does not have: {several(lost)}", hint)]
+
+
+def _weights_in_bodies(function: FuncOp) -> list[Diagnostic]:
+    """Return a remark on constants of floats with several elements within the bodies of ops."""
+    block = function.body.block
+    inner = (op for op in function.walk() if isinstance(op, ConstantOp) and op.parent_block() is not block)
+    outputs = [op.output for op in inner if is_float(op.output) and has_rank(op.output)]
+    names = [name_of_value(value) or "one without a name" for value in outputs if _has_several(value)]
+    if not names:
+        return []
+    hint = "initializers of the graph around the body train"
+    text = f"weights in bodies of If, Loop or Scan, which do not train: {several(list(dict.fromkeys(names)))}"
+    return [_remark(text, hint)]
+
+
+def _has_several(value: SSAValue) -> bool:
+    return math.prod(dim for dim in shape_of(value) if isinstance(dim, int)) > 1
 
 
 def _doubtful(weights: Mapping[str, Weight], trained: Collection[str]) -> list[Diagnostic]:
