@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 
 import dialects
 import gradc
@@ -92,10 +92,9 @@ def _plain(kind: str, value: Any) -> Any:
 
 
 def results_of(op: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-    """Return torch's results of an op, flat."""
+    """Return torch's results of an op, flat; None for one that a mask of outputs leaves out."""
     made = overload(op)(*args, **kwargs)
-    flat = list(made) if isinstance(made, list | tuple) else [made]
-    return [each for each in flat if isinstance(each, torch.Tensor)]
+    return list(made) if isinstance(made, list | tuple) else [made]
 
 
 @dataclass
@@ -104,8 +103,8 @@ class OneOp:
 
     op: str
     arguments: list[Any]
-    results: list[tuple[str, tuple[Form, ...]]]
-    """Dtype and sizes of each result."""
+    results: list[tuple[str, tuple[Form, ...]] | None]
+    """Dtype and sizes of each result; None for one that a mask of outputs leaves out."""
     shapes: list[tuple[Form, ...]] | None = None
     """Sizes of the operands, if some are dynamic; the function has one more argument of N elements."""
     operands: list[Any] = field(default_factory=list[Any])
@@ -125,11 +124,13 @@ class OneOp:
         made = aten(
             self.op,
             [_replaced(argument, values) for argument in self.arguments],
-            [tensor_type(known_dtype(dtype).mlir, shape) for dtype, shape in self.results],
+            [_type_of(result) for result in self.results],
         )
-        block.add_ops([made, ReturnOp(*made.results)])
+        pairs = zip(made.results, self.results, strict=True)
+        returned = [value for value, result in pairs if result is not None]
+        block.add_ops([made, ReturnOp(*returned)])
         kind = FunctionType.from_lists(
-            [value.type for value in block.args], [value.type for value in made.results]
+            [value.type for value in block.args], [value.type for value in returned]
         )
         return ModuleOp([FuncOp("main", kind, Region(block))])
 
@@ -140,6 +141,16 @@ class OneOp:
         LowerAtenPass().apply(dialects.context(), module)
         module.verify()
         return gradc.compile(module)
+
+
+def _type_of(result: tuple[str, tuple[Form, ...]] | None) -> Attribute:
+    """Return the type of a result; an absent one has that of captures, f32[0]."""
+    dtype, shape = ("f32", (0,)) if result is None else result
+    return tensor_type(known_dtype(dtype).mlir, shape)
+
+
+def _result_of(tensor: Any) -> tuple[str, tuple[Form, ...]] | None:
+    return None if tensor is None else (dtype_name(tensor.dtype), tuple(tensor.shape))
 
 
 def run(compiled: gradc.Compiled, operands: Sequence[Any]) -> list[np.ndarray]:
@@ -183,8 +194,9 @@ def check(op: str, *args: Any, tolerance: float | None = None, **kwargs: Any) ->
     expected = results_of(op, args, kwargs)
     op = scalar_overload(op, args)
     arguments = bind(op, args, kwargs)
-    one = OneOp(op, arguments, [(dtype_name(each.dtype), tuple(each.shape)) for each in expected])
+    one = OneOp(op, arguments, [_result_of(each) for each in expected])
     compiled = one.compile()
+    expected = [each for each in expected if each is not None]
     actual = run(compiled, one.operands)
     assert len(actual) == len(expected)
     for index, (mine, torchs) in enumerate(zip(actual, expected, strict=True)):
