@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -51,17 +53,26 @@ def test_resampling(name, dtype):
 @pytest.mark.parametrize("name", AXES)
 def test_resampling_of_dynamic_sizes(name, dtype):
     n = AXES[name]
-    for choice in corners(name):
-        for y in (lambda k: [2 * k, *[5, 2][: n - 1]], lambda k: [7, *[5, 2][: n - 1]]):
-            x = lambda k: draw(2, 1, k, *[3, 4][: n - 1], dtype=dtype)  # noqa: E731
-            arguments = lambda k, x=x, y=y, choice=choice: (x(k), y(k), *choice)  # noqa: E731
-            check_sizes(f"{name}.default", arguments, (1, 4))
-        x = lambda k: [k, 1, *[4, 3, 4][:n]]  # noqa: E731
+
+    def forward(k, choice, *, to_twice):
+        y = [2 * k if to_twice else 7, *[5, 2][: n - 1]]
+        return draw(2, 1, k, *[3, 4][: n - 1], dtype=dtype), y, *choice
+
+    def backward(k, choice, *, to_twice):
+        x, y, *_ = forward(k, choice, to_twice=to_twice)
+        return draw(2, 1, *y, dtype=dtype, seed=1), y, list(x.shape), *choice
+
+    def backward_of_batch(k, choice):
         y = [7, 5, 2][:n]
-        check_sizes(
-            f"{name}_backward.default",
-            lambda k, x=x, y=y, choice=choice: (draw(k, 1, *y, dtype=dtype), y, x(k), *choice),
-        )
+        return draw(k, 1, *y, dtype=dtype), y, [k, 1, *[4, 3, 4][:n]], *choice
+
+    for choice in corners(name):
+        for to_twice in (True, False):
+            check_sizes(f"{name}.default", partial(forward, choice=choice, to_twice=to_twice), (1, 4))
+            check_sizes(
+                f"{name}_backward.default", partial(backward, choice=choice, to_twice=to_twice), (1, 4)
+            )
+        check_sizes(f"{name}_backward.default", partial(backward_of_batch, choice=choice))
 
 
 def test_a_factor_that_changes_no_size_is_refused():

@@ -72,6 +72,13 @@ def test_convolutions_with_dynamic_sizes(name, shape, dtype):
     check_sizes("convolution_backward.default", lambda n: arguments(n, 1))
 
 
+@pytest.mark.parametrize("mask", [[True, False, False], [False, True, False], [True, True, False]])
+def test_gradients_that_a_mask_leaves_out(mask):
+    x, weight, *rest = CONVOLUTIONS["1d"]
+    _, backward = convolution(draw(*x), draw(*weight, seed=1), *rest)
+    check("convolution_backward.default", *backward[:-1], mask)
+
+
 def test_weights_of_dynamic_sizes_as_in_second_derivatives():
     rest = ([1, 1], [0, 0], [1, 1], False, [0, 0], 1)
     check_sizes("convolution.default", lambda n: (draw(3, n, 9, 8), draw(2, n, 3, 2), None, *rest), (1, 3))
