@@ -1,11 +1,11 @@
-"""Networks of many equal blocks: chains, residual blocks with Dropout, and convolutions with norms."""
+"""Networks of many equal blocks: chains, residual blocks, convolutions with norms, and transformers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 node = helper.make_node
 
@@ -73,17 +73,67 @@ def convolutions(layers: int, channels: int, size: int) -> ModelProto:
     return _model(nodes, shape, shape, weights)
 
 
+def transformer(blocks: int = 2, words: int = 32, length: int = 8, width: int = 32) -> ModelProto:
+    """Input tokens [N, length], output logits [N, length, words]: self-attention with four heads, whose
+    weights are `block<i>.q`, `.k`, `.v` and `.out`."""
+    rng, heads = np.random.default_rng(0), 4
+    weights: dict[str, np.ndarray] = {
+        "words": rng.standard_normal((words, width)),
+        "positions": rng.standard_normal((length, width)) / 4,
+    }
+    nodes = [node("Gather", ["words", "tokens"], ["e"]), node("Add", ["e", "positions"], ["x0"])]
+    for index in range(blocks):
+        x, at = f"x{index}", f"block{index}"
+        weights[f"{at}.norm"] = 1 + rng.standard_normal(width) / 9
+        nodes.append(node("LayerNormalization", [x, f"{at}.norm"], [f"{at}.n"], axis=-1))
+        for part in ("q", "k", "v"):
+            weights[f"{at}.{part}"] = rng.standard_normal((width, width)) / width**0.5
+            perm = [0, 2, 3, 1] if part == "k" else [0, 2, 1, 3]
+            own = f"{at}.{part}"
+            nodes += [
+                node("MatMul", [f"{at}.n", own], [f"{own}.all"]),
+                node("Reshape", [f"{own}.all", "split"], [f"{own}.split"]),
+                node("Transpose", [f"{own}.split"], [f"{own}.heads"], perm=perm),
+            ]
+        weights[f"{at}.out"] = rng.standard_normal((width, width)) / width**0.5
+        nodes += [
+            node("MatMul", [f"{at}.q.heads", f"{at}.k.heads"], [f"{at}.scores"]),
+            node("Softmax", [f"{at}.scores"], [f"{at}.shares"], axis=-1),
+            node("MatMul", [f"{at}.shares", f"{at}.v.heads"], [f"{at}.mixed"]),
+            node("Transpose", [f"{at}.mixed"], [f"{at}.moved"], perm=[0, 2, 1, 3]),
+            node("Reshape", [f"{at}.moved", "join"], [f"{at}.joined"]),
+            node("MatMul", [f"{at}.joined", f"{at}.out"], [f"{at}.o"]),
+            node("Add", [x, f"{at}.o"], [f"x{index + 1}"]),
+        ]
+    weights["head"] = rng.standard_normal((width, words)) / width**0.5
+    nodes.append(node("MatMul", [f"x{blocks}", "head"], ["logits"]))
+    sizes = {"split": [0, length, heads, width // heads], "join": [0, length, width]}
+    return _model_of(
+        nodes,
+        helper.make_tensor_value_info("tokens", TensorProto.INT64, ["N", length]),
+        helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["N", length, words]),
+        {name: array.astype(np.float32) for name, array in weights.items()}
+        | {name: np.array(size, np.int64) for name, size in sizes.items()},
+    )
+
+
 def _model(
     nodes: Sequence[NodeProto],
     x: Sequence[int | str],
     y: Sequence[int | str],
     weights: Mapping[str, np.ndarray],
 ) -> ModelProto:
-    graph = helper.make_graph(
+    return _model_of(
         nodes,
-        "network",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, x)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, y)],
-        [numpy_helper.from_array(array.astype(np.float32), name) for name, array in weights.items()],
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, x),
+        helper.make_tensor_value_info("y", TensorProto.FLOAT, y),
+        {name: array.astype(np.float32) for name, array in weights.items()},
     )
+
+
+def _model_of(
+    nodes: Sequence[NodeProto], x: ValueInfoProto, y: ValueInfoProto, weights: Mapping[str, np.ndarray]
+) -> ModelProto:
+    stored = [numpy_helper.from_array(array, name) for name, array in weights.items()]
+    graph = helper.make_graph(nodes, "network", [x], [y], stored)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
