@@ -387,3 +387,14 @@ def test_an_optimizer_of_a_user():
     found = run(step.model, {**step.initial, **BATCH, **scalars()})
     moved = found["new_fc1.bias"] - ARRAYS["fc1.bias"]
     np.testing.assert_allclose(moved, -LR * np.sign(differences("fc1.bias")), atol=1e-12)
+
+
+@pytest.mark.parametrize(("loss", "is_nan"), [(CrossEntropy(), True), (MSE(), False)])
+def test_a_batch_without_samples_keeps_the_parameters(loss: Any, is_nan: bool):
+    """As docs/training.md says, the loss is NaN or 0, and the gradients are 0."""
+    step = gradc.train_step(network(), loss=loss, optimizer=SGD(), check=False)
+    label = np.zeros(0, np.int64) if is_nan else np.zeros((0, 3))
+    found = run(step.model, {**step.initial, **scalars(), "x": np.zeros((0, 4)), "label": label})
+    assert np.isnan(found["loss"]) if is_nan else found["loss"] == 0
+    for name, array in ARRAYS.items():
+        np.testing.assert_array_equal(found[f"new_{name}"], array)
