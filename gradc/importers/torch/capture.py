@@ -84,14 +84,27 @@ def _capture_unified(capture_at: CaptureAt, arguments: Arguments, attempt: Attem
         captures.add(own)
     for number in range(GENERIC if own else GENERIC + 1):
         captures.add(generic_sizes(examples, bounds, number, attempt))
-    for large in LARGE:
-        with suppress(refusals.FailureAtSizes):
-            captures.add(large_sizes(examples, bounds, large, attempt.step))
-            break
+    if not _add_large(captures, examples, bounds, attempt):
+        for number in range(GENERIC + 1, 2 * GENERIC + 1):
+            captures.add(generic_sizes(examples, bounds, number, attempt))
     if attempt.step == 1:
         with suppress(refusals.FailureAtSizes):
             captures.add(small_sizes(examples, bounds))
     return unify(captures.graphs, captures.traces, shapes, examples)
+
+
+def _add_large(
+    captures: _Captures,
+    examples: Mapping[str, int],
+    bounds: Mapping[str, tuple[int, int]],
+    attempt: Attempt,
+) -> bool:
+    """Add a capture at large sizes; return whether the function runs at any."""
+    for large in LARGE:
+        with suppress(refusals.FailureAtSizes):
+            captures.add(large_sizes(examples, bounds, large, attempt.step))
+            return True
+    return False
 
 
 class _Captures:

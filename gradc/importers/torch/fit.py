@@ -160,15 +160,17 @@ def _slopes(slope: float) -> Iterator[tuple[int, int]]:
 
 
 def _rest(values: Values, products: Mapping[Values, Form]) -> Form | None:
-    """Return (k - x) mod d or (x + k) mod d, as of padding to a multiple."""
-    if min(values) < 0 or max(values) >= MAX_DIVISOR:
+    """Return -x mod d or x mod d for a power of two, as of padding to a multiple.
+
+    Other divisors and shifts would fit many a list of small numbers by chance.
+    """
+    if min(values) < 0 or len(set(values)) < 3:
         return None
-    for key, form in list(products.items())[:12]:
-        for divisor in range(max(values) + 1, MAX_DIVISOR + 1):
+    for key, form in list(products.items())[:6]:
+        for divisor in (4, 8, 16, 32, 64):
             for sign in (-1, 1):
-                shift = (values[0] - sign * key[0]) % divisor
-                if all((sign * x + shift) % divisor == y for x, y in zip(key, values, strict=True)):
-                    return mod(form * sign + shift, divisor)
+                if all(sign * x % divisor == y for x, y in zip(key, values, strict=True)):
+                    return mod(form * sign, divisor)
     return None
 
 
@@ -208,10 +210,10 @@ def _plane(xs: Values, ys: Values, zs: Values) -> tuple[Fraction, Fraction, Frac
         return None
     u, v = zs[1] - zs[0], zs[2] - zs[0]
     p, q = Fraction(u * d - b * v, determinant), Fraction(a * v - u * c, determinant)
-    if p == 0 or q == 0 or max(p.denominator, q.denominator) > MAX_DENOMINATOR:
+    if p == 0 or q == 0 or max(p.denominator, q.denominator) > 2:
         return None
     r = zs[0] - p * xs[0] - q * ys[0]
-    if r.denominator > MAX_DENOMINATOR:
+    if r.denominator > 2:
         return None
     fits = all(p * x + q * y + r == z for x, y, z in zip(xs, ys, zs, strict=True))
     return (p, q, r) if fits else None

@@ -56,14 +56,16 @@ def test_an_integer_is_right_at_sizes_that_were_not_traced(case: str):
         assert number(form, sizes) == expected(sizes["N"], sizes["M"])
 
 
-@pytest.mark.parametrize("case", ["chaos", "root", "logarithm", "cube"])
+@pytest.mark.parametrize("case", ["chaos", "root", "logarithm", "fourth power", "flag", "parity"])
 def test_other_integers_have_no_expression(case: str):
     draw = random.Random(0)
     values = {
         "chaos": lambda n: draw.randrange(1000),
         "root": math.isqrt,
         "logarithm": lambda n: n.bit_length(),
-        "cube": lambda n: n**4,
+        "fourth power": lambda n: n**4,
+        "flag": lambda n: 1 if n > 1000 else 2,
+        "parity": lambda n: (n + 1) % 2,
     }[case]
     assert Fitter(TRACES).integer([values(trace["N"]) for trace in TRACES]) is None
 
