@@ -75,6 +75,14 @@ def normalization(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
     return [y, mean.cast(f.dtype_of(1)), r.cast(f.dtype_of(2))]
 
 
+def hidden_updates(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+    """The same for an op that changes the running statistics of a batch without a result for them."""
+    if f.training and f.running_mean is not None:
+        hint = "_native_batch_norm_legit_functional, which has results for them"
+        raise f.refusal("running statistics that change", given="no result for them", hint=hint)
+    return normalization(f, e)
+
+
 def with_updates(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
     """The same, with the new running statistics as results."""
     if f.has("training") and not f.training:
@@ -150,7 +158,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "_native_batch_norm_legit_functional.default": with_updates,
         "_native_batch_norm_legit_no_training.default": without_training,
         "batch_norm_backward.default": backward,
-        "native_batch_norm.default": normalization,
+        "native_batch_norm.default": hidden_updates,
         "native_batch_norm_backward.default": backward,
     }
 )

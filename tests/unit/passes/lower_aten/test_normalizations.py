@@ -6,6 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from dialects.support.diagnostics import UnsupportedError  # noqa: E402
 from tests.support.aten_samples import check, check_sizes  # noqa: E402
 
 ATEN = torch.ops.aten
@@ -98,3 +99,9 @@ def test_batch_norms_at_other_sizes():
     check_sizes(
         "_native_batch_norm_legit_no_training.default", lambda n: (*batch((n, 4, 5)), 0.1, 1e-5), (0, 1, 3)
     )
+
+
+def test_changes_of_running_statistics_are_never_lost():
+    check("native_batch_norm.default", *batch((3, 4, 5))[:3], None, None, True, 0.1, 1e-5)
+    with pytest.raises(UnsupportedError, match="running statistics that change"):
+        check("native_batch_norm.default", *batch((3, 4, 5)), True, 0.1, 1e-5)
