@@ -15,6 +15,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from dialects.aten.ops import AtenOp
 from dialects.onnx import ops as onnx
 from dialects.shapes.forms import Size
+from dialects.support.diagnostics import UnsupportedError, error_at
 from dialects.support.error_list import Errors
 from dialects.support.interfaces import set_type
 from dialects.support.shapes import element_type_of, has_rank, merge, shape_of, tensor_type
@@ -24,7 +25,7 @@ from passes.builder.rewriting import functions, refresh_function_types
 from passes.builder.values import Value, ValueBuilder
 from passes.lower_aten.call import Call
 from passes.lower_aten.table import RULES
-from passes.size_checks.expressions import Expressions
+from passes.size_checks.expressions import Expressions, UnknownSize
 from passes.size_checks.rows import Element
 
 
@@ -67,7 +68,12 @@ def _sizes_of(function: FuncOp, emit: Builder) -> Expressions:
 
 def _lower_op(op: AtenOp, e: ValueBuilder, sizes: Expressions) -> None:
     emit = e.emit
-    made = RULES[op.aten_name](Call(op, e, sizes), e)
+    try:
+        made = RULES[op.aten_name](Call(op, e, sizes), e)
+    except UnknownSize as error:
+        hint = "give one an axis of this size alone"
+        what = f"no input has the dim {error} as an axis"
+        raise error_at(op, what, hint=hint, kind=UnsupportedError) from None
     values = [made] if isinstance(made, Value) else list(made)
     if len(values) != len(op.results):
         raise AssertionError(f"{op.name}: its rule returns {len(values)} of {len(op.results)} values")
