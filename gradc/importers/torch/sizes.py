@@ -14,7 +14,7 @@ STEP = 16
 
 @dataclass(frozen=True)
 class Attempt:
-    """Where generic sizes are drawn: from `low` to `high`, plus `above` times the example's size, and with a
+    """A range of generic sizes: from `low` to `high`, plus `above` times the example's size, and with a
     `step` only from the example's size plus multiples of it."""
 
     low: int
