@@ -18,7 +18,7 @@ from tests.support.aten_samples import Call, calls_of_sample, check, scalar_over
 PARTS = 240
 """Number of parts of op_db; a part has two or three functions."""
 
-SAMPLES = 12
+SAMPLES = 6
 """Number of samples of a function and dtype."""
 
 UNDEFINED = ("empty", "new_empty", "_efficientzerotensor")
