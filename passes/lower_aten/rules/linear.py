@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+import numpy as np
+from xdsl.dialects.builtin import f64
+
 from dialects.onnx import ops as onnx
 from passes.builder.values import Value, ValueBuilder
 from passes.lower_aten.call import Call, Rule
@@ -18,7 +21,8 @@ def product(first: str, second: str) -> Rule:
 
 def addmm(f: Call, e: ValueBuilder) -> Value:
     """beta * self + alpha * mat1 @ mat2."""
-    if is_float(f.dtype) and f.beta != 0:
+    exact = f.dtype != f64 or all(float(np.float32(factor)) == factor for factor in (f.alpha, f.beta))
+    if is_float(f.dtype) and f.beta != 0 and exact:  # Gemm's factors are float32
         return f.mat1.apply(onnx.GemmOp, f.mat2, f.self, alpha=float(f.alpha), beta=float(f.beta))
     return _added(f, f.mat1 @ f.mat2)
 

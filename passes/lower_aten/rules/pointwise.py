@@ -145,7 +145,8 @@ def logit(f: Call, e: ValueBuilder) -> Value:
     """log(x / (1 - x)), with x in [eps, 1 - eps] if an eps is given."""
     x = f.self.cast(f.dtype)
     if f.has("eps"):
-        x = x.clip_to(f.eps, 1 - f.eps)
+        low, high = f.eps, 1 - f.eps
+        x = x.clip_to(low, high) if low <= high else (x < low).where(e.fill_like(low, x), high)
     return (x / (1 - x)).log()
 
 

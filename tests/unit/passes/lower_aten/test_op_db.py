@@ -36,6 +36,7 @@ REFUSED = {
     "_unsafe_index.Tensor": "an index by a boolean mask",
     "index_add.default": "index_add of booleans",
     "index_put.default": "index_put of several values by a boolean mask",
+    "linalg_inv_ex.default": "rows of the matrix",
     "masked_scatter.default": "masked_scatter",
     "masked_select.default": "masked_select",
     "nonzero.default": "nonzero",

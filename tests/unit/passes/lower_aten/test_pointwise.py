@@ -98,6 +98,8 @@ def test_comparisons_of_two_dtypes():
 
 
 def test_limits():
+    check("logit.default", torch.linspace(0, 1, 11), 0.6)
+    check("logit.default", torch.linspace(0, 1, 11), 0.2)
     check("clamp.default", SPECIAL, -1, 2)
     check("clamp.default", SPECIAL, None, 2)
     check("clamp.default", torch.arange(5), 1.5, None)

@@ -89,6 +89,7 @@ def test_norms(order):
 def test_products_with_sums():
     check("addmm.default", draw(4), draw(3, 5), draw(5, 4), beta=0.5, alpha=2)
     check("addmm.default", draw(4), draw(3, 0), draw(0, 4))
+    check("addmm.default", draw(4).double(), draw(3, 2).double(), draw(2, 4).double(), beta=0.2, alpha=0.6)
     check("mm.default", draw(3, 0), draw(0, 4))
     check("baddbmm.default", draw(2, 3, 4), draw(2, 3, 5), draw(2, 5, 4), beta=0)
     check("addmv.default", draw(3), draw(3, 5), draw(5))
