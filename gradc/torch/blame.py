@@ -39,7 +39,7 @@ def first_difference(
 
 
 def _empty(graph: CapturedGraph) -> set[int]:
-    """Return the values without elements: gradients that a backward op is not asked for."""
+    """Return the values without elements: gradients that the mask of a backward op leaves out."""
     return {index for index, value in enumerate(graph.values) if 0 in value.shape}
 
 

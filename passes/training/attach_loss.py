@@ -71,7 +71,7 @@ class Term:
 class AttachLossPass(ModulePass):
     """Add label inputs, and a first result `loss`, to a function with inferred types.
 
-    The terms are Python objects: in the text of a pipeline the pass has no options.
+    The terms are Python objects: in the text of a pipeline the pass has none, and changes nothing.
     """
 
     name = "attach-loss"
@@ -82,7 +82,8 @@ class AttachLossPass(ModulePass):
         object.__setattr__(self, "terms", tuple(terms))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        attach_losses(entry_function(op), self.terms)
+        if self.terms:
+            attach_losses(entry_function(op), self.terms)
 
 
 def attach_losses(function: FuncOp, terms: Sequence[Term]) -> list[str]:

@@ -83,7 +83,7 @@ class Adapter:
 
 @dataclass(frozen=True)
 class LoraPass(ModulePass):
-    """Add low-rank adapters to the products with the weights of some names or patterns."""
+    """Add low-rank adapters to the products with the weights of some names or patterns; none without them."""
 
     name = "lora"
 
@@ -93,7 +93,8 @@ class LoraPass(ModulePass):
     seed: int = 0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        add_adapters(entry_function(op), self.adapters(op), self.seed)
+        if self.weights:
+            add_adapters(entry_function(op), self.adapters(op), self.seed)
 
     def adapters(self, module: ModuleOp) -> list[Adapter]:
         """Return the adapters that the pass adds to a module of ONNX ops with inferred types."""
