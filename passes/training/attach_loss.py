@@ -91,8 +91,6 @@ def attach_losses(function: FuncOp, terms: Sequence[Term]) -> list[str]:
 
     Raises UsageError for unknown values, values that a loss does not accept, and names that are in use.
     """
-    if not terms:
-        raise usage("loss", "none", "one or more")
     inputs, outputs = list(input_names(function)), list(output_names(function))
     set_names(function, inputs, outputs)
     e, values = ValueBuilder(), values_by_name(function)
