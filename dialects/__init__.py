@@ -1,6 +1,6 @@
 """gradc's dialects: op definitions and their semantics.
 
-Data flows from the source dialects `onednn` and `cann` through the canonical `grad` to `onnx`.
+Data flows from the source dialects `onednn`, `cann` and `aten` through the canonical `grad` to `onnx`.
 """
 
 from __future__ import annotations
@@ -39,6 +39,12 @@ def _onnx() -> Dialect:
     return ONNX
 
 
+def _aten() -> Dialect:
+    from dialects.aten import ATEN
+
+    return ATEN
+
+
 def _builtin() -> Dialect:
     from xdsl.dialects.builtin import Builtin
 
@@ -65,6 +71,7 @@ DIALECTS: dict[str, Callable[[], Dialect]] = {
     "cann": _cann,
     "grad": _grad,
     "onnx": _onnx,
+    "aten": _aten,
 }
 """Dialect name -> factory, so that a tool loads only the dialects it needs."""
 

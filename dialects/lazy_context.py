@@ -22,7 +22,17 @@ def _onednn_op(name: str) -> type[Operation] | None:
     return op_class(f"onednn.{name}")
 
 
-LAZY: dict[str, Callable[[str], type[Operation] | None]] = {"onnx": _onnx_op, "onednn": _onednn_op}
+def _aten_op(name: str) -> type[Operation] | None:
+    from dialects.aten.ops import is_known, op_class
+
+    return op_class(name) if is_known(name) else None
+
+
+LAZY: dict[str, Callable[[str], type[Operation] | None]] = {
+    "onnx": _onnx_op,
+    "onednn": _onednn_op,
+    "aten": _aten_op,
+}
 """Large dialects -> function from an op's name to its class."""
 
 

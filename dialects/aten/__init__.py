@@ -4,3 +4,8 @@
 
 Sizes that depend on named dims are written `"=2*N + 1"`, floats that do `"N / 4"`.
 """
+
+from xdsl.ir import Dialect
+
+ATEN = Dialect("aten", [])
+"""Its op classes are created on first use: `dialects.aten.ops.op_class`."""

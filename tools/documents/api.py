@@ -55,6 +55,7 @@ VALUES = {
     "training": "The module with `generate_artifacts`, by the signature of onnxruntime's training package.",
     "optim": "The module of optimizers of training steps: [the optimizers](../training_optimizers.md).",
     "ZERO": "The value that a custom rule returns for an operand whose gradient is always 0.",
+    "torch": "The module of PyTorch functions, `export`, `module` and `train_step`: [its page](../torch.md).",
     "ops": "The module that a custom rule is written with: [its reference](ops.md).",
     "__version__": "The version of gradc, a string.",
 }
