@@ -85,7 +85,7 @@ def test_models_without_a_batch(text: str, shapes: dict[str, tuple[int, ...]], f
 
 def with_last_node(monkeypatch: pytest.MonkeyPatch, result: str, *nodes: onnx.NodeProto, **constants: Any):
     """Let the written model compute `result` from `result_0` by these nodes."""
-    stored = derivation._store_weights
+    stored = derivation.store_weights
 
     def changed(compiled: gradc.Compiled, request: Any) -> gradc.Compiled:
         found = stored(compiled, request)
@@ -97,7 +97,7 @@ def with_last_node(monkeypatch: pytest.MonkeyPatch, result: str, *nodes: onnx.No
         graph.node.extend(nodes)
         return found
 
-    monkeypatch.setattr(derivation, "_store_weights", changed)
+    monkeypatch.setattr(derivation, "store_weights", changed)
 
 
 def test_a_wrong_shape(monkeypatch: pytest.MonkeyPatch):

@@ -91,7 +91,7 @@ def is_changed_by(constant: np.ndarray) -> bool:
 @pytest.mark.parametrize("name", ["rows", "steps"])
 def test_a_constant_that_is_off_is_found(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch):
     """5 % of a weight of the written model are more than its roundings."""
-    stored, changed = derivation._store_weights, list[str]()
+    stored, changed = derivation.store_weights, list[str]()
 
     def with_fault(compiled: gradc.Compiled, request: Any) -> gradc.Compiled:
         found = stored(compiled, request)
@@ -104,7 +104,7 @@ def test_a_constant_that_is_off_is_found(name: str, dtype: str, monkeypatch: pyt
                 break
         return found
 
-    monkeypatch.setattr(derivation, "_store_weights", with_fault)
+    monkeypatch.setattr(derivation, "store_weights", with_fault)
     with pytest.raises(gradc.CheckError, match="of the compiled model is wrong"):
         gradc.vjp(network(name, dtype), wrt="x", check=True)
     assert changed
