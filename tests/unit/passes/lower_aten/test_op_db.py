@@ -98,6 +98,7 @@ def wrong(call: Call) -> str:
     return ""
 
 
+@pytest.mark.heavy
 @pytest.mark.sweep(parts=PARTS)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_calls_of_torchs_samples(part):
