@@ -32,8 +32,8 @@ class Eager:
         except Exception:  # whatever the function raises: it was not written for float64
             return None
 
-    def returned(self) -> tuple[Any, Any]:
-        """Return what the function returns for the example, and the arguments that it was called with."""
+    def call_once(self) -> tuple[Any, Any]:
+        """Return the function's result for the example, and the arguments that it was called with."""
         with _undone(find_state(self.function), wide=False), torch.enable_grad():
             called = self.arguments.build([_fresh(leaf.tensor) for leaf in self.arguments.tensors])
             return self.function(*called[0], **called[1]), called

@@ -71,13 +71,13 @@ def export(
         eager = Eager(f, read_arguments(f, args, kwargs or {}, input_names, dynamic_shapes))
         remarks = check_export(Exported(compiled, graph, state, eager))
         compiled = replace(compiled, remarks=(*compiled.remarks, *remarks))
-    compiled = replace(compiled, remarks=(*compiled.remarks, *tied_remarks(f)))
+    compiled = replace(compiled, remarks=(*compiled.remarks, *remarks_on_ties(f)))
     if path is not None:
         compiled.save(path)
     return compiled
 
 
-def tied_remarks(f: Callable[..., Any]) -> list[Diagnostic]:
+def remarks_on_ties(f: Callable[..., Any]) -> list[Diagnostic]:
     """Return a remark for each further name of a parameter; the model has one weight for them."""
     state = find_state(f)
     names = {id(tensor): name for name, tensor in state.tensors.items()}

@@ -99,7 +99,7 @@ def with_rate(step: Callable[..., Any], optimizers: Sequence[Any]) -> Callable[.
     groups = [group for one in optimizers for group in one.param_groups]
     ratios = [group[RATE] / groups[0][RATE] for group in groups]
 
-    def stepped(lr: Any, *args: Any, **kwargs: Any) -> Any:
+    def step_at_rate(lr: Any, *args: Any, **kwargs: Any) -> Any:
         before = [group[RATE] for group in groups]
         # torch multiplies by a rate that requires a gradient, and reads the value of any other
         rate = lr.detach().requires_grad_()
@@ -113,6 +113,6 @@ def with_rate(step: Callable[..., Any], optimizers: Sequence[Any]) -> Callable[.
 
     parameters = inspect.signature(step).parameters.values()
     rate = inspect.Parameter(RATE, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    named: Any = stepped
+    named: Any = step_at_rate
     named.__signature__ = inspect.Signature([rate, *parameters])
     return named

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from dialects.aten.ratios import Ratio
 from dialects.shapes.forms import Form, Size
 from dialects.shapes.sizes import substitute
@@ -19,14 +21,14 @@ def run_op(op: CapturedOp, values: Mapping[int, Any], dims: Mapping[str, int]) -
     called = internals.overload(packet, overload)
     positional: list[Any] = []
     named: dict[str, Any] = {}
-    kinds = {name: kind for name, kind, _, _ in internals.schema_arguments(called)}
-    kept = [one for one in called._schema.arguments if not internals.is_dropped(one.name, kinds[one.name])]
-    for argument, value in zip(kept, op.arguments, strict=True):
-        given = _argument(value, kinds[argument.name], values, dims)
-        if argument.kwarg_only:
-            named[argument.name] = given
+    for (name, kind, is_keyword), value in zip(internals.captured_schema(called), op.arguments, strict=True):
+        given = _argument(value, kind, values, dims)
+        if is_keyword:
+            named[name] = given
         else:
             positional.append(given)
+    if op.op == "view.default":
+        positional[0] = positional[0].contiguous()
     found = called(*positional, **named)
     return list(found) if isinstance(found, tuple | list) else [found]
 
@@ -41,7 +43,8 @@ def _single(argument: Any, kind: str, values: Mapping[int, Any], dims: Mapping[s
     if isinstance(argument, ValueRef):
         return values[argument.index]
     if isinstance(argument, Ratio):
-        return number_at(argument.dividend, dims) / number_at(argument.divisor, dims)
+        with np.errstate(all="ignore"):
+            return float(np.float64(number_at(argument.dividend, dims)) / number_at(argument.divisor, dims))
     if isinstance(argument, Size):
         return number_at(argument, dims)
     return torch_dtype(argument) if isinstance(argument, str) and "ScalarType" in kind else argument

@@ -46,10 +46,10 @@ def other_sizes(dims: Mapping[str, int]) -> Iterator[dict[str, int]]:
 def at_sizes(arguments: Arguments, sizes: Mapping[str, int], seed: int) -> Sample:
     """Return arguments of other sizes: rows of the example, repeated with noise or left out."""
     generator = torch.Generator().manual_seed(seed)
-    return Sample(sizes, [_resized(leaf, sizes, generator) for leaf in arguments.tensors])
+    return Sample(sizes, [_resize(leaf, sizes, generator) for leaf in arguments.tensors])
 
 
-def _resized(leaf: Leaf, sizes: Mapping[str, int], generator: Any) -> Any:
+def _resize(leaf: Leaf, sizes: Mapping[str, int], generator: Any) -> Any:
     found = leaf.tensor.detach()
     for axis, size in enumerate(leaf.shape):
         count = substitute(size, sizes)

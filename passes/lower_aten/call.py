@@ -94,8 +94,8 @@ class Call:
             return self.e.ints([size for size in sizes if isinstance(size, int)])
         return self.e(self.sizes.vector(sizes))
 
-    def filled(self, value: Value | Number, shape: Sequence[Form], dtype: Attribute) -> Value:
-        """Return a tensor filled with one number."""
+    def full(self, value: Value | Number, shape: Sequence[Form], dtype: Attribute) -> Value:
+        """Return a tensor of one number."""
         number = self.operand(value, dtype)
         return number.apply(onnx.ExpandOp, self.vector(shape)) if shape else number
 

@@ -105,7 +105,7 @@ _DIGAMMA = (-1 / 12, 1 / 120, -1 / 252, 1 / 240, -1 / 132, 691 / 32760, -1 / 12)
 """Coefficients of the asymptotic series, from Bernoulli numbers."""
 
 
-def _reflected(x: Value) -> tuple[Value, Value]:
+def _reflect(x: Value) -> tuple[Value, Value]:
     """Return whether x < 1/2, and the argument 1 - x there, else x."""
     is_small = x < 0.5
     return is_small, is_small.where(1 - x, x)
@@ -118,7 +118,7 @@ def _fraction(x: Value) -> Value:
 
 def log_gamma(x: Value) -> Value:
     """log |Gamma(x)| by Stirling's series of x + 8; below 1/2 by reflection."""
-    is_small, y = _reflected(x)
+    is_small, y = _reflect(x)
     z, product = y + _SHIFT, y
     for step in range(1, _SHIFT):
         product = product * (y + step)
@@ -132,7 +132,7 @@ def log_gamma(x: Value) -> Value:
 
 def digamma(x: Value) -> Value:
     """The derivative of log_gamma by the same steps; NaN at the negative integers."""
-    is_small, y = _reflected(x)
+    is_small, y = _reflect(x)
     z, sum_ = y + _SHIFT, y.apply(onnx.ReciprocalOp)
     for step in range(1, _SHIFT):
         sum_ = sum_ + (y + step).apply(onnx.ReciprocalOp)

@@ -20,14 +20,14 @@ class _Widened(Call):
 
     def __init__(self, f: Call):
         self.op, self.e, self.sizes = f.op, f.e, f.sizes
-        self.arguments = {name: _widened(value) for name, value in f.arguments.items()}
+        self.arguments = {name: _widen_argument(value) for name, value in f.arguments.items()}
 
     def dtype_of(self, index: int) -> Attribute:
         dtype = super().dtype_of(index)
         return f32 if dtype in HALVES else dtype
 
 
-def _widened(argument: Any) -> Any:
+def _widen_argument(argument: Any) -> Any:
     if isinstance(argument, list):
         return [_wide(each) for each in cast(list[Any], argument)]
     return _wide(argument)
@@ -42,7 +42,7 @@ def in_float32(rule: Rule) -> Rule:
     """Let a rule compute in float32 if the first result is of a half dtype."""
 
     @wraps(rule)
-    def widened(f: Call, e: ValueBuilder) -> Value | Sequence[Value | None]:
+    def widen_rule(f: Call, e: ValueBuilder) -> Value | Sequence[Value | None]:
         if f.dtype not in HALVES:
             return rule(f, e)
         made = rule(_Widened(f), e)
@@ -50,7 +50,7 @@ def in_float32(rule: Rule) -> Rule:
             return made.cast(f.dtype)
         return [None if value is None else value.cast(f.dtype_of(index)) for index, value in enumerate(made)]
 
-    return widened
+    return widen_rule
 
 
 def formula(of: Callable[[Value], Value]) -> Rule:

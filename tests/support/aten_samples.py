@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import FunctionType, ModuleOp
@@ -24,34 +23,18 @@ from passes.lower_aten import LowerAtenPass
 
 torch: Any = pytest.importorskip("torch")
 
+from gradc.importers.torch import elements  # noqa: E402
+from gradc.importers.torch.elements import array_of  # noqa: E402
+
 TOLERANCES = {"f64": 1e-9, "f32": 2e-5, "f16": 4e-3, "bf16": 3e-2}
 """Largest error by dtype, relative to the number plus 1."""
 
-_NAMES = {
-    "float32": "f32",
-    "float64": "f64",
-    "float16": "f16",
-    "bfloat16": "bf16",
-    "int64": "s64",
-    "int32": "s32",
-    "int16": "s16",
-    "int8": "s8",
-    "uint8": "u8",
-    "bool": "boolean",
-}
-
 
 def dtype_name(dtype: Any) -> str:
-    """Return gradc's name of a torch dtype. Raises KeyError for complex ones."""
-    return _NAMES[str(dtype).removeprefix("torch.")]
-
-
-def to_numpy(tensor: Any) -> np.ndarray:
-    """Return a torch tensor as an array; bfloat16 as ml_dtypes' type."""
-    tensor = tensor.detach().contiguous()
-    if tensor.dtype == torch.bfloat16:
-        return tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
-    return tensor.numpy()
+    """Return gradc's name of a torch dtype. Raises KeyError for complex ones, which no op supports."""
+    if dtype.is_complex:
+        raise KeyError(dtype)
+    return elements.dtype_name(dtype)
 
 
 def overload(op: str) -> Any:
@@ -155,7 +138,7 @@ def _result_of(tensor: Any) -> tuple[str, tuple[Form, ...]] | None:
 
 def run(compiled: gradc.Compiled, operands: Sequence[Any]) -> list[np.ndarray]:
     """Run the model on tensors; unused operands were dropped or are fed."""
-    inputs = {info.name: to_numpy(tensor) for info, tensor in zip(compiled.inputs, operands, strict=True)}
+    inputs = {info.name: array_of(tensor) for info, tensor in zip(compiled.inputs, operands, strict=True)}
     return list(compiled.run(inputs).values())
 
 
@@ -176,7 +159,7 @@ def _replaced(argument: Any, values: Iterator[SSAValue]) -> Any:
 
 def difference(actual: np.ndarray, expected: Any, tolerance: float | None = None) -> str:
     """Return in what a result differs from torch's; empty if it does not."""
-    dtype, array = dtype_name(expected.dtype), to_numpy(expected)
+    dtype, array = dtype_name(expected.dtype), array_of(expected)
     if actual.dtype != array.dtype or actual.shape != array.shape:
         return f"{actual.dtype}{list(actual.shape)}, expected {array.dtype}{list(array.shape)}"
     if dtype not in TOLERANCES:

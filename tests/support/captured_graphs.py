@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dialects.aten.ratios import Ratio
 from dialects.shapes.forms import Size
-from dialects.shapes.sizes import substitute
-from dialects.support.dtypes import by_name
-from gradc.importers.torch.captured import CapturedGraph, CapturedOp, ValueRef
+from gradc.importers.torch.captured import CapturedGraph, CapturedOp
 
 torch: Any = pytest.importorskip("torch")
 
-from gradc.importers.torch import torch_internals as internals  # noqa: E402
-from gradc.importers.torch.elements import dtype_name, torch_dtype  # noqa: E402
+from gradc.importers.torch import capture as capture_module  # noqa: E402
+from gradc.importers.torch.elements import dtype_name  # noqa: E402
+from gradc.torch.replay import run_op, shape_at  # noqa: E402
+from passes.lower_aten.table import RULES  # noqa: E402
 
-_DTYPES = {dtype_name(dtype): dtype for dtype in vars(torch).values() if isinstance(dtype, torch.dtype)}
+capture = partial(capture_module.capture, kept=frozenset(RULES))
+"""Capture with the ops decomposed that `gradc.torch.export` decomposes."""
 
 
 def tensor_of(array: np.ndarray) -> Any:
@@ -43,7 +44,7 @@ def evaluate(
                 dims.setdefault(size.name, actual)
     with torch.no_grad():
         for op in graph.ops:
-            results = _run(op, values, dims)
+            results = run_op(op, values, dims)
             for index, result in zip(op.results, results, strict=True):
                 values[index] = result
                 if result is not None:
@@ -52,39 +53,7 @@ def evaluate(
     return outputs, {name: values[index] for name, index in graph.updates.items()}
 
 
-def _run(op: CapturedOp, values: Mapping[int, Any], dims: Mapping[str, int]) -> list[Any]:
-    packet, overload = op.op.split(".")
-    target = getattr(getattr(torch.ops.aten, packet), overload)
-    given = iter(op.arguments)
-    positional: list[Any] = []
-    keywords: dict[str, Any] = {}
-    for name, _, is_keyword in internals.kept_arguments(target):
-        value = _plain(next(given), values, dims)
-        if is_keyword:
-            keywords[name] = value
-        else:
-            positional.append(value)
-    assert next(given, None) is None, op
-    if op.op == "view.default":
-        positional[0] = positional[0].contiguous()
-    result = target(*positional, **keywords)
-    return list(result) if isinstance(result, (list, tuple)) else [result]
-
-
-def _plain(item: Any, values: Mapping[int, Any], dims: Mapping[str, int]) -> Any:
-    if isinstance(item, ValueRef):
-        return values[item.index]
-    if isinstance(item, tuple):
-        return [_plain(part, values, dims) for part in item]
-    if isinstance(item, str):
-        return torch_dtype(item) if by_name(item) else item
-    if isinstance(item, Ratio):
-        with np.errstate(all="ignore"):
-            return float(np.float64(_plain(item.dividend, {}, dims)) / _plain(item.divisor, {}, dims))
-    return substitute(item, dims) if isinstance(item, Size) else item
-
-
 def _check(graph: CapturedGraph, op: CapturedOp, index: int, result: Any, dims: Mapping[str, int]) -> None:
     kind = graph.values[index]
-    assert tuple(_plain(size, {}, dims) for size in kind.shape) == tuple(result.shape), op
+    assert tuple(shape_at(kind.shape, dims)) == tuple(result.shape), op
     assert kind.dtype == dtype_name(result.dtype), op

@@ -12,7 +12,6 @@ from gradc.importers.torch import torch_internals as internals
 from gradc.importers.torch.arguments import Arguments, path_name, read_arguments, unique
 from gradc.importers.torch.assemble import assemble
 from gradc.importers.torch.captured import CapturedGraph, Input, Output
-from gradc.importers.torch.kept import KEPT
 from gradc.importers.torch.sizes import (
     ATTEMPTS,
     GENERIC,
@@ -42,7 +41,7 @@ def capture(
     input_names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
     *,
-    kept: frozenset[str] = KEPT,
+    kept: frozenset[str],
 ) -> CapturedGraph:
     """Return the ops that a function or module runs, those of its derivatives included.
 
@@ -141,7 +140,7 @@ def _capture_at(
 ) -> CapturedGraph:
     """Return the graph at given sizes of the dynamic dims."""
     mode = internals.fake_mode()
-    with state.preserve_tensors(), internals.traced_optimizers(state.optimizers):
+    with state.preserve_tensors(), internals.trace_optimizers(state.optimizers):
         fakes, trace, result = _trace(sizes, function, arguments, mode)
         state.check_attributes({id(trace.tensors[index]) for index in trace.lifted})
         replaced = {name: trace.find(tensor) for name, tensor in state.new_buffers().items()}

@@ -19,18 +19,18 @@ Holder = tuple[str, dict[Any, Any] | list[Any]]
 
 
 @dataclass
-class Reached:
-    """What a function reaches: modules by the names of variables, without parts of others; optimizers; and
-    what else can hold a tensor."""
+class Reachable:
+    """Objects that a function reaches: modules by the names of variables, without parts of others;
+    optimizers; and other holders of tensors."""
 
     modules: dict[str, Any] = field(default_factory=dict[str, Any])
     optimizers: list[Any] = field(default_factory=list[Any])
     holders: list[Holder] = field(default_factory=list[Holder])
 
 
-def reached_by(function: Callable[..., Any]) -> Reached:
-    """Return what a function reaches through its closure, its globals, and functions it calls."""
-    found = Reached()
+def find_reachable(function: Callable[..., Any]) -> Reachable:
+    """Return the objects that a function reaches through its closure, its globals, and functions it calls."""
+    found = Reachable()
     pending: list[tuple[str, Any]] = [("", function)]
     seen: set[int] = set()
     while pending and len(seen) < MAX_OBJECTS:

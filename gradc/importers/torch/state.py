@@ -9,7 +9,7 @@ from typing import Any
 
 from gradc.importers.torch import refusals
 from gradc.importers.torch.captured import InputKind
-from gradc.importers.torch.closures import Holder, reached_by
+from gradc.importers.torch.closures import Holder, find_reachable
 from gradc.importers.torch.torch_internals import torch
 
 Snapshot = tuple[str, Any, dict[Any, Any]]
@@ -152,7 +152,7 @@ def find_state(function: Callable[..., Any]) -> State:
 
     Names are those of the module; with several modules each has the name of its variable before them.
     """
-    reached = reached_by(function)
+    reached = find_reachable(function)
     modules = reached.modules
     if len(modules) == 1:
         modules = {"": next(iter(modules.values()))}

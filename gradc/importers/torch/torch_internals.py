@@ -108,7 +108,7 @@ def is_torch_file(name: str) -> bool:
     return name.startswith(_TORCH_FOLDER)
 
 
-def kept_arguments(op: Any) -> list[tuple[str, str, bool]]:
+def captured_schema(op: Any) -> list[tuple[str, str, bool]]:
     """Return name, type and whether it is keyword-only of each argument that captured ops have."""
     return [
         (argument.name, _type_word(argument), argument.kwarg_only)
@@ -214,13 +214,13 @@ def one_algorithm() -> Iterator[None]:
 
 
 @contextmanager
-def traced_optimizers(optimizers: Sequence[Any]) -> Iterator[None]:
+def trace_optimizers(optimizers: Sequence[Any]) -> Iterator[None]:
     """Let the steps of optimizers read no values: as `torch.compile` does, counters stay tensors."""
     with ExitStack() as stack:
         for optimizer in optimizers:
             own = optimizer.__dict__.get("step")
             stack.callback(_restore_step, optimizer, own)
-            optimizer.step = _traced_step(optimizer, optimizer.step)
+            optimizer.step = _trace_step(optimizer, optimizer.step)
         yield
 
 
@@ -231,7 +231,7 @@ def _restore_step(optimizer: Any, own: Any) -> None:
         optimizer.step = own
 
 
-def _traced_step(optimizer: Any, step: Callable[..., Any]) -> Callable[..., Any]:
+def _trace_step(optimizer: Any, step: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         for group in optimizer.param_groups:
             group.update(dict.fromkeys({"capturable"} & set(group), True))

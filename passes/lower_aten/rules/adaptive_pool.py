@@ -160,7 +160,7 @@ def max_pool_backward(n: int) -> Rule:
         lead = _lead(f, n)
         whole = [*lead, math.prod(sizes_of(f.self)[-n:], start=1)]
         parts = [*lead, math.prod(sizes_of(f.grad_output)[-n:], start=1)]
-        zeros = f.filled(0, whole, f.dtype)
+        zeros = f.full(0, whole, f.dtype)
         indices, updates = (
             given.apply(onnx.ReshapeOp, f.vector(parts), allowzero=1) for given in (f.indices, f.grad_output)
         )

@@ -18,7 +18,7 @@ from passes.lower_aten.precision import in_float32
 from passes.lower_aten.promotion import BOOL, category, is_float
 
 
-def _scaled(f: Call, value: Value | Number, factor: Number) -> Value:
+def _scale(f: Call, value: Value | Number, factor: Number) -> Value:
     value = f.operand(value, f.dtype)
     return value if factor == 1 else value * f.number(factor, f.dtype)
 
@@ -28,15 +28,15 @@ def add(f: Call, e: ValueBuilder) -> Value:
     x, y = f.operand(f.self, f.dtype), f.operand(f.other, f.dtype)
     if category(f.dtype) == BOOL:
         return x.apply(onnx.OrOp, y) if f.alpha else x
-    return x + _scaled(f, y, f.alpha)
+    return x + _scale(f, y, f.alpha)
 
 
 def subtract(f: Call, e: ValueBuilder) -> Value:
-    return f.operand(f.self, f.dtype) - _scaled(f, f.other, f.alpha)
+    return f.operand(f.self, f.dtype) - _scale(f, f.other, f.alpha)
 
 
 def subtract_reversed(f: Call, e: ValueBuilder) -> Value:
-    return f.operand(f.other, f.dtype) - _scaled(f, f.self, f.alpha)
+    return f.operand(f.other, f.dtype) - _scale(f, f.self, f.alpha)
 
 
 def multiply(f: Call, e: ValueBuilder) -> Value:
@@ -47,23 +47,23 @@ def multiply(f: Call, e: ValueBuilder) -> Value:
 def divide(f: Call, e: ValueBuilder) -> Value:
     """The quotient, with `rounding_mode` rounded to an int towards zero or down."""
     mode = f.rounding_mode if f.has("rounding_mode") else ""
-    rule = {"": _quotient, "trunc": _truncated, "floor": _floored}[mode]
+    rule = {"": _quotient, "trunc": _divide_to_zero, "floor": _floor_divide}[mode]
     return rule(f.operand(f.self, f.dtype), f.operand(f.other, f.dtype))
 
 
 def floor_divide(f: Call, e: ValueBuilder) -> Value:
-    return _floored(f.operand(f.self, f.dtype), f.operand(f.other, f.dtype))
+    return _floor_divide(f.operand(f.self, f.dtype), f.operand(f.other, f.dtype))
 
 
 def _quotient(x: Value, y: Value) -> Value:
     return x / y
 
 
-def _truncated(x: Value, y: Value) -> Value:
+def _divide_to_zero(x: Value, y: Value) -> Value:
     return truncate(x / y) if is_float(x.dtype) else x / y
 
 
-def _floored(x: Value, y: Value) -> Value:
+def _floor_divide(x: Value, y: Value) -> Value:
     """The quotient of the multiple of y below x, which rounding x / y can miss: 1 // 0.1 is 9."""
     if not is_float(x.dtype):
         return x / y if is_unsigned(x.dtype) else (x - x.apply(onnx.ModOp, y)) / y
@@ -137,19 +137,19 @@ def power(f: Call, e: ValueBuilder) -> Value:
 
 def addcmul(f: Call, e: ValueBuilder) -> Value:
     product = f.tensor1.cast(f.dtype) * f.tensor2.cast(f.dtype)
-    return f.self.cast(f.dtype) + _scaled(f, product, f.value)
+    return f.self.cast(f.dtype) + _scale(f, product, f.value)
 
 
 def addcdiv(f: Call, e: ValueBuilder) -> Value:
     quotient = f.tensor1.cast(f.dtype) / f.tensor2.cast(f.dtype)
-    return f.self.cast(f.dtype) + _scaled(f, quotient, f.value)
+    return f.self.cast(f.dtype) + _scale(f, quotient, f.value)
 
 
 def lerp(f: Call, e: ValueBuilder) -> Value:
     """self + weight * (end - self), from the nearer end if the weight is constant."""
     step = f.end - f.self
     if isinstance(f.weight, int | float) and f.weight >= 0.5:
-        return f.end - _scaled(f, step, 1 - f.weight)
+        return f.end - _scale(f, step, 1 - f.weight)
     return f.self + step * f.operand(f.weight, f.dtype)
 
 

@@ -33,7 +33,7 @@ def by_running(f: Call, e: ValueBuilder) -> Value:
     """Normalize by the running mean and variance."""
     x, channels = f.input, f.shape[1:2]
     scale, shift = (
-        given if given is not None else f.filled(value, channels, f.running_mean.dtype)
+        given if given is not None else f.full(value, channels, f.running_mean.dtype)
         for given, value in ((f.weight, 1), (f.bias, 0))
     )
     if scale.dtype == x.dtype and f.running_mean.dtype == x.dtype:
@@ -60,7 +60,7 @@ def by_batch(f: Call) -> tuple[Value, Value, Value, Value]:
 
 
 def _empty(f: Call, index: int) -> Value | None:
-    return f.filled(0, f.shape_of(index), f.dtype_of(index)) if f.is_read(index) else None
+    return f.full(0, f.shape_of(index), f.dtype_of(index)) if f.is_read(index) else None
 
 
 def without_training(f: Call, e: ValueBuilder) -> Sequence[Value | None]:

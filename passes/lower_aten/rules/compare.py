@@ -138,7 +138,7 @@ def is_negative(x: Value) -> Value:
 def signbit(f: Call, e: ValueBuilder) -> Value:
     if is_float(f.self.dtype):
         return is_negative(f.self)
-    return f.filled(False, f.shape, i1) if category(f.self.dtype) == BOOL else f.self < 0
+    return f.full(False, f.shape, i1) if category(f.self.dtype) == BOOL else f.self < 0
 
 
 def copysign(f: Call, e: ValueBuilder) -> Value:
@@ -159,20 +159,20 @@ def as_positive(x: Value, e: ValueBuilder) -> Value:
 
 def is_nan(f: Call, e: ValueBuilder) -> Value:
     if not is_float(f.self.dtype):
-        return f.filled(False, f.shape, i1)
+        return f.full(False, f.shape, i1)
     return f.self.apply(onnx.IsNaNOp)
 
 
 def is_inf(f: Call, e: ValueBuilder) -> Value:
     if not is_float(f.self.dtype):
-        return f.filled(False, f.shape, i1)
+        return f.full(False, f.shape, i1)
     return f.self.apply(onnx.IsInfOp)
 
 
 def _is_inf_of_sign(negative: bool) -> Rule:
     def rule(f: Call, e: ValueBuilder) -> Value:
         if not is_float(f.self.dtype):
-            return f.filled(False, f.shape, i1)
+            return f.full(False, f.shape, i1)
         return f.self.equals(-math.inf if negative else math.inf)
 
     return rule

@@ -19,16 +19,16 @@ from passes.lower_aten.promotion import is_float
 
 
 def full(f: Call, e: ValueBuilder) -> Value:
-    return f.filled(f.fill_value, f.shape, f.dtype)
+    return f.full(f.fill_value, f.shape, f.dtype)
 
 
 def fill(f: Call, e: ValueBuilder) -> Value:
-    return f.filled(f.value, f.shape, f.dtype)
+    return f.full(f.value, f.shape, f.dtype)
 
 
-def filled_with(number: Number) -> Rule:
+def fill_rule(number: Number) -> Rule:
     """Return the rule of an op that fills its result with one number."""
-    return lambda f, e: f.filled(number, f.shape, f.dtype)
+    return lambda f, e: f.full(number, f.shape, f.dtype)
 
 
 def scalar_tensor(f: Call, e: ValueBuilder) -> Value:
@@ -93,7 +93,7 @@ def triangle_indices(upper: bool) -> Rule:
     """Return the rule of the indices of a triangle of a matrix, by row."""
 
     def rule(f: Call, e: ValueBuilder) -> Value:
-        whole = f.filled(1, (f.row, f.col), i64)
+        whole = f.full(1, (f.row, f.col), i64)
         offset = e.constant(np.array(f.offset, np.int64))
         return whole.apply(onnx.TriluOp, offset, upper=int(upper)).apply(onnx.NonZeroOp).cast(f.dtype)
 
@@ -115,8 +115,8 @@ RULES: Mapping[str, Rule] = MappingProxyType(
     {
         **dict.fromkeys(("full.default", "full_like.default", "new_full.default"), full),
         **dict.fromkeys(("fill.Scalar", "fill.Tensor"), fill),
-        **dict.fromkeys((*_EMPTIES, *_ZEROS), filled_with(0)),
-        **dict.fromkeys(("ones.default", "ones_like.default", "new_ones.default"), filled_with(1)),
+        **dict.fromkeys((*_EMPTIES, *_ZEROS), fill_rule(0)),
+        **dict.fromkeys(("ones.default", "ones_like.default", "new_ones.default"), fill_rule(1)),
         "scalar_tensor.default": scalar_tensor,
         **dict.fromkeys(("arange.default", "arange.start", "arange.start_step"), arange),
         "linspace.default": linspace,

@@ -37,7 +37,7 @@ def distances(f: Call, e: ValueBuilder) -> Value:
 def distances_backward(f: Call, e: ValueBuilder) -> Value:
     """The sum over j of g[i, j] times the derivative of the norm; 0 for a distance of 0."""
     if f.p == 0 or any(0 in x.shape for x in (f.x1, f.x2, f.grad_output)):
-        return f.filled(0, f.shape, f.dtype)
+        return f.full(0, f.shape, f.dtype)
     d, p, g = _differences(f), f.p, f.grad_output
     is_zero = f.cdist.equals(0)
     if math.isinf(p):

@@ -14,7 +14,7 @@ from passes.lower_aten.indices import scatter_rows
 from passes.lower_aten.promotion import BOOL, category, is_float
 from passes.lower_aten.rules.compare import as_bool, chosen
 from passes.lower_aten.rules.pointwise import limits_of
-from passes.lower_aten.rules.shape import expand_to, permuted, reshape_to, sizes
+from passes.lower_aten.rules.shape import expand_to, permute_axes, reshape_to, sizes
 from passes.lower_aten.rules.slices import inverse
 
 
@@ -61,8 +61,8 @@ def index(f: Call, e: ValueBuilder) -> Value:
         return x.apply(onnx.GatherOp, found.as_int64(), axis=axes[0])
     perm = [*axes, *(axis for axis in range(x.rank) if axis not in axes)]
     tuples = _tuples(f)
-    found = permuted(x, perm).apply(onnx.GatherNDOp, tuples)
-    return permuted(found, _from_front(found.rank, tuples.rank - 1, _position(axes)))
+    found = permute_axes(x, perm).apply(onnx.GatherNDOp, tuples)
+    return permute_axes(found, _from_front(found.rank, tuples.rank - 1, _position(axes)))
 
 
 def _from_front(rank: int, count: int, position: int) -> list[int]:
@@ -86,10 +86,10 @@ def index_put(f: Call, e: ValueBuilder) -> Value:
     target = [*rest[:position], *front, *rest[position:]]
     values = expand_to(f, values, target)
     rank = len(target)
-    updates = permuted(values, inverse(_from_front(rank, count, position)))
+    updates = permute_axes(values, inverse(_from_front(rank, count, position)))
     reduction = "add" if f.accumulate else "none"
-    written = permuted(x, perm).apply(onnx.ScatterNDOp, tuples, updates, reduction=reduction)
-    return permuted(written, inverse(perm))
+    written = permute_axes(x, perm).apply(onnx.ScatterNDOp, tuples, updates, reduction=reduction)
+    return permute_axes(written, inverse(perm))
 
 
 def _put_by_mask(f: Call, values: Value) -> Value:
@@ -144,7 +144,7 @@ def index_copy(f: Call, e: ValueBuilder) -> Value:
 def index_fill(f: Call, e: ValueBuilder) -> Value:
     count = sizes(_vector(f.index))[0]
     shape = [count if axis == _axis(f) else size for axis, size in enumerate(sizes(f.self))]
-    return _on_rows(f, f.filled(f.value, shape or [count], f.dtype), "none")
+    return _on_rows(f, f.full(f.value, shape or [count], f.dtype), "none")
 
 
 def gather(f: Call, e: ValueBuilder) -> Value:
@@ -153,7 +153,7 @@ def gather(f: Call, e: ValueBuilder) -> Value:
     if not x.rank:
         return expand_to(f, x, f.shape)
     if 0 in f.shape:
-        return f.filled(0, f.shape, f.dtype)
+        return f.full(0, f.shape, f.dtype)
     found = found if found.rank else found.unsqueeze([0])
     made = _cut(f, x, found, axis).apply(onnx.GatherElementsOp, found, axis=axis)
     return made if f.shape else made.squeeze([0])
@@ -170,7 +170,7 @@ def _cut(f: Call, x: Value, like: Value, axis: int | None = None) -> Value:
     )
 
 
-def _scattered(f: Call, x: Value, source: Value | Number, reduction: str) -> Value:
+def _scatter(f: Call, x: Value, source: Value | Number, reduction: str) -> Value:
     """Scatter elements along an axis; of `source`, those at the positions of `index` count."""
     found = f.index.as_int64()
     if 0 in found.shape:
@@ -181,7 +181,7 @@ def _scattered(f: Call, x: Value, source: Value | Number, reduction: str) -> Val
     if isinstance(source, Value) and source.rank:
         updates = _cut(f, source, found)
     else:
-        updates = f.filled(source, sizes(found), x.dtype)
+        updates = f.full(source, sizes(found), x.dtype)
     made = x.apply(onnx.ScatterElementsOp, found, updates.cast(x.dtype), axis=_axis(f), reduction=reduction)
     return made if f.shape else made.squeeze([0])
 
@@ -192,11 +192,11 @@ _REDUCTIONS = {"add": "add", "multiply": "mul", "sum": "add", "prod": "mul", "am
 def scatter(f: Call, e: ValueBuilder) -> Value:
     source = f.src if "src" in f.arguments else f.value
     reduction = _REDUCTIONS[f.reduce] if "reduce" in f.arguments else "none"
-    return _scattered(f, f.self, source, reduction)
+    return _scatter(f, f.self, source, reduction)
 
 
 def scatter_add(f: Call, e: ValueBuilder) -> Value:
-    return _scattered(f, f.self, f.src, "add")
+    return _scatter(f, f.self, f.src, "add")
 
 
 def scatter_reduce(f: Call, e: ValueBuilder) -> Value:
@@ -205,13 +205,13 @@ def scatter_reduce(f: Call, e: ValueBuilder) -> Value:
     if category(f.dtype) == BOOL:
         raise f.refusal("scatter_reduce of booleans", hint="cast to an integer dtype first")
     reduction = "add" if is_mean else _REDUCTIONS[f.reduce]
-    start = x if f.include_self else _scattered(f, x, _neutral(f, reduction), "none")
-    total = _scattered(f, start, f.src, reduction)
+    start = x if f.include_self else _scatter(f, x, _neutral(f, reduction), "none")
+    total = _scatter(f, start, f.src, reduction)
     if not is_mean:
         return total
-    ones = f.filled(1, f.shape, f.dtype)
-    counted = ones if f.include_self else _scattered(f, ones, 0, "none")
-    count = _scattered(f, counted, 1, "add")
+    ones = f.full(1, f.shape, f.dtype)
+    counted = ones if f.include_self else _scatter(f, ones, 0, "none")
+    count = _scatter(f, counted, 1, "add")
     if is_float(f.dtype):
         return total / count
     return (total - total.apply(onnx.ModOp, count)) / count
@@ -244,7 +244,7 @@ def put(f: Call, e: ValueBuilder) -> Value:
     return reshape_to(f, flat.apply(onnx.ScatterNDOp, places, updates, reduction=reduction), f.shape)
 
 
-def refused(what: str, hint: str) -> Rule:
+def refusal_rule(what: str, hint: str) -> Rule:
     """Return the rule of an op that has no lowering."""
 
     def rule(f: Call, e: ValueBuilder) -> Value:
@@ -271,8 +271,8 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         **dict.fromkeys(("masked_fill.Scalar", "masked_fill.Tensor"), masked_fill),
         "take.default": take,
         "put.default": put,
-        "masked_scatter.default": refused(f"masked_scatter: {_BY_VALUES}", _WHERE),
-        "masked_select.default": refused(f"masked_select: {_BY_VALUES}", _WHERE),
-        "nonzero.default": refused(f"nonzero: {_BY_VALUES}", _WHERE),
+        "masked_scatter.default": refusal_rule(f"masked_scatter: {_BY_VALUES}", _WHERE),
+        "masked_select.default": refusal_rule(f"masked_select: {_BY_VALUES}", _WHERE),
+        "nonzero.default": refusal_rule(f"nonzero: {_BY_VALUES}", _WHERE),
     }
 )

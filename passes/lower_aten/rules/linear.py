@@ -24,10 +24,10 @@ def addmm(f: Call, e: ValueBuilder) -> Value:
     exact = f.dtype != f64 or all(float(np.float32(factor)) == factor for factor in (f.alpha, f.beta))
     if is_float(f.dtype) and f.beta != 0 and exact:  # Gemm's factors are float32
         return f.mat1.apply(onnx.GemmOp, f.mat2, f.self, alpha=float(f.alpha), beta=float(f.beta))
-    return _added(f, f.mat1 @ f.mat2)
+    return _multiply_add(f, f.mat1 @ f.mat2)
 
 
-def _added(f: Call, product: Value) -> Value:
+def _multiply_add(f: Call, product: Value) -> Value:
     """Return beta * self + alpha * product; with beta = 0, NaN in self does not matter.
 
     Factors of integers are rounded towards zero.
@@ -40,22 +40,22 @@ def _added(f: Call, product: Value) -> Value:
 
 
 def baddbmm(f: Call, e: ValueBuilder) -> Value:
-    return _added(f, f.batch1 @ f.batch2)
+    return _multiply_add(f, f.batch1 @ f.batch2)
 
 
 def addbmm(f: Call, e: ValueBuilder) -> Value:
     """beta * self + alpha * the sum of the products of a batch."""
-    return _added(f, (f.batch1 @ f.batch2).sum_axes([0]))
+    return _multiply_add(f, (f.batch1 @ f.batch2).sum_axes([0]))
 
 
 def addmv(f: Call, e: ValueBuilder) -> Value:
-    return _added(f, f.mat @ f.vec)
+    return _multiply_add(f, f.mat @ f.vec)
 
 
 def addr(f: Call, e: ValueBuilder) -> Value:
     if category(f.dtype) == BOOL:
         raise f.refusal("addr of booleans", hint="use vec1[:, None] & vec2")
-    return _added(f, f.vec1.unsqueeze([1]) * f.vec2)
+    return _multiply_add(f, f.vec1.unsqueeze([1]) * f.vec2)
 
 
 def outer(f: Call, e: ValueBuilder) -> Value:

@@ -19,7 +19,7 @@ def inverse(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
     if not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
         hint = "a fixed number of iterations, or the inverse as an argument"
         raise f.refusal("rows of the matrix", given=rows, expected=f"1 to {MOST_ROWS}", hint=hint)
-    info = f.filled(0, f.shape_of(1), f.dtype_of(1)) if f.is_read(1) else None
+    info = f.full(0, f.shape_of(1), f.dtype_of(1)) if f.is_read(1) else None
     if rows == 1:
         return [a.apply(onnx.ReciprocalOp), info]
     cofactors = [[_cofactor(a, i, j) for i in range(rows)] for j in range(rows)]

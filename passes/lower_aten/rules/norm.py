@@ -28,7 +28,7 @@ def layer_norm(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
     x, axes = f.input, _last_axes(f)
     if x.dtype != f32 or not axes:
         return _layer_norm_by_parts(f, x, axes)
-    scale = f.weight if f.has("weight") else f.filled(1, f.normalized_shape, x.dtype)
+    scale = f.weight if f.has("weight") else f.full(1, f.normalized_shape, x.dtype)
     made = onnx.LayerNormalizationOp(
         x.value, scale.value, f.bias.value if f.has("bias") else None, axis=axes[0], epsilon=f.eps
     )
@@ -115,7 +115,7 @@ def group_norm(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
     x = wide(f.input)
     split = x.apply(onnx.ReshapeOp, f.vector(_group_sizes(f)), allowzero=1).assume_shape(_group_sizes(f))
     if not f.is_read(1) and not f.is_read(2) and x.dtype == f32:
-        ones, zeros = (f.filled(value, [f.group], x.dtype) for value in (1, 0))
+        ones, zeros = (f.full(value, [f.group], x.dtype) for value in (1, 0))
         n = split.apply(onnx.InstanceNormalizationOp, ones, zeros, epsilon=f.eps)
         return [_on_channels(f, n).cast(f.dtype), None, None]
     mean = mean_of(split, [2])

@@ -16,10 +16,10 @@ from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.indices import iota
 from passes.lower_aten.precision import in_float32
 from passes.lower_aten.promotion import BOOL, category, is_float
-from passes.lower_aten.rules.shape import sizes, taken
+from passes.lower_aten.rules.shape import sizes, take_position
 
 
-def _sorted(f: Call, count: Form, *, descending: bool) -> Sequence[Value]:
+def _top(f: Call, count: Form, *, descending: bool) -> Sequence[Value]:
     """Return the first `count` elements of the sorted axis and their indices; equal ones stay in order."""
     axis = f.dim % f.self.rank
     x: Value = f.self.cast(i32) if category(f.self.dtype) == BOOL else f.self
@@ -32,7 +32,7 @@ def sort(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
     if not f.self.rank:
         return f.self, e.number(0, i64)
     axis: int = f.dim % f.self.rank
-    return _sorted(f, sizes(f.self)[axis], descending=f.descending)
+    return _top(f, sizes(f.self)[axis], descending=f.descending)
 
 
 def argsort(f: Call, e: ValueBuilder) -> Value:
@@ -42,14 +42,14 @@ def argsort(f: Call, e: ValueBuilder) -> Value:
 
 
 def top_k(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
-    return _sorted(f, f.k, descending=f.largest) if f.self.rank else (f.self, e.number(0, i64))
+    return _top(f, f.k, descending=f.largest) if f.self.rank else (f.self, e.number(0, i64))
 
 
 def kth_value(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
     """The k-th smallest element and its index."""
     if not f.self.rank:
         return f.self, e.number(0, i64)
-    return _at(f, _sorted(f, f.k, descending=False), f.k - 1)
+    return _at(f, _top(f, f.k, descending=False), f.k - 1)
 
 
 def median(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
@@ -61,12 +61,12 @@ def median(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
     if not isinstance(size, int):
         raise f.refusal("a median over an axis of dynamic size", hint="use sort and index_select")
     middle = (size - 1) // 2
-    return _at(f, _sorted(f, middle + 1, descending=False), middle)
+    return _at(f, _top(f, middle + 1, descending=False), middle)
 
 
 def _at(f: Call, parts: Sequence[Value], position: Form) -> list[Value]:
     axis = f.dim % f.self.rank
-    found = [taken(f, part, axis, position) for part in parts]
+    found = [take_position(f, part, axis, position) for part in parts]
     return [part.unsqueeze([axis]) for part in found] if f.keepdim else found
 
 

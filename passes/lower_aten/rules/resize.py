@@ -245,7 +245,7 @@ def upsample_backward(mode: str, n: int) -> Rule:
             found = _by_matrices(problem, g, back=True)
             assert found is not None
             return found
-        data = f.filled(0, f.input_size, g.dtype).assume_shape(f.input_size)
+        data = f.full(0, f.input_size, g.dtype).assume_shape(f.input_size)
         (found,) = pull_back(problem.apply(f, data).assume_shape(g.shape), g)
         return found
 

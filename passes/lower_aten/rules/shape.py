@@ -56,13 +56,13 @@ def expand(f: Call, e: ValueBuilder) -> Value:
     return expand_to(f, f.self, f.shape)
 
 
-def permuted(x: Value, perm: Sequence[int]) -> Value:
+def permute_axes(x: Value, perm: Sequence[int]) -> Value:
     """Permute the axes, if they move."""
     return x if list(perm) == list(range(x.rank)) else x.transpose(perm)
 
 
 def permute(f: Call, e: ValueBuilder) -> Value:
-    return permuted(f.self, [axis % f.self.rank for axis in f.dims])
+    return permute_axes(f.self, [axis % f.self.rank for axis in f.dims])
 
 
 def transpose(f: Call, e: ValueBuilder) -> Value:
@@ -70,11 +70,11 @@ def transpose(f: Call, e: ValueBuilder) -> Value:
     if perm:
         first, second = f.dim0 % len(perm), f.dim1 % len(perm)
         perm[first], perm[second] = second, first
-    return permuted(f.self, perm)
+    return permute_axes(f.self, perm)
 
 
 def transpose_matrix(f: Call, e: ValueBuilder) -> Value:
-    return permuted(f.self, list(reversed(range(f.self.rank))))
+    return permute_axes(f.self, list(reversed(range(f.self.rank))))
 
 
 def squeeze(f: Call, e: ValueBuilder) -> Value:
@@ -108,7 +108,7 @@ def cat(f: Call, e: ValueBuilder) -> Value:
     rank = len(f.shape)
     parts = [value.cast(f.dtype) for value in f.tensors if not (_is_legacy_empty(value) and rank != 1)]
     if not parts:
-        return f.filled(0, f.shape, f.dtype)
+        return f.full(0, f.shape, f.dtype)
     return parts[0] if len(parts) == 1 else e.concat(parts, f.dim % rank)
 
 
@@ -132,23 +132,26 @@ def split(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
 
 def unbind(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
     axis = f.dim % f.self.rank
-    return [taken(f, f.self, axis, index) if f.is_read(index) else None for index in range(len(f.op.results))]
+    return [
+        take_position(f, f.self, axis, index) if f.is_read(index) else None
+        for index in range(len(f.op.results))
+    ]
 
 
-def taken(f: Call, x: Value, axis: int, index: Form) -> Value:
+def take_position(f: Call, x: Value, axis: int, index: Form) -> Value:
     """Take one position of an axis, which is removed."""
     return x.apply(onnx.GatherOp, f.vector([index]).squeeze([0]), axis=axis)
 
 
 def select(f: Call, e: ValueBuilder) -> Value:
-    return taken(f, f.self, f.dim % f.self.rank, f.index)
+    return take_position(f, f.self, f.dim % f.self.rank, f.index)
 
 
 WHOLE = 2**63 - 1
 """The end of a slice that has none."""
 
 
-def sliced(f: Call, x: Value, axis: int, start: Form, end: Form, step: Form = 1) -> Value:
+def slice_axis(f: Call, x: Value, axis: int, start: Form, end: Form, step: Form = 1) -> Value:
     """Take a slice of an axis; negative bounds count from its end."""
     if start == 0 and step == 1 and (end == x.shape[axis] or (isinstance(end, int) and end >= WHOLE)):
         return x
@@ -158,7 +161,7 @@ def sliced(f: Call, x: Value, axis: int, start: Form, end: Form, step: Form = 1)
 def slice_(f: Call, e: ValueBuilder) -> Value:
     start = 0 if f.start is None else f.start
     end = WHOLE if f.end is None else f.end
-    return sliced(f, f.self, f.dim % f.self.rank, start, end, f.step)
+    return slice_axis(f, f.self, f.dim % f.self.rank, start, end, f.step)
 
 
 def repeat(f: Call, e: ValueBuilder) -> Value:
@@ -186,20 +189,20 @@ def roll(f: Call, e: ValueBuilder) -> Value:
     if not f.dims:
         flat = f.self.apply(onnx.ReshapeOp, e.ints([-1]))
         total = product_of(sizes(f.self))
-        return reshape_to(f, _rolled(f, flat, 0, f.shifts[0], total), f.shape)
+        return reshape_to(f, _roll_axis(f, flat, 0, f.shifts[0], total), f.shape)
     x: Value = f.self
     for shift, dim in zip(f.shifts, f.dims, strict=True):
         axis: int = dim % x.rank
-        x = _rolled(f, x, axis, shift, sizes(f.self)[axis])
+        x = _roll_axis(f, x, axis, shift, sizes(f.self)[axis])
     return x
 
 
-def _rolled(f: Call, x: Value, axis: int, shift: Form, size: Form) -> Value:
+def _roll_axis(f: Call, x: Value, axis: int, shift: Form, size: Form) -> Value:
     if isinstance(size, int) and isinstance(shift, int):
         shift = shift % size if size else 0
         if not shift:
             return x
-        return f.e.concat([sliced(f, x, axis, -shift, WHOLE), sliced(f, x, axis, 0, -shift)], axis)
+        return f.e.concat([slice_axis(f, x, axis, -shift, WHOLE), slice_axis(f, x, axis, 0, -shift)], axis)
     moved = (iota(f, size) - f.vector([shift])).apply(onnx.ModOp, f.vector([size]).at_least(1))
     return x.apply(onnx.GatherOp, moved, axis=axis)
 

@@ -15,10 +15,10 @@ from passes.lower_aten.indices import back, front, iota, scatter_rows
 from passes.lower_aten.promotion import BOOL, category
 from passes.lower_aten.rules.compare import chosen
 from passes.lower_aten.rules.creation import diagonal_mask
-from passes.lower_aten.rules.shape import WHOLE, reshape_to, sizes, sliced
+from passes.lower_aten.rules.shape import WHOLE, permute_axes, reshape_to, sizes, slice_axis
 
 
-def padded(f: Call, x: Value, axis: int, before: Form, after: Form, number: Number = 0) -> Value:
+def pad_axis(f: Call, x: Value, axis: int, before: Form, after: Form, number: Number = 0) -> Value:
     """Pad an axis with a number."""
     if before == after == 0:
         return x
@@ -31,7 +31,7 @@ def pad(f: Call, e: ValueBuilder) -> Value:
     pairs = list(zip(f.pad[::2], f.pad[1::2], strict=True))
     axes = [x.rank - 1 - index for index in range(len(pairs))]
     for axis, (before, after) in zip(axes, pairs, strict=True):
-        x = _cropped(f, x, axis, before, after)
+        x = _crop(f, x, axis, before, after)
     kept = [
         (axis, _at_least_0(before), _at_least_0(after))
         for axis, (before, after) in zip(axes, pairs, strict=True)
@@ -47,36 +47,36 @@ def _at_least_0(size: Form) -> Form:
     return max(size, 0) if isinstance(size, int) else size
 
 
-def _cropped(f: Call, x: Value, axis: int, before: Form, after: Form) -> Value:
+def _crop(f: Call, x: Value, axis: int, before: Form, after: Form) -> Value:
     start = -before if isinstance(before, int) and before < 0 else 0
     end = after if isinstance(after, int) and after < 0 else WHOLE
-    return sliced(f, x, axis, start, end)
+    return slice_axis(f, x, axis, start, end)
 
 
-def placed(f: Call, x: Value, axis: int, start: Form, step: Form, size: Form) -> Value:
+def place_in_zeros(f: Call, x: Value, axis: int, start: Form, step: Form, size: Form) -> Value:
     """Return an axis of `size` zeros with the positions of `x` at start, start + step, ..."""
     length = sizes(x)[axis]
     if length == 0:
-        return f.filled(0, _with_size(sizes(x), axis, size), x.dtype)
+        return f.full(0, _with_size(sizes(x), axis, size), x.dtype)
     if step == 1:
-        return padded(f, x, axis, start, size - length - start)
-    spaced = _spaced(f, x, axis, step)
+        return pad_axis(f, x, axis, start, size - length - start)
+    spaced = _space_out(f, x, axis, step)
     rest = size - start - length * step
     if isinstance(rest, int) and rest < 0:
-        return padded(f, sliced(f, spaced, axis, 0, rest), axis, start, 0)
+        return pad_axis(f, slice_axis(f, spaced, axis, 0, rest), axis, start, 0)
     if isinstance(rest, int):
-        return padded(f, spaced, axis, start, rest)
-    return sliced(f, padded(f, spaced, axis, start, rest + step), axis, 0, size)
+        return pad_axis(f, spaced, axis, start, rest)
+    return slice_axis(f, pad_axis(f, spaced, axis, start, rest + step), axis, 0, size)
 
 
 def _with_size(shape: Sequence[Form], axis: int, size: Form) -> tuple[Form, ...]:
     return (*shape[:axis], size, *shape[axis + 1 :])
 
 
-def _spaced(f: Call, x: Value, axis: int, step: Form) -> Value:
+def _space_out(f: Call, x: Value, axis: int, step: Form) -> Value:
     """Follow each position of an axis by step - 1 zeros."""
     shape = sizes(x)
-    wide = padded(f, x.unsqueeze([axis + 1]), axis + 1, 0, step - 1)
+    wide = pad_axis(f, x.unsqueeze([axis + 1]), axis + 1, 0, step - 1)
     return reshape_to(f, wide, _with_size(shape, axis, shape[axis] * step))
 
 
@@ -92,7 +92,7 @@ def start_of(f: Call, size: Form) -> Form:
 
 def slice_backward(f: Call, e: ValueBuilder) -> Value:
     axis: int = f.dim % len(f.shape)
-    return placed(f, f.grad_output, axis, start_of(f, f.shape[axis]), f.step, f.shape[axis])
+    return place_in_zeros(f, f.grad_output, axis, start_of(f, f.shape[axis]), f.step, f.shape[axis])
 
 
 def _position(index: Form, size: Form) -> Form:
@@ -102,18 +102,18 @@ def _position(index: Form, size: Form) -> Form:
 def select_backward(f: Call, e: ValueBuilder) -> Value:
     axis: int = f.dim % len(f.shape)
     position = _position(f.index, f.shape[axis])
-    return placed(f, f.grad_output.unsqueeze([axis]), axis, position, 1, f.shape[axis])
+    return place_in_zeros(f, f.grad_output.unsqueeze([axis]), axis, position, 1, f.shape[axis])
 
 
-def _joined(f: Call, x: Value, part: Value, axis: int, start: Form) -> Value:
+def _overwrite(f: Call, x: Value, part: Value, axis: int, start: Form) -> Value:
     """Return `x` with a part written from `start` on."""
     size, length = sizes(x)[axis], sizes(part)[axis]
     end = start + length
     parts = [part]
     if start != 0:
-        parts.insert(0, sliced(f, x, axis, 0, start))
+        parts.insert(0, slice_axis(f, x, axis, 0, start))
     if end != size:
-        parts.append(sliced(f, x, axis, end, WHOLE))
+        parts.append(slice_axis(f, x, axis, end, WHOLE))
     return part if len(parts) == 1 else f.e.concat(parts, axis)
 
 
@@ -125,7 +125,7 @@ def slice_scatter(f: Call, e: ValueBuilder) -> Value:
     if length == 0:
         return x
     if f.step == 1:
-        return _joined(f, x, source, axis, start)
+        return _overwrite(f, x, source, axis, start)
     indices = iota(f, length) * f.vector([f.step]) + f.vector([start])
     return scatter_rows(x, axis, indices, source)
 
@@ -133,7 +133,7 @@ def slice_scatter(f: Call, e: ValueBuilder) -> Value:
 def select_scatter(f: Call, e: ValueBuilder) -> Value:
     axis: int = f.dim % f.self.rank
     source = f.src.cast(f.dtype).unsqueeze([axis])
-    return _joined(f, f.self, source, axis, _position(f.index, f.shape[axis]))
+    return _overwrite(f, f.self, source, axis, _position(f.index, f.shape[axis]))
 
 
 def _matrix_last(rank: int, dim1: int, dim2: int) -> list[int]:
@@ -145,19 +145,15 @@ def inverse(perm: Sequence[int]) -> list[int]:
     return [perm.index(axis) for axis in range(len(perm))]
 
 
-def _reordered(x: Value, perm: Sequence[int]) -> Value:
-    return x if list(perm) == list(range(x.rank)) else x.transpose(perm)
-
-
 def diagonal(f: Call, e: ValueBuilder) -> Value:
     """Every (columns + 1)th element of the flat matrices."""
-    x = _reordered(f.self, _matrix_last(f.self.rank, f.dim1, f.dim2))
+    x = permute_axes(f.self, _matrix_last(f.self.rank, f.dim1, f.dim2))
     *batch, rows, columns = sizes(x)
     if f.shape[-1] == 0:
-        return f.filled(0, f.shape, f.dtype)
+        return f.full(0, f.shape, f.dtype)
     start = _first_of_diagonal(f.offset, columns)
     flat = reshape_to(f, x, (*batch, rows * columns))
-    return sliced(f, flat, len(batch), start, start + f.shape[-1] * (columns + 1), columns + 1)
+    return slice_axis(f, flat, len(batch), start, start + f.shape[-1] * (columns + 1), columns + 1)
 
 
 def _first_of_diagonal(offset: int, columns: Form) -> Form:
@@ -169,19 +165,19 @@ def diagonal_backward(f: Call, e: ValueBuilder) -> Value:
     shape = [f.shape[axis] for axis in perm]
     *batch, rows, columns = shape
     start = _first_of_diagonal(f.offset, columns)
-    flat = placed(f, f.grad_output, len(batch), start, columns + 1, rows * columns)
-    return _reordered(reshape_to(f, flat, shape), inverse(perm))
+    flat = place_in_zeros(f, f.grad_output, len(batch), start, columns + 1, rows * columns)
+    return permute_axes(reshape_to(f, flat, shape), inverse(perm))
 
 
 def diagonal_scatter(f: Call, e: ValueBuilder) -> Value:
     perm = _matrix_last(f.self.rank, f.dim1, f.dim2)
-    x, source = _reordered(f.self, perm), f.src.cast(f.dtype)
+    x, source = permute_axes(f.self, perm), f.src.cast(f.dtype)
     *batch, rows, columns = sizes(x)
     start = _first_of_diagonal(f.offset, columns)
     wide = source.cast(i32) if category(f.dtype) == BOOL else source  # onnxruntime pads no booleans
-    flat = placed(f, wide, len(batch), start, columns + 1, rows * columns).cast(f.dtype)
+    flat = place_in_zeros(f, wide, len(batch), start, columns + 1, rows * columns).cast(f.dtype)
     written = reshape_to(f, flat, sizes(x))
-    return _reordered(chosen(diagonal_mask(f, rows, columns, f.offset), written, x), inverse(perm))
+    return permute_axes(chosen(diagonal_mask(f, rows, columns, f.offset), written, x), inverse(perm))
 
 
 def diag_embed(f: Call, e: ValueBuilder) -> Value:
@@ -189,8 +185,8 @@ def diag_embed(f: Call, e: ValueBuilder) -> Value:
     *batch, rows, columns = (f.shape[axis] for axis in perm)
     start = _first_of_diagonal(f.offset, columns)
     wide = f.self.cast(i32) if category(f.dtype) == BOOL else f.self
-    flat = placed(f, wide, len(batch), start, columns + 1, rows * columns).cast(f.dtype)
-    return _reordered(reshape_to(f, flat, (*batch, rows, columns)), inverse(perm))
+    flat = place_in_zeros(f, wide, len(batch), start, columns + 1, rows * columns).cast(f.dtype)
+    return permute_axes(reshape_to(f, flat, (*batch, rows, columns)), inverse(perm))
 
 
 def triangle(upper: bool) -> Rule:
@@ -211,7 +207,7 @@ def unfold(f: Call, e: ValueBuilder) -> Value:
     axis: int = f.dimension % f.self.rank
     windows = f.self.apply(onnx.GatherOp, _windows(f, f.shape[axis], f.size), axis=axis)
     rank = windows.rank
-    return _reordered(windows, [*(i for i in range(rank) if i != axis + 1), axis + 1])
+    return permute_axes(windows, [*(i for i in range(rank) if i != axis + 1), axis + 1])
 
 
 def _windows(f: Call, count: Form, size: int) -> Value:
@@ -226,10 +222,10 @@ def unfold_backward(f: Call, e: ValueBuilder) -> Value:
     g: Value = f.grad_in
     count, size = sizes(g)[axis], f.size
     rank = g.rank
-    merged = _reordered(g, [*range(axis + 1), rank - 1, *range(axis + 1, rank - 1)])
+    merged = permute_axes(g, [*range(axis + 1), rank - 1, *range(axis + 1, rank - 1)])
     merged = reshape_to(f, merged, _with_size(f.shape, axis, count * size))
     rows = merged.transpose(front(rank - 1, axis)) if axis else merged
-    zeros = f.filled(0, [f.shape[i] for i in front(rank - 1, axis)], f.dtype)
+    zeros = f.full(0, [f.shape[i] for i in front(rank - 1, axis)], f.dtype)
     places = reshape_to(f, _windows(f, count, size), (count * size,)).unsqueeze([1])
     found = zeros.apply(onnx.ScatterNDOp, places, rows, reduction="add")
     return found.transpose(back(rank - 1, axis)) if axis else found

@@ -8,9 +8,7 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
-from support.captured_graphs import evaluate  # noqa: E402
-
-from gradc.importers.torch.capture import capture  # noqa: E402
+from support.captured_graphs import capture, evaluate  # noqa: E402
 
 F = torch.nn.functional
 

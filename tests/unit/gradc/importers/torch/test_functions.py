@@ -10,10 +10,10 @@ import pytest
 torch: Any = pytest.importorskip("torch")
 
 from support.autograd_functions import CASES, Case  # noqa: E402
-from support.captured_graphs import evaluate  # noqa: E402
+from support.captured_graphs import capture, evaluate  # noqa: E402
 
 from gradc.importers.torch.arguments import read_arguments  # noqa: E402
-from gradc.importers.torch.capture import capture, output_leaves  # noqa: E402
+from gradc.importers.torch.capture import output_leaves  # noqa: E402
 from gradc.importers.torch.state import find_state  # noqa: E402
 from gradc.torch.samples import at_sizes  # noqa: E402
 

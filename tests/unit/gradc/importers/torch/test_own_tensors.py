@@ -8,7 +8,7 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
-from gradc.importers.torch.capture import capture  # noqa: E402
+from support.captured_graphs import capture  # noqa: E402
 
 
 class Counting(torch.nn.Module):

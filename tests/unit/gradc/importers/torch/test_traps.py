@@ -12,10 +12,9 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
-from support.captured_graphs import evaluate  # noqa: E402
+from support.captured_graphs import capture, evaluate  # noqa: E402
 
 from dialects.support.diagnostics import GradcError  # noqa: E402
-from gradc.importers.torch.capture import capture  # noqa: E402
 
 F, nn = torch.nn.functional, torch.nn
 
