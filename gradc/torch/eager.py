@@ -9,7 +9,7 @@ from typing import Any
 
 from gradc.importers.torch.arguments import Arguments
 from gradc.importers.torch.capture import output_leaves
-from gradc.importers.torch.state import State, find_state
+from gradc.importers.torch.state import State, find_state, set_gradients
 from gradc.importers.torch.torch_internals import torch
 
 
@@ -38,14 +38,31 @@ class Eager:
             called = self.arguments.build([_fresh(leaf.tensor) for leaf in self.arguments.tensors])
             return self.function(*called[0], **called[1]), called
 
-    def _run(self, tensors: Sequence[Any], wide: bool) -> dict[str, Any]:
-        with _undone(find_state(self.function), wide=wide), torch.enable_grad():
+    def adds_to_gradients(self) -> bool:
+        """Return whether a result depends on the gradients that an earlier call left in leaf tensors."""
+        gradients: list[tuple[Any, Any]] = []
+        tensors = [leaf.tensor for leaf in self.arguments.tensors]
+        first = self._run(tensors, wide=False, gradients=gradients)
+        if all(gradient is None for _, gradient in gradients):
+            return False
+        second = self._run(tensors, wide=False, gradients=gradients)
+        return not all(torch.allclose(first[key], second[key], equal_nan=True) for key in first)
+
+    def _run(
+        self, tensors: Sequence[Any], wide: bool, gradients: list[tuple[Any, Any]] | None = None
+    ) -> dict[str, Any]:
+        """Return results and state; `gradients` are those before the run, and then those after it."""
+        state = find_state(self.function)
+        with _undone(state, wide=wide), torch.enable_grad():
+            set_gradients(gradients or ())
             copies = [_fresh(tensor) for tensor in tensors]
             args, kwargs = self.arguments.build(copies)
             result = self.function(*args, **kwargs)
             found = {str(index): leaf for index, (_, leaf) in enumerate(output_leaves(result, None))}
             found |= {leaf.name: copy for leaf, copy in zip(self.arguments.tensors, copies, strict=True)}
             found |= find_state(self.function).tensors
+            if gradients is not None:
+                gradients[:] = state.gradients()
             return {name: tensor.detach().clone() for name, tensor in found.items()}
 
 
@@ -56,7 +73,6 @@ def _undone(state: State, *, wide: bool) -> Iterator[None]:
     with state.preserve():
         try:
             for tensor, data, _ in before:
-                tensor.grad = None if tensor.is_leaf else tensor.grad
                 tensor.data = data.double() if wide and data.is_floating_point() else data
             yield
         finally:

@@ -30,6 +30,10 @@ from gradc.torch.eager import Eager
 from gradc.util import arguments
 from passes.lower_aten.table import RULES
 
+ADDS_TO_GRADIENTS = (
+    "the function adds to gradients that an earlier call left; the model starts without, as after zero_grad()"
+)
+
 
 def export(
     f: Callable[..., Any],
@@ -70,6 +74,8 @@ def export(
     if check:
         eager = Eager(f, read_arguments(f, args, kwargs or {}, input_names, dynamic_shapes))
         remarks = check_export(Exported(compiled, graph, state, eager))
+        if eager.adds_to_gradients():
+            remarks.append(Diagnostic("remark", ADDS_TO_GRADIENTS))
         compiled = replace(compiled, remarks=(*compiled.remarks, *remarks))
     compiled = replace(compiled, remarks=(*compiled.remarks, *remarks_on_ties(f)))
     if path is not None:

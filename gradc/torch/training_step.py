@@ -13,6 +13,8 @@ from gradc.compiler.compiled import Compiled
 from gradc.compiler.options import Options
 from gradc.derivatives.derivation import store_weights
 from gradc.derivatives.request import CONSTANT, REQUIRED
+from gradc.importers.torch import refusals
+from gradc.importers.torch import torch_internals as internals
 from gradc.importers.torch.arguments import Arguments, read_arguments
 from gradc.importers.torch.capture import capture
 from gradc.importers.torch.captured import CapturedGraph, Output
@@ -127,6 +129,8 @@ def _train_step(
         keys |= {str(index): NEW + name for index, name in carried.items()}
         keys |= {name: NEW + name for name in graph.updates}
         remarks += check_export(Exported(compiled, whole, values, eager, keys))
+        if eager.adds_to_gradients():
+            raise refusals.accumulated_gradients(internals.location_of_function(step))
     facts = _facts(whole, state, initial, eager, compiled)
     return TrainStep({STEP: compiled.model}, initial, facts, tuple(remarks))
 

@@ -21,10 +21,11 @@ Holder = tuple[str, dict[Any, Any] | list[Any]]
 @dataclass
 class Reachable:
     """Objects that a function reaches: modules by the names of variables, without parts of others;
-    optimizers; and other holders of tensors."""
+    optimizers; leaf tensors outside of modules; and other holders of tensors."""
 
     modules: dict[str, Any] = field(default_factory=dict[str, Any])
     optimizers: list[Any] = field(default_factory=list[Any])
+    leaves: list[Any] = field(default_factory=list[Any])
     holders: list[Holder] = field(default_factory=list[Holder])
 
 
@@ -42,6 +43,8 @@ def find_reachable(function: Callable[..., Any]) -> Reachable:
             found.modules[_free_name(name, found.modules)] = value
         elif isinstance(value, torch.optim.Optimizer):
             found.optimizers.append(value)
+        elif isinstance(value, torch.Tensor):
+            found.leaves += [value] if value.is_leaf and value.requires_grad else []
         else:
             pending += reversed(list(_within(name, value)))
             found.holders += _holders(name, value)

@@ -54,6 +54,14 @@ def change_of_closed_over(location: str) -> GradcError:
     )
 
 
+def accumulated_gradients(location: str) -> GradcError:
+    return refusal(
+        "the step adds to gradients that the step before left, as no model can",
+        location,
+        "call optimizer.zero_grad() before backward()",
+    )
+
+
 def stale_tensor(location: str) -> GradcError:
     return refusal(
         "the function reads a tensor that an earlier call left in a Python object",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,6 +31,14 @@ class State:
     optimizers: Sequence[Any] = ()
     """Their states are tensors, too, named `<parameter>.<slot>`."""
 
+    leaves: Sequence[Any] = ()
+    """Tensors outside of modules that gradients are accumulated in."""
+
+    def gradients(self) -> list[tuple[Any, Any]]:
+        """Return each tensor that may have a gradient, and its gradient or None."""
+        leaves = [tensor for tensor in self.tensors.values() if tensor.is_leaf]
+        return [(tensor, tensor.grad) for tensor in (*leaves, *self.leaves)]
+
     def kind(self, name: str) -> InputKind:
         return "parameter" if name in self.parameters else "buffer"
 
@@ -45,9 +53,8 @@ class State:
 
     @contextmanager
     def preserve(self) -> Iterator[None]:
-        """Undo what calls do to the attributes of modules and to gradients."""
+        """Undo what calls do to the attributes of modules and to gradients, which are None first."""
         before = [(owner, dict(owner)) for owner in self._attributes()]
-        gradients = [(tensor, tensor.grad) for tensor in self.tensors.values() if tensor.is_leaf]
         try:
             with self.preserve_tensors():
                 yield
@@ -55,16 +62,16 @@ class State:
             for owner, items in before:
                 owner.clear()
                 owner.update(items)
-            for tensor, gradient in gradients:
-                tensor.grad = gradient
 
     @contextmanager
     def preserve_tensors(self) -> Iterator[None]:
         """Undo what a call does to tensors in modules, objects, dicts and lists, and to gradients.
 
-        Python numbers are left: what depends on them differs between calls, and is found by that.
+        Gradients are None first, as after `zero_grad()`. Python numbers are left: what depends on them
+        differs between calls, and is found by that.
         """
-        gradients = [(tensor, tensor.grad) for tensor in self.tensors.values() if tensor.is_leaf]
+        gradients = self.gradients()
+        set_gradients((tensor, None) for tensor, _ in gradients)
         self.before = [(name, owner, _items(owner)) for name, owner in self._holders()]
         optimizers = [
             (one, {key: dict(slots) for key, slots in one.state.items()}, [dict(g) for g in one.param_groups])
@@ -83,8 +90,7 @@ class State:
                     group.update(values)
             for _, owner, items in self.before:
                 _restore_tensors(owner, items)
-            for tensor, gradient in gradients:
-                tensor.grad = gradient
+            set_gradients(gradients)
 
     def check_attributes(self, read: set[int]) -> None:
         """Raise the error of tensors that a call has read and replaced; `read` are their ids.
@@ -147,6 +153,12 @@ def _tensors_of(modules: Mapping[str, Any]) -> Iterator[tuple[str, Any, bool]]:
             yield name, tensor, False
 
 
+def set_gradients(gradients: Iterable[tuple[Any, Any]]) -> None:
+    """Set the gradient of each tensor."""
+    for tensor, gradient in gradients:
+        tensor.grad = gradient
+
+
 def find_state(function: Callable[..., Any]) -> State:
     """Return the state of a module, or of the modules that a function closes over.
 
@@ -156,7 +168,7 @@ def find_state(function: Callable[..., Any]) -> State:
     modules = reached.modules
     if len(modules) == 1:
         modules = {"": next(iter(modules.values()))}
-    state = State(modules, reached.holders, optimizers=reached.optimizers)
+    state = State(modules, reached.holders, optimizers=reached.optimizers, leaves=reached.leaves)
     known: set[int] = set()
     for name, tensor, is_parameter in _tensors_of(modules):
         if id(tensor) in known:

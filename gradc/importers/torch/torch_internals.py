@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import math
 import os
@@ -135,6 +136,12 @@ def user_location() -> str:
             break
         frame = frame.f_back
     return installed
+
+
+def location_of_function(function: Any) -> str:
+    """Return `file.py:12` of a function's definition, or ''."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code else ""
 
 
 def location_of_error(error: BaseException) -> str:
