@@ -12,7 +12,7 @@ import numpy as np
 
 SIZE = 48
 CLASSES = ("ring", "square", "cross")
-FILE = Path(__file__).resolve().parent / "models" / "grad_cam.onnx"
+FOLDER = Path(__file__).resolve().parent / "models"
 
 
 def shape(name: str, row: float, column: float, radius: float) -> np.ndarray:
@@ -41,7 +41,7 @@ def images(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return found, wanted.astype(np.float32)
 
 
-def main() -> None:
+def main(folder: Path = FOLDER, steps: int = 150) -> None:
     import torch
     from torch import nn
 
@@ -66,7 +66,7 @@ def main() -> None:
     torch.manual_seed(0)
     model = GradCAM()
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
-    for step in range(150):
+    for step in range(steps):
         x, wanted = (torch.from_numpy(array) for array in images(24, step))
         loss = nn.functional.binary_cross_entropy_with_logits(model.head(model.features(x)), wanted)
         optimizer.zero_grad()
@@ -75,11 +75,12 @@ def main() -> None:
     x, wanted = images(200, 1000)
     with torch.no_grad():
         right = (model.head(model.features(torch.from_numpy(x))).numpy() > 0) == (wanted > 0)
-    FILE.parent.mkdir(exist_ok=True)
+    folder.mkdir(exist_ok=True)
+    file = folder / "grad_cam.onnx"
     example = torch.from_numpy(x[:1]), torch.tensor([0])
     names = {"output_names": ["probabilities", "map"]}
-    compiled = gradc.torch.export(model.eval(), example, FILE, target="portable", **names)
-    print(f"{100 * right.mean():.0f} % right; {FILE}: {len(compiled.model.graph.node)} nodes")
+    compiled = gradc.torch.export(model.eval(), example, file, target="portable", **names)
+    print(f"{100 * right.mean():.0f} % right; {file}: {len(compiled.model.graph.node)} nodes")
 
 
 if __name__ == "__main__":
