@@ -90,8 +90,9 @@ def main(args: Sequence[str] | None = None) -> None:
 @click.group(cls=Group, context_settings=CONTEXT)
 @click.version_option(__version__, "-V", "--version", prog_name="gradc")
 def cli() -> None:
-    """gradc turns an ONNX model or an op graph into a plain ONNX model of its gradient, or of the graph
-    itself: verified, and runnable on stock onnxruntime."""
+    """gradc turns an ONNX model or an op graph into a plain ONNX model of its gradient, of a training step,
+    or of the graph itself: verified, and runnable on stock onnxruntime.
+    """
 
 
 @cli.command(
