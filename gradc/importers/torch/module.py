@@ -13,11 +13,12 @@ from dialects.aten.ops import aten, is_known
 from dialects.aten.remedies import remedy_of
 from dialects.onnx.ops import ConstantOp
 from dialects.support import entry
-from dialects.support.diagnostics import Diagnostic, Position, UnsupportedError, location, sentence
+from dialects.support.diagnostics import Diagnostic, UnsupportedError, location, sentence
 from dialects.support.dtypes import known_dtype
 from dialects.support.names import hint_of
 from dialects.support.shapes import tensor_type
 from gradc.importers.torch.captured import CapturedGraph, CapturedOp, TensorType_, ValueRef
+from gradc.importers.torch.refusals import position_from
 
 NEW = "new_"
 """Prefix of the results that are new values of buffers."""
@@ -62,7 +63,7 @@ def _op(op: CapturedOp, types: Sequence[TensorType_], values: dict[int, SSAValue
     made = aten(
         op.op, [_argument(one, values) for one in op.arguments], [_type(types[i]) for i in op.results]
     )
-    made.location = location("", _position(op.location))
+    made.location = location("", position_from(op.location))
     values.update(zip(op.results, made.results, strict=True))
     return made
 
@@ -77,12 +78,6 @@ def _value(argument: Any, values: Mapping[int, SSAValue]) -> Any:
     return values[argument.index] if isinstance(argument, ValueRef) else argument
 
 
-def _position(text: str) -> Position | None:
-    """Return the position of `file.py:12`."""
-    file, _, line = text.rpartition(":")
-    return Position(file, int(line), 1) if file and line.isdigit() else None
-
-
 def _check_known(ops: Sequence[CapturedOp]) -> None:
     unknown: dict[str, CapturedOp] = {}
     for op in ops:
@@ -94,7 +89,7 @@ def _check_known(ops: Sequence[CapturedOp]) -> None:
                 "error",
                 sentence("no lowering to ONNX", hint=remedy_of(name)),
                 f"aten.{name}",
-                _position(op.location),
+                position_from(op.location),
             )
             for name, op in unknown.items()
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dialects.shapes.forms import Form
@@ -75,7 +75,9 @@ def _pool(
     return found
 
 
-def operand_shapes(arguments: Sequence[Any], shapes: Sequence[tuple[Form, ...]]) -> list[tuple[Form, ...]]:
+def operand_shapes(
+    arguments: Sequence[Any], shapes: Mapping[int, tuple[Form, ...]]
+) -> list[tuple[Form, ...]]:
     """Return the shapes of the tensors among arguments, lists included."""
     found: list[tuple[Form, ...]] = []
     for argument in arguments:

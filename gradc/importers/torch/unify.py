@@ -116,14 +116,11 @@ class _Unifier:
             self._argument([op.arguments[i] for op in ops], first, near) for i in range(len(first.arguments))
         )
         near += self._sizes_near(arguments)
-        for form in candidates(first.op, arguments, operand_shapes(arguments, self._shapes_by_index())):
+        for form in candidates(first.op, arguments, operand_shapes(arguments, self.shapes)):
             self.fitter.learn(form)
         for result in first.results:
             self.shapes[result] = self._shape(result, first, near)
         self.ops.append(CapturedOp(first.op, arguments, first.results, first.location))
-
-    def _shapes_by_index(self) -> Any:
-        return self.shapes
 
     def _shape(self, value: int, op: CapturedOp, near: Sequence[Form]) -> tuple[Form, ...]:
         shapes = [graph.values[value].shape for graph in self.graphs]
@@ -211,23 +208,15 @@ def _first_difference(a: CapturedGraph, b: CapturedGraph) -> tuple[str, str, str
         if one.op != other.op or one.results != other.results or _links(one) != _links(other):
             return one.op, other.op, one.location or other.location
     if len(a.ops) != len(b.ops):
-        rest = (a.ops if len(a.ops) > len(b.ops) else b.ops)[min(len(a.ops), len(b.ops))]
-        return (
-            (rest.op, "no op", rest.location)
-            if len(a.ops) > len(b.ops)
-            else ("no op", rest.op, rest.location)
-        )
-    if (a.inputs, a.outputs, a.updates, list(a.constants)) != (
-        b.inputs,
-        b.outputs,
-        b.updates,
-        list(b.constants),
-    ):
+        is_longer = len(a.ops) > len(b.ops)
+        rest = (a if is_longer else b).ops[min(len(a.ops), len(b.ops))]
+        return (rest.op, "no op", rest.location) if is_longer else ("no op", rest.op, rest.location)
+    if _interface(a) != _interface(b):
         return "the results", "other results", ""
     return None
 
 
-def _edges(graph: CapturedGraph) -> Any:
+def _interface(graph: CapturedGraph) -> Any:
     return graph.inputs, graph.outputs, graph.updates, list(graph.constants)
 
 
