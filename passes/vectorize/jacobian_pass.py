@@ -6,6 +6,7 @@ J_ij. With tangents, r_j = J_ji c_i, and the rows are the columns of J_ji.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -21,6 +22,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from dialects.onnx import ops as onnx
 from dialects.onnx.dims import TO_THE_END
 from dialects.onnx.values import constant_of
+from dialects.shapes.forms import Name, Size
 from dialects.support.diagnostics import Diagnostic, UnsupportedError
 from dialects.support.entry import (
     entry_function,
@@ -31,7 +33,7 @@ from dialects.support.entry import (
     set_new_names,
     update_function_type,
 )
-from dialects.support.shapes import Shape, element_type_of, shape_of, static
+from dialects.support.shapes import Shape, element_type_of, has_rank, shape_of, static
 from passes.autodiff.named_values import values_by_name
 from passes.autodiff.pin_values import set_results
 from passes.builder.captured_values import uses_by
@@ -42,7 +44,7 @@ from passes.vectorize.chunks import Chunks
 from passes.vectorize.vectorize import vectorize
 
 ROWS = "jacobian_rows"
-"""Name of the size of the new axis, if it is dynamic."""
+"""Name of the size of the new axis, if it is dynamic; a number follows it if the function has that name."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class JacobianPass(ModulePass):
         found = vectorize(
             function,
             [arguments[name] for name in self.inputs],
-            chunk or (ROWS if total is None else total),
+            chunk or (_free_name(function) if total is None else total),
             expand=chosen,
             strict_ieee=self.strict_ieee,
         )
@@ -187,6 +189,15 @@ def _row_sizes(e: ValueBuilder, rows: Value) -> Value:
     if known is not None:
         return e.ints(known)
     return rows.apply(onnx.ShapeOp).apply(onnx.SliceOp, e.ints([1]), e.ints([TO_THE_END]))
+
+
+def _free_name(function: FuncOp) -> str:
+    """Return a name that no size of the function contains: equal names are equal sizes."""
+    values = [*function.args, *(result for op in function.walk() for result in op.results)]
+    sizes = {dim for value in values if has_rank(value) for dim in shape_of(value) if isinstance(dim, Size)}
+    taken = {leaf.name for size in sizes for leaf in size.leaves if isinstance(leaf, Name)}
+    names = itertools.chain([ROWS], (f"{ROWS}_{number}" for number in itertools.count(2)))
+    return next(name for name in names if name not in taken)
 
 
 def _named(names: Sequence[str], values: Sequence[SSAValue]) -> dict[str, SSAValue]:

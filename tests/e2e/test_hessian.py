@@ -23,6 +23,11 @@ NETWORK = """m (double[N,3] x, double[3,2] w) => (double s, double[N,2] y) <int6
     s = ReduceSum<keepdims = 0>(y, axes)
 }"""
 STATIC = NETWORK.replace("N,", "2,")
+LAYERS = """m (double[N,3] x, double[3,4] v, double[4,2] w) => (double[N,2] y) {
+    h = Gemm(x, v)
+    t = Sigmoid(h)
+    y = Gemm(t, w)
+}"""
 LOOP = """m (double[3] x, int64 steps) => (double y) {
     go = Constant<value: tensor = bool {1}>()
     z = Loop(steps, go, x)<body = step (int64 i, bool on, double[3] h) => (bool keep, double[3] next) {
@@ -69,6 +74,7 @@ CASES = {
     "several": (STATIC, ["y", "s"], ["x", "w"], {"x": draw(2, 3), "w": draw(3, 2)}),
     "dynamic": (NETWORK, ["y"], ["x", "w"], {"x": draw(2, 3), "w": draw(3, 2)}),
     "dynamic-scalar": (NETWORK, ["s"], ["x"], {"x": draw(3, 3), "w": draw(3, 2)}),
+    "dynamic-layers": (LAYERS, ["y"], ["x"], {"x": draw(2, 3), "v": draw(3, 4), "w": draw(4, 2)}),
     "loop": (LOOP, ["y"], ["x"], {"x": draw(3), "steps": np.array(3)}),
     "one": (ONE, ["y"], ["x"], {"x": draw(1, 4)}),
 }
