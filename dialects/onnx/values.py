@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from dialects.onnx.dims import (
     add,
     largest,
+    mod,
     multiply,
     slice_bounds,
     smallest,
@@ -184,6 +185,11 @@ def _elementwise(function: Callable[..., Dim]) -> Rule:
     return rule
 
 
+def _mod(op: Operation, known: Known) -> Dims | None:
+    """Return remainders that have the sign of the divisor; with `fmod` they have that of the dividend."""
+    return None if _int(op, "fmod", 0) else _elementwise(mod)(op, known)
+
+
 def _int(op: Operation, name: str, default: int) -> int:
     found = op.properties.get(name)
     return int(found.value.data) if found is not None else default  # pyright: ignore
@@ -204,6 +210,7 @@ _RULES: dict[str, Rule] = {
     "onnx.Sub": _elementwise(subtract),
     "onnx.Mul": _elementwise(multiply),
     "onnx.Div": _elementwise(truncdiv),
+    "onnx.Mod": _mod,
     "onnx.Max": _elementwise(largest),
     "onnx.Min": _elementwise(smallest),
     "onnx.Neg": _elementwise(_negate),

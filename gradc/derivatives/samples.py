@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
@@ -10,7 +10,14 @@ from xdsl.dialects.func import FuncOp
 
 from dialects.shapes.forms import name as named_size
 from dialects.support import entry, shapes
-from dialects.support.diagnostics import UsageError, suggest, usage
+from dialects.support.diagnostics import (
+    Diagnostic,
+    UnsupportedError,
+    UsageError,
+    sentence,
+    suggest,
+    usage,
+)
 from dialects.support.interfaces import set_type
 from dialects.support.option_names import option
 from dialects.support.shapes import Dim, has_rank, shape_of, tensor_type
@@ -31,12 +38,14 @@ class Samples:
 
     inputs: the names of the inputs that have them on axis 0. size: their number, a number or a name.
     axes: name of a value -> its axis of samples. ranks: name of a value -> its rank.
+    merged: names of values whose axis of samples has other elements, too.
     """
 
     inputs: Sequence[str]
     size: int | str
     axes: Mapping[str, int]
     ranks: Mapping[str, int]
+    merged: Collection[str] = ()
 
     def pass_of(
         self,
@@ -88,8 +97,22 @@ class Samples:
         )
 
     def axis(self, name: str) -> int | None:
-        """Return the axis of samples of a value or an element of it."""
-        return self.axes.get(name if name in self.ranks else base_of(name))
+        """Return the axis of samples of a value or an element of it.
+
+        Raises UnsupportedError if the samples have no axis of their own, or the rank is unknown.
+        """
+        name = name if name in self.ranks else base_of(name)
+        what = option("per_sample", True)
+        if name not in self.ranks:
+            text = sentence(what, f"{name} of unknown rank", hint=f"{option('static_shapes')} gives sizes")
+            raise UnsupportedError(Diagnostic("error", text))
+        if name in self.merged:
+            given = f"axis {self.axes[name]} of {name}, which has several elements of each sample"
+            hint = "name a value before the op that merges the axes"
+            raise UnsupportedError(
+                Diagnostic("error", sentence(what, given, "an axis of the samples alone", hint))
+            )
+        return self.axes.get(name)
 
     def _results(
         self, function: FuncOp, derivatives: Sequence[Derivative]
@@ -99,7 +122,8 @@ class Samples:
         places: dict[str, int] = {}
         values = dict(zip(entry.output_names(function), entry.return_op(function).arguments, strict=True))
         for name in values.keys() & self.axes.keys():
-            removed[name], places[name] = (self.axes[name],), self.axes[name]
+            if (axis := self.axis(name)) is not None:
+                removed[name], places[name] = (axis,), axis
         for one in derivatives:
             parts = (*one.of, *one.wrt) if one.kind in ("jacobian", "hessian") else one.wrt[-1:]
             parts = one.of if one.kind == "jvp" else parts

@@ -162,8 +162,8 @@ def meeting_at(op: Operation) -> GradcError:
     return error_at(op, f"{what}; {hint}", kind=UnsupportedError)
 
 
-def axes_of(module: ModuleOp, of: Sequence[str], samples: Samples) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the axis of samples of each value that has one, and the rank of each value, by name.
+def with_axes(module: ModuleOp, of: Sequence[str], samples: Samples) -> Samples:
+    """Return the samples with the axes and ranks of the values of a module.
 
     Raises UnsupportedError if samples meet by the rule.
     """
@@ -171,14 +171,19 @@ def axes_of(module: ModuleOp, of: Sequence[str], samples: Samples) -> tuple[dict
         values, dependent = _values_by_name(module, of), _dependent(module, samples)
         leading = {name for name, value in values.items() if shape_of(value)[:1] == (1,)}
         axes = {name: 0 for name in leading if values[name] in dependent}
-        return axes, {name: len(shape_of(value)) for name, value in values.items()}
+        return replace(samples, axes=axes, ranks=_ranks(values))
     probe = with_samples(module, samples, PROBE)
     rule = Rule(probe, samples)
     rule.run()
     values = _values_by_name(probe, of)
     _check_elements(values, of)
     axes = {name: axes[0] for name, value in values.items() if (axes := rule.axes(value))}
-    return axes, {name: len(shape_of(value)) for name, value in values.items()}
+    merged = [name for name, axis in axes.items() if shape_of(values[name])[axis] not in (PROBE, None)]
+    return replace(samples, axes=axes, ranks=_ranks(values), merged=merged)
+
+
+def _ranks(values: Mapping[str, SSAValue]) -> dict[str, int]:
+    return {name: len(shape_of(value)) for name, value in values.items()}
 
 
 def _check_elements(values: Mapping[str, SSAValue], of: Sequence[str]) -> None:
@@ -363,9 +368,7 @@ def function_of_one_sample(
     Raises UnsupportedError at the first op in which samples meet.
     """
     of = user_request.of_names(module)
-    samples = samples_of(module, of, user_request.batch_axis or {})
-    axes, ranks = axes_of(module, of, samples)
-    samples = replace(samples, axes=axes, ranks=ranks)
+    samples = with_axes(module, of, samples_of(module, of, user_request.batch_axis or {}))
     one = with_samples(module, samples, 1)
     why = "" if samples.size == 1 else option("check", False)
     if why and user_request.check is not False:

@@ -16,6 +16,7 @@ from xdsl.ir import Operation, SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
+from dialects.shapes.forms import Size
 from dialects.support import entry
 from dialects.support.diagnostics import (
     Diagnostic,
@@ -27,7 +28,16 @@ from dialects.support.diagnostics import (
 )
 from dialects.support.interfaces import InfersTypes, refine_results, set_type
 from dialects.support.option_names import option
-from dialects.support.shapes import DimLike, Shape, element_type_of, has_rank, shape_of, show, tensor_type
+from dialects.support.shapes import (
+    Dim,
+    DimLike,
+    Shape,
+    element_type_of,
+    has_rank,
+    shape_of,
+    show,
+    tensor_type,
+)
 from gradc.graph.batch_repairs import Batch, Repair, Repeat, ShapeEntry, attribute_of, ints_of, may_repeat
 from passes.infer_types import infer_types
 
@@ -263,7 +273,14 @@ def batch_axes(value: SSAValue) -> list[int]:
     """Return the axes of a value of the probe whose sizes come from the batch."""
     if not has_rank(value):
         return []
-    return [i for i, n in enumerate(shape_of(value)) if isinstance(n, int) and n and n % PROBE == 0]
+    return [i for i, dim in enumerate(shape_of(value)) if _is_multiple(dim)]
+
+
+def _is_multiple(dim: Dim) -> bool:
+    """Return whether a dim is a multiple of PROBE, such as PROBE*T, other than 0."""
+    if isinstance(dim, Size):
+        return all(factor % PROBE == 0 for _, factor in dim.terms)
+    return dim is not None and dim != 0 and dim % PROBE == 0
 
 
 def _all_operands(op: Operation) -> list[SSAValue]:

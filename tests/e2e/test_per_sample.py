@@ -75,6 +75,17 @@ SHAPED = """shaped (float[N,6] x) => (float[N,4] y)
     back = Reshape (t, shape)
     y = ReduceSum <keepdims = 0> (back, axes)
 }"""
+MERGED = """merged (float[N,T,4] x) => (float[N,4] y)
+<float[4,4] w, int64[2] rows = {-1,4}> {
+    t = Transpose<perm = [1,0,2]> (x)
+    sizes = Shape (t)
+    r = Reshape (t, rows)
+    m = MatMul (r, w)
+    h = Tanh (m)
+    back = Reshape (h, sizes)
+    axes = Constant<value_ints = [0]> ()
+    y = ReduceSum <keepdims = 0> (back, axes)
+}"""
 LOSS = """loss (float[N,4] x, int64[N] labels) => (float l)
 <float[4,3] w> {
     h = Tanh (x)
@@ -265,6 +276,31 @@ def test_control_flow():
 def test_an_input_as_a_result():
     found = gradc.vjp(model(MLP), wrt="x", per_sample=True, keep_outputs=["x"])
     assert [(one.name, one.shape) for one in found.outputs] == [("x", ("N", 4)), ("grad_x", ("N", 4))]
+
+
+def test_samples_within_a_merged_axis():
+    """A value between, whose axis has the samples and others, does not prevent the derivative."""
+    found = gradc.jacobian(model(MERGED), of="y", wrt="w", per_sample=True, check=True)
+    inputs = {"x": np.random.default_rng(2).normal(size=(3, 5, 4)).astype("f")}
+    one = gradc.jacobian(model(MERGED, 1), of="y", wrt="w", check=False)
+    expected = [one.run({"x": inputs["x"][i : i + 1]})["jacobian_y_w"][0] for i in range(3)]
+    np.testing.assert_allclose(found.run(inputs)["jacobian_y_w"], expected, rtol=1e-4, atol=1e-5)
+    for options in ({"of": "h"}, {"of": "y", "keep_outputs": "h"}):
+        with pytest.raises(gradc.UnsupportedError, match="axis 0 of h, which has several elements"):
+            gradc.vjp(model(MERGED), wrt="w", per_sample=True, **options)
+
+
+def test_an_unknown_rank():
+    text = """rank (float[N,4] x) => (float[] y) <int64[1] minus = {-1}, int64[1] zero = {0}> {
+        one = Abs(minus)
+        all = Shape(x)
+        batch = Slice(all, zero, one)
+        shape = Concat<axis = 0>(batch, minus)
+        t = Tanh(x)
+        y = Reshape(t, shape)
+    }"""
+    with pytest.raises(gradc.UnsupportedError, match="y of unknown rank"):
+        gradc.vjp(model(text), wrt="x", per_sample=True, check=False)
 
 
 def test_an_element():

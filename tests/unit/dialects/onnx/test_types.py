@@ -101,6 +101,12 @@ def test_positions_up_to_a_size_are_as_many() -> None:
     assert of(ops.RangeOp(scalar(0), eight, scalar(3))) == (3,)
 
 
+@pytest.mark.parametrize(("fmod", "found"), [(0, (2, None)), (1, (None, None))])
+def test_remainders_of_sizes(fmod: int, found: tuple[Dim, ...]) -> None:
+    rank = ops.ModOp(vector(-1, 2), ops.ConcatOp([vector(3), value(1, dtype=i64)], axis=0), fmod=fmod)
+    assert dims_of(rank.results[0]) == found
+
+
 def test_shared_sizes_are_followed_once() -> None:
     size = ops.GatherOp(ops.ShapeOp(value("N", 2)), vector(1))
     for _ in range(60):
