@@ -216,6 +216,15 @@ def declared_types(
     return tuple(entry.data.get(TYPE) for entry in attrs)
 
 
+def declare_results(function: FuncOp, types: Mapping[str, Attribute]) -> None:
+    """Declare the types of some results, by name."""
+    names = output_names(function)
+    attrs = _attrs(names, function.res_attrs)
+    declared = ({TYPE: types[name]} if name in types else {} for name in names)
+    pairs = zip(attrs, declared, strict=True)
+    function.res_attrs = ArrayAttr(DictionaryAttr({**entry.data, **more}) for entry, more in pairs)
+
+
 def drop_declared_types(function: FuncOp) -> None:
     """Drop declared types once the inferred ones are more precise."""
     for side in ("arg_attrs", "res_attrs"):

@@ -9,7 +9,7 @@ import click
 
 from gradc.cli.derivative_options import REDUCE, derivative_options, write_derivative
 from gradc.cli.help import Command
-from gradc.cli.options import BATCH_AXIS, NUM_COTANGENTS, PER_SAMPLE
+from gradc.cli.options import BATCH_AXIS, FAMILY, NUM_COTANGENTS, PER_SAMPLE
 
 if TYPE_CHECKING:
     from gradc.compiler.source import Source
@@ -42,7 +42,7 @@ LIST_RULES = click.option(
     help="List ONNX ops and their derivative rules; ops named instead of IN: only these.",
 )
 
-OPTIONS = (COTANGENTS, NUM_COTANGENTS, PER_SAMPLE, BATCH_AXIS, REDUCE, WEIGHTS_AS_INPUTS, LIST_RULES)
+OPTIONS = (COTANGENTS, NUM_COTANGENTS, PER_SAMPLE, BATCH_AXIS, FAMILY, REDUCE, WEIGHTS_AS_INPUTS, LIST_RULES)
 
 
 @click.command(

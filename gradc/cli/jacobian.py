@@ -8,7 +8,7 @@ import click
 
 from gradc.cli.derivative_options import CHUNK_SIZE, derivative_options, write_derivative
 from gradc.cli.help import Command, Word
-from gradc.cli.options import BATCH_AXIS, PER_SAMPLE
+from gradc.cli.options import BATCH_AXIS, FAMILY, PER_SAMPLE
 
 if TYPE_CHECKING:
     from gradc.compiler.source import Source
@@ -28,7 +28,7 @@ MODE = click.option(
     common="-o --wrt --of --mode --keep-outputs --rename --weights --rebatch --check --target --opset",
     options_metavar="-o OUT [OPTIONS]",
 )
-@derivative_options(MODE, CHUNK_SIZE, PER_SAMPLE, BATCH_AXIS, whats="jacobian", pairs=True)
+@derivative_options(MODE, CHUNK_SIZE, PER_SAMPLE, BATCH_AXIS, FAMILY, whats="jacobian", pairs=True)
 def jacobian(source: Source, **given: Any) -> None:
     """Write the Jacobian of IN, all partial derivatives, as a model.
 

@@ -8,7 +8,7 @@ import click
 
 from gradc.cli.derivative_options import derivative_options, write_derivative
 from gradc.cli.help import Command
-from gradc.cli.options import number_or_name
+from gradc.cli.options import FAMILY, number_or_name
 
 if TYPE_CHECKING:
     from gradc.compiler.source import Source
@@ -28,7 +28,7 @@ NUM_TANGENTS = click.option(
     common="-o --wrt --of --keep-outputs --rename --scale --weights --rebatch --check --target --opset",
     options_metavar="-o OUT [OPTIONS]",
 )
-@derivative_options(NUM_TANGENTS, whats="jvp or tangent")
+@derivative_options(NUM_TANGENTS, FAMILY, whats="jvp or tangent")
 def jvp(source: Source, **given: Any) -> None:
     """Write the product of the Jacobian of IN with a vector, as a model: forward mode.
 

@@ -261,6 +261,11 @@ NUM_COTANGENTS = click.option(
     help="Cotangents and gradients have a leading axis of this size, all computed in one run: a number, or a "
     "name for a dynamic size.",
 )
+FAMILY = click.option(
+    "--family",
+    type=Word(["casadi"]),
+    help="casadi: names and shapes of CasADi's files fwd_IN, adj_IN and jac_IN; seeds are columns.",
+)
 REBATCH = click.option(
     "--rebatch",
     metavar="N|NAME",

@@ -19,6 +19,7 @@ from dialects.support import entry
 from gradc.compiler.compiled import Compiled, Derivative
 from gradc.compiler.options import Options
 from gradc.compiler.pass_runner import Observer, parse, run_passes
+from gradc.derivatives.casadi import finish_for_casadi
 from gradc.derivatives.derivation import Derivation
 from gradc.derivatives.options import DerivativeOptions, derive, takes
 from gradc.derivatives.results import add_results, results_of, set_results_of
@@ -39,6 +40,7 @@ class JvpOptions(DerivativeOptions, total=False):
     """Options of `jvp`."""
 
     num_tangents: int | str | None
+    family: str | None
 
 
 @takes(JvpOptions, JvpRequest)
@@ -47,7 +49,8 @@ def jvp(model: Any, **given: Unpack[JvpOptions]) -> Compiled:
 
     The sum over `wrt` of the directional derivatives of each `of`: forward mode.
     num_tangents: a number or a name K: tangents and results have a leading axis of K, and all rows are
-    computed in one run. Other arguments as for `grad`.
+    computed in one run. family: `casadi` gives tangents and results the names and shapes of CasADi's
+    fwd_<model>.onnx. Other arguments as for `grad`.
     """
     return derive(model, given, JvpRequest, jvp_of)
 
@@ -83,6 +86,8 @@ def jvp_of(
     if (rows := user_request.num_tangents) is not None:
         inputs, results = tangents.values(), names.values()
         written = derivation.vectorize("num_tangents", rows, inputs, results, written)
+    if user_request.family:
+        return finish_for_casadi(derivation, written, derivatives, tangents, names)
     return derivation.finish(written, derivatives, tangents, names)
 
 

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from gradc.compiler.compiled import Compiled, Derivative
 from gradc.compiler.options import Options
 from gradc.compiler.pass_runner import Observer
+from gradc.derivatives.casadi import finish_for_casadi
 from gradc.derivatives.derivation import Derivation
 from gradc.derivatives.options import GradOptions, derive, takes
 from gradc.derivatives.request import GradientRequest
@@ -32,6 +33,7 @@ def grad(model: Any, **given: Unpack[GradOptions]) -> Compiled:
     cotangents: add an input `cotangent_<of>` in its shape for each `of`; otherwise `of` has one element.
     num_cotangents: a number or a name K: cotangents and gradients have a leading axis of K, and all rows are
     computed in one run; implies cotangents.
+    family: `casadi` gives cotangents and gradients the names and shapes of CasADi's adj_<model>.onnx.
     per_sample: compute one gradient for each sample of the batch: `grad_<weight>` has a leading axis of the
     samples, `grad_<input>` the shape of the input. A loss that is a mean or sum over the batch is taken of
     each sample alone. Samples must be independent (docs/derivatives.md).
@@ -109,4 +111,6 @@ def gradient_of(
     if rows is not None:
         inputs, results = found.cotangents.values(), found.gradients.values()
         written = derivation.vectorize("num_cotangents", rows, inputs, results, written)
+    if isinstance(user_request, VjpRequest) and user_request.family:
+        return finish_for_casadi(derivation, written, derivatives, found.cotangents)
     return derivation.finish(written, derivatives)

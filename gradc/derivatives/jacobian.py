@@ -15,10 +15,17 @@ from dialects.support.shapes import has_rank, static_shape
 from gradc.compiler.compiled import Compiled, Derivative
 from gradc.compiler.options import Options
 from gradc.compiler.pass_runner import Observer
+from gradc.derivatives.casadi import finish_for_casadi
 from gradc.derivatives.derivation import Derivation
 from gradc.derivatives.forward import transpose
 from gradc.derivatives.options import DerivativeOptions, derive, takes
-from gradc.derivatives.row_requests import PAIR_FIELDS, SampleRequest, check_chunk_size, pair_name
+from gradc.derivatives.row_requests import (
+    PAIR_FIELDS,
+    SampleRequest,
+    check_chunk_size,
+    check_family,
+    pair_name,
+)
 from gradc.derivatives.second_order import free_template
 from gradc.util import arguments
 from gradc.verification.written_forms import WrittenBlocks
@@ -36,6 +43,7 @@ class JacobianOptions(DerivativeOptions, total=False):
 
     mode: str
     chunk_size: int | None
+    family: str | None
     per_sample: bool
     batch_axis: Mapping[str, int | None] | None
 
@@ -46,13 +54,19 @@ class JacobianRequest(SampleRequest):
 
     mode: str = "auto"
     chunk_size: int | None = None
+    family: str | None = None
 
     template_fields: ClassVar[Sequence[Sequence[str]]] = PAIR_FIELDS
 
     def __post_init__(self) -> None:
         super().__post_init__()
         arguments.one_of("mode", self.mode, MODES)
+        check_family(self.family, self)
         check_chunk_size(self.chunk_size)
+
+    @property
+    def differentiates_all(self) -> bool:
+        return self.family is not None
 
     @property
     def row_passes(self) -> tuple[str, ...]:
@@ -69,6 +83,7 @@ def jacobian(model: Any, **given: Unpack[JacobianOptions]) -> Compiled:
     of it, `{of}` and `{wrt}`.
     chunk_size: compute at most this many rows or columns at once, in a Scan over them, which takes less
     memory; default: all in one run.
+    family: `casadi` gives results the names and shapes of CasADi's jac_<model>.onnx.
     per_sample: one Jacobian for each sample of the batch, [N, *of, *wrt] without the batch axes of `of` and
     `wrt`; `batch_axis` as for `grad`. Other arguments as for `grad`.
     """
@@ -99,6 +114,8 @@ def jacobian_of(
     blocks = {block.checked: names[key] for key, block in found.items()}
     shown = {block.checked[1]: names[key] for key, block in found.items()}
     written = WrittenBlocks(shown, {}, blocks=blocks, columns=is_forward)
+    if user_request.family:
+        return finish_for_casadi(derivation, written, derivatives, {}, by)
     return derivation.finish(written, derivatives, gradients=by)
 
 

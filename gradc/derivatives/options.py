@@ -66,6 +66,7 @@ class GradOptions(HvpOptions, total=False):
 
     cotangents: bool
     num_cotangents: int | str | None
+    family: str | None
     per_sample: bool
     batch_axis: Mapping[str, int | None] | None
     weights_as_inputs: bool | None

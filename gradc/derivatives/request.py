@@ -122,7 +122,7 @@ class GradientRequest:
         outputs = [name for name in entry.output_names(function) if name not in states]
         keep = [*self._kept(values, outputs), *states]
         return Request(
-            _normalized_names(self.of),
+            self.of_names(module) if self.differentiates_all else _normalized_names(self.of),
             selected.names,
             list(dict.fromkeys(keep)),
             self.cotangents,
@@ -147,6 +147,11 @@ class GradientRequest:
             case names:
                 listed = [[name] if name in values else name.split(",") for name in names]
                 return list(dict.fromkeys(name for part in listed for name in part))
+
+    @property
+    def differentiates_all(self) -> bool:
+        """Return whether the default `of` is all float outputs instead of the one that there is."""
+        return False
 
     @property
     def row_passes(self) -> tuple[str, ...]:

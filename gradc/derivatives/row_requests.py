@@ -11,6 +11,10 @@ from dialects.support.option_names import option
 from gradc.derivatives.request import GradientRequest
 from gradc.util import arguments
 
+CASADI = "casadi"
+FAMILIES = (CASADI,)
+"""Programs whose names and shapes of derivatives `family` chooses."""
+
 
 @dataclass(frozen=True)
 class SampleRequest(GradientRequest):
@@ -33,12 +37,16 @@ class SampleRequest(GradientRequest):
 
 @dataclass(frozen=True)
 class VjpRequest(SampleRequest):
-    """Options of `grad` and `vjp`; a number of cotangents implies `cotangents`."""
+    """Options of `grad` and `vjp`; a number of cotangents or a family implies `cotangents`."""
 
     num_cotangents: int | str | None = None
+    family: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_family(self.family, self)
+        if self.family and self.num_cotangents is None:
+            object.__setattr__(self, "num_cotangents", "nadj")
         check_rows("num_cotangents", self.num_cotangents)
         if self.num_cotangents is None:
             return
@@ -47,6 +55,10 @@ class VjpRequest(SampleRequest):
             raise usage(both, expected="one of the two")
         object.__setattr__(self, "cotangents", True)
         self._check_reduction()
+
+    @property
+    def differentiates_all(self) -> bool:
+        return self.family is not None
 
     @property
     def row_passes(self) -> tuple[str, ...]:
@@ -59,10 +71,18 @@ class JvpRequest(GradientRequest):
     """Options of a Jacobian-vector product."""
 
     num_tangents: int | str | None = None
+    family: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_family(self.family, self)
+        if self.family and self.num_tangents is None:
+            object.__setattr__(self, "num_tangents", "nfwd")
         check_rows("num_tangents", self.num_tangents)
+
+    @property
+    def differentiates_all(self) -> bool:
+        return self.family is not None
 
     @property
     def row_passes(self) -> tuple[str, ...]:
@@ -84,6 +104,18 @@ def check_rows(what: str, given: Any) -> None:
         return
     if isinstance(given, bool) or not isinstance(given, int) or given < 1:
         raise arguments.invalid(what, given, "a number >= 1, or a name such as K for a dynamic size")
+
+
+def check_family(given: Any, request: GradientRequest) -> None:
+    """Check the family of names and shapes, and the options that it excludes."""
+    if given is None:
+        return
+    arguments.one_of("family", given, FAMILIES)
+    others = {"per_sample": isinstance(request, SampleRequest) and request.per_sample}
+    others["name_template"] = request.name_template != GradientRequest.name_template
+    if found := next((name for name, is_given in others.items() if is_given), None):
+        both = f"{option('family', given)} and {option(found, getattr(request, found))}"
+        raise usage(both, expected="one of the two")
 
 
 def check_chunk_size(given: Any) -> None:

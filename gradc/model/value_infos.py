@@ -17,7 +17,7 @@ def value_info(name: str, value: SSAValue) -> ValueInfoProto:
 
 
 def with_text_dims(type_: Attribute) -> Attribute:
-    """Return an input's type with dims as text, for users and visualizers."""
+    """Return a type with dims as text, for users and visualizers."""
     if not isinstance(type_, TensorType):
         return type_
     return shapes.tensor_type(type_.element_type, shapes.dim_texts(shapes.shape_of(type_)))
