@@ -6,8 +6,6 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
-from dialects.onnx.call import axes_of
-from dialects.onnx.dims import ints
 from dialects.onnx.values import dims_of
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, has_rank, shape_of, static
@@ -16,6 +14,7 @@ from passes.builder.builder import Builder
 from passes.builder.values import ValueBuilder
 from passes.decompositions.older_opsets import scatter_pad_resize
 from passes.decompositions.registry import Results
+from passes.simplify.pads import pad_all_axes
 
 
 def shape(f: Primal, e: ValueBuilder) -> Results:
@@ -48,20 +47,10 @@ def _size(emit: Builder, value: SSAValue, axis: int) -> SSAValue:
 def pad(f: Primal, e: ValueBuilder) -> Results | None:
     """Before opset 18 Pad covers all axes."""
     op, emit = f.op_as(onnx.PadOp), e.emit
-    call = op.call()
-    if call.attribute("mode", "constant") == "wrap":
+    if op.call().attribute("mode", "constant") == "wrap":
         return scatter_pad_resize.pad_wrap(emit, op)
-    given = call.optional(3)
-    listed = None if given is None else ints(given.dims)
-    if listed is None or not has_rank(op.data):
-        return None
-    rank, count = len(shape_of(op.data)), len(listed)
-    axes = axes_of(listed, rank)
-    places = [axes.index(axis) if axis in axes else 2 * count for axis in range(rank)]
-    ends = [place + count if place < count else place for place in places]
-    pads = emit.take(emit.concat([emit.as_int64(op.pads), emit.ints([0])]), [*places, *ends])
-    mode = call.attribute("mode", "constant")
-    return [emit(onnx.PadOp(op.data, pads, op.constant_value, mode=mode))]
+    value = pad_all_axes(emit, op)
+    return None if value is None else [value]
 
 
 def reshape(f: Primal, e: ValueBuilder) -> Results | None:
