@@ -14,6 +14,12 @@ again.
 
 A factor of exp(-q) in a derivative is moved into its argument, which becomes a difference.
 
+A Softplus of many numbers becomes ten other ops, since onnxruntime computes exponential and logarithm of
+each number by itself (64 numbers: 0.6 times as fast, 512: 1.4, 4,096: 3.3, a million: 3.1; 1.32). The error
+is the same.
+
+Sums of disjoint padded parts become a Concat, and sums of products become products of matrices.
+
 min(x, 0) becomes a Min; a derivative uses Relu, whose own derivative at 0 is 0.
 
 The sizes of some axes are one Shape, from opset 15 on, instead of entries of a whole Shape.
@@ -43,11 +49,18 @@ from passes.builder.rewriting import replace, rewrite
 from passes.builder.step_as_hard_sigmoid import Line, line_behind
 from passes.builder.tensors import reshape
 from passes.builder.values import EXPONENTIAL, MASK, SUM, ValueBuilder
+from passes.decompositions.missing_kernels.pointwise import softplus
+from passes.decompositions.registry import decompose
 from passes.layout.orders import reduction_axes
+from passes.peepholes.disjoint_pads import SumOfDisjointParts
+from passes.peepholes.summed_products import SumOfProducts
 from passes.targets.target import TargetPass
 
 FEWEST = 2**12
 """Least number of elements for which a product is faster than a sum."""
+
+FEWEST_OF_SOFTPLUS = 2**9
+"""Least number of elements for which other ops are faster than a Softplus."""
 
 MOST_ROWS = 2**12
 """Limit on the rows: the ones would be too large."""
@@ -63,12 +76,15 @@ class OnnxruntimePeepholesPass(TargetPass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.env.opset >= SHAPE_OF_SOME:
             rewrite(op, [SizesOfAxes()], (onnx.GatherOp,))
+        rewrite(op, [SumOfDisjointParts()], (onnx.AddOp,))
         if not self.env.spec.peepholes:
             return
+        rewrite(op, [SumOfProducts()], (onnx.ReduceSumOp,))
         rewrite(op, [SumOfRows()], (onnx.ReduceSumOp,))
         rewrite(op, [ByGate()], tuple(GATES))
         rewrite(op, [FactorOfExp()], (onnx.MulOp,))
         rewrite(op, [NegativePart()], (onnx.NegOp,))
+        rewrite(op, [SoftplusOfMany()], (onnx.SoftplusOp,))
         if self.env.lacks(onnx.HardSigmoidOp, "f32") is None:
             rewrite(op, [MaskAsStep()], (onnx.CastOp,))
 
@@ -137,6 +153,22 @@ class FactorOfExp(RewritePattern):
             rewriter.erase(value.owner)
             rewriter.erase(negated)
             return
+
+
+class SoftplusOfMany(RewritePattern):
+    """Replace a Softplus unless it has a static number of elements below FEWEST_OF_SOFTPLUS."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: onnx.SoftplusOp, rewriter: PatternRewriter, /) -> None:
+        if element_type_of(op.X) != f32:
+            return
+        sizes = static_shape(op.X) if has_rank(op.X) else None
+        if sizes is not None and math.prod(sizes) < FEWEST_OF_SOFTPLUS:
+            return
+        emit = Builder()
+        results = decompose(softplus, op, emit)
+        assert results is not None
+        replace(op, rewriter, emit, results)
 
 
 class NegativePart(RewritePattern):

@@ -155,6 +155,13 @@ QUIRKS: Mapping[str, Quirk] = {
         seen=("1.31", "1.32"),
         remedy="gradc/model/names.py",
     ),
+    "pad-with-axes-behind-a-transpose": Quirk(
+        ops=(onnx.PadOp,),
+        what="axes, behind a Transpose",
+        behavior="the pads are permuted as if they were of all axes: does not run, or pads other axes",
+        seen=("1.31", "1.32"),
+        remedy="passes/simplify/pads.py",
+    ),
     "pad-before-average-pool": Quirk(
         ops=(onnx.AveragePoolOp,),
         what="a constant Pad before it, as wide as the kernel",
@@ -196,6 +203,14 @@ QUIRKS: Mapping[str, Quirk] = {
         behavior="low halves of numbers with equal high halves are compared as signed",
         seen=("1.31",),
         remedy="passes/resize/sampling_matrix.py",
+    ),
+    "softplus-in-f64": Quirk(
+        ops=(onnx.SoftplusOp,),
+        what="f64",
+        behavior="log(1 + exp(x)): inf from 710 on, 0 up to -37",
+        seen=("1.31", "1.32"),
+        remedy="passes/decompositions/missing_kernels/pointwise.py",
+        holds=_test("pointwise.is_in_f64"),
     ),
     "sum-of-squares-in-one-pass": Quirk(
         ops=(onnx.ReduceL1Op, onnx.ReduceL2Op),

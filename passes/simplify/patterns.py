@@ -25,7 +25,9 @@ from dialects.support.dtypes import name_of
 from dialects.support.interfaces import set_type
 from passes.simplify.boxes import GatherOfBox, ScatterOfBox
 from passes.simplify.casts import CancelMoveAcrossCasts
+from passes.simplify.expanded_matrices import DropExpandOfMatrices
 from passes.simplify.neutral import NEUTRAL, NeutralOperand
+from passes.simplify.pads import PadOfAllAxes
 from passes.simplify.recurrent import TimeMajor
 from passes.simplify.reshapes import CanonicalizeReshape, replace_typed
 from passes.simplify.signs import EvenPowerOfAbs, ProductOfAbs
@@ -273,7 +275,9 @@ _PAIRS: dict[str, RewritePattern] = {
     "onnx.GatherND": GatherOfBox(),
     "onnx.If": InlineConstantIf(),
     "onnx.LSTM": TimeMajor(),
+    "onnx.MatMul": DropExpandOfMatrices(),
     "onnx.Mul": DropExpandOfOperand(),
+    "onnx.Pad": PadOfAllAxes(),
     "onnx.RNN": TimeMajor(),
     "onnx.Reshape": CanonicalizeReshape(),
     "onnx.Resize": DropEmptyResizeOperands(),

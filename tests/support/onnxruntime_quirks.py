@@ -87,6 +87,19 @@ REPRODUCERS: Mapping[str, Reproducer] = {
     "hard-swish-in-f64": Reproducer(
         [node("HardSwish", "x")], {"x": np.array([0.5])}, np.array([0.5 * (0.5 / 6 + 0.5)])
     ),
+    "pad-with-axes-behind-a-transpose": Reproducer(
+        [
+            node("Transpose", "x", "t", perm=[1, 0]),
+            node("Pad", "t p - a", "y0"),
+            node("Transpose", "y0", perm=[1, 0]),
+        ],
+        {"x": _ones(2, 3)},
+        np.pad(_ones(2, 3), ((0, 0), (1, 2))),
+        {"p": np.array([1, 2]), "a": np.array([0])},
+    ),
+    "softplus-in-f64": Reproducer(
+        [node("Softplus", "x")], {"x": np.array([-40.0, 1000.0])}, np.array([np.exp(-40), 1000.0])
+    ),
     "lrn-of-even-size": Reproducer(
         [node("LRN", "x", size=2, alpha=1.0, beta=1.0, bias=1.0)],
         {"x": _ones(1, 2, 1, 1)},

@@ -37,7 +37,7 @@ def hard_swish(f: Primal, e: ValueBuilder) -> Results:
 
 
 def is_in_f64(op: OnnxOp) -> bool:
-    """Return whether an op is in f64: quirk hard-swish-in-f64."""
+    """Return whether an op is in f64: quirks hard-swish-in-f64 and softplus-in-f64."""
     return element_type_of(op.operands[0]) == f64
 
 
@@ -80,15 +80,14 @@ def softsign(f: Primal, e: ValueBuilder) -> Results:
 
 
 def softplus(f: Primal, e: ValueBuilder) -> Results:
-    """max(x, 0) + log(1 + y), y = exp(-|x|); y / (u - 1) corrects the rounding of u = 1 + y."""
+    """max(x, 0) + log(1 + y), y = exp(-|x|), with the rounding error of u = 1 + y added to log(u)."""
     op, emit = f.op_as(onnx.SoftplusOp), e.emit
     x, zero, one = op.X, scalar(emit, 0, op.X), scalar(emit, 1, op.X)
     y = emit(onnx.ExpOp(emit(onnx.NegOp(emit(onnx.AbsOp(x))))))
     u = emit(onnx.AddOp(one, y))
-    share = emit(onnx.DivOp(y, emit(onnx.SubOp(u, one))))
-    logarithm = emit(onnx.MulOp(emit(onnx.LogOp(u)), share))
-    beyond = emit(onnx.WhereOp(emit(onnx.GreaterOp(u, one)), logarithm, y))
-    return [emit(onnx.AddOp(emit(onnx.MaxOp([x, zero])), beyond))]
+    error = emit(onnx.SubOp(y, emit(onnx.SubOp(u, one))))
+    logarithm = emit(onnx.AddOp(emit(onnx.LogOp(u)), error))
+    return [emit(onnx.AddOp(emit(onnx.MaxOp([x, zero])), logarithm))]
 
 
 def round_(f: Primal, e: ValueBuilder) -> Results:

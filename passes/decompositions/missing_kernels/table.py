@@ -77,7 +77,7 @@ DECOMPOSITIONS = (
         None,
         replaces_function=True,
     ),
-    _declare("Softplus", "pointwise:softplus", "Abs Neg Exp Log Add Sub Mul Div Max Greater Where"),
+    _declare("Softplus", "pointwise:softplus", "Abs Neg Exp Log Add Sub Max"),
     _declare("Softsign", "pointwise:softsign", "Abs Add Div"),
     _declare("Swish", "pointwise:swish", "Mul Sigmoid"),
     _declare("ThresholdedRelu", "pointwise:thresholded_relu", _CASES),

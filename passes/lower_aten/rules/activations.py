@@ -19,11 +19,6 @@ from passes.lower_aten.rules.pointwise import error_function
 from passes.lower_aten.rules.shape import sizes
 
 
-def stable_softplus(x: Value) -> Value:
-    """log(1 + e^x) as max(x, 0) + log(1 + e^-|x|), which is faster than onnxruntime's Softplus."""
-    return x.apply(onnx.ReluOp) + (1 + (-x.abs()).exp()).log()
-
-
 def silu(f: Call, e: ValueBuilder) -> Value:
     return f.self * f.self.sigmoid()
 
@@ -170,7 +165,7 @@ def _key(dtype: Attribute) -> Attribute:
 def softplus(f: Call, e: ValueBuilder) -> Value:
     """log(1 + e^(beta * x)) / beta, and x where beta * x exceeds the threshold."""
     scaled = f.self if f.beta == 1 else f.self * f.beta
-    smooth = stable_softplus(scaled)
+    smooth = scaled.softplus()
     smooth = smooth if f.beta == 1 else smooth / f.beta
     return (scaled > float(f.threshold)).where(f.self, smooth) if _has_visible_threshold(f) else smooth
 
@@ -184,19 +179,18 @@ def softplus_backward(f: Call, e: ValueBuilder) -> Value:
 
 
 def mish(f: Call, e: ValueBuilder) -> Value:
-    return f.self * stable_softplus(f.self).tanh()
+    return f.self * f.self.softplus().tanh()
 
 
 def mish_backward(f: Call, e: ValueBuilder) -> Value:
     x = f.self
-    tanh = stable_softplus(x).tanh()
+    tanh = x.softplus().tanh()
     return f.grad_output * (tanh + x * x.sigmoid() * (1 - tanh * tanh))
 
 
 def log_sigmoid_forward(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
-    """min(x, 0) - log(1 + e^-|x|), and e^-|x|, which the backward op of torch reads."""
-    buffer = (-f.self.abs()).exp()
-    return f.self.at_most(0) - (1 + buffer).log(), buffer if f.is_read(1) else None
+    """-log(1 + e^-x), and e^-|x|, which the backward op of torch reads."""
+    return -(-f.self).softplus(), (-f.self.abs()).exp() if f.is_read(1) else None
 
 
 def log_sigmoid_backward(f: Call, e: ValueBuilder) -> Value:

@@ -161,3 +161,14 @@ func.func @defaults(%x: tensor<1x2x8x8xf32>) -> (tensor<1x2x4x4xf32>, tensor<1x2
 // CHECK-NEXT: %a, %ai = onnx.MaxPool %x {ceil_mode = 0, dilations = [1, 1], kernel_shape = [2, 2], pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<1x2x8x8xf32>) -> (tensor<1x2x4x4xf32>, tensor<1x2x4x4xi64>)
 // CHECK-NEXT: %c, %ci = onnx.MaxPool %x {dilations = [2, 2], kernel_shape = [2, 2], strides = [2, 2]} : (tensor<1x2x8x8xf32>) -> (tensor<1x2x3x3xf32>, tensor<1x2x3x3xi64>)
 // CHECK-NEXT: func.return %a, %a, %c : tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>, tensor<1x2x3x3xf32>
+
+// MatMul repeats the matrix itself.
+func.func @matrix(%x: tensor<4x3x5xf32>, %w: tensor<5x6xf32>) -> tensor<4x3x6xf32> {
+  %sizes = onnx.Constant dense<[4, 5, 6]> : tensor<3xi64>
+  %all = onnx.Expand %w, %sizes : (tensor<5x6xf32>, tensor<3xi64>) -> tensor<4x5x6xf32>
+  %y = onnx.MatMul %x, %all : (tensor<4x3x5xf32>, tensor<4x5x6xf32>) -> tensor<4x3x6xf32>
+  func.return %y : tensor<4x3x6xf32>
+}
+// CHECK-LABEL: func.func @matrix(
+// CHECK-NEXT: %y = onnx.MatMul %x, %w : (tensor<4x3x5xf32>, tensor<5x6xf32>) -> tensor<4x3x6xf32>
+// CHECK-NEXT: func.return %y : tensor<4x3x6xf32>

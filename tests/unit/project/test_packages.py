@@ -49,6 +49,7 @@ PACKAGES = (
     "passes.autodiff",
     "passes.decompositions",
     "passes.strategies",
+    "passes.peepholes",
     "passes.training",
     "passes",
     "passes.size_checks",

@@ -243,3 +243,49 @@ def test_the_gradient_of_elu_has_the_smaller_of_y_and_0():
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
     written = gradc.vjp(model, wrt="x").model.graph.node
     assert [node.op_type for node in written] == ["Elu", "Min", "Add", "Mul"]
+
+
+def softplus(shape: tuple[int | str, ...], dtype: int = onnx.TensorProto.FLOAT) -> onnx.ModelProto:
+    graph = helper.make_graph(
+        [helper.make_node("Softplus", ["x"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", dtype, shape)],
+        [helper.make_tensor_value_info("y", dtype, shape)],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+
+@pytest.mark.parametrize("shape", [(1001,), ("N",)])
+def test_softplus_of_many_has_the_relative_error_of_the_kernel(shape: tuple[int | str, ...]):
+    compiled = gradc.compile(softplus(shape))
+    assert "Softplus" not in [node.op_type for node in compiled.model.graph.node]
+    x = np.linspace(-85, 95, 1001).astype(np.float32)
+    wanted = np.logaddexp(0, x.astype(np.float64))
+    np.testing.assert_allclose(compiled.run({"x": x})["y"], wanted, rtol=5e-7)
+
+
+def test_softplus_at_the_ends():
+    x = np.tile(np.array([np.inf, -np.inf, np.nan, 0, -0.0, 3e38, -3e38, 1e-40], np.float32), 100)
+    with np.errstate(invalid="ignore"):
+        wanted = np.logaddexp(0, x.astype(np.float64)).astype(np.float32)
+    for strict in (False, True):
+        compiled = gradc.compile(softplus(x.shape), strict_ieee=strict)
+        assert (len(compiled.model.graph.node) == 1) == strict
+        np.testing.assert_allclose(compiled.run({"x": x})["y"], wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("target", ["cuda", "openvino", "portable", "tract"])
+def test_softplus_stays_for_other_targets(target: str):
+    kinds = [node.op_type for node in gradc.compile(softplus((1001,)), target=target).model.graph.node]
+    assert kinds == ["Softplus"]
+
+
+def test_softplus_of_few_stays():
+    kinds = [node.op_type for node in gradc.compile(softplus((16, 31))).model.graph.node]
+    assert kinds == ["Softplus"]
+
+
+def test_softplus_in_f64_is_that_of_f64():
+    x = np.array([-700.0, -40.0, -1.0, 0.0, 1.0, 40.0, 1000.0])
+    found = gradc.compile(softplus((7,), onnx.TensorProto.DOUBLE)).run({"x": x})["y"]
+    np.testing.assert_allclose(found, np.logaddexp(0, x), rtol=1e-14)

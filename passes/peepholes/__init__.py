@@ -1,0 +1,1 @@
+"""Patterns of the pass onnxruntime-peepholes that need more than a few lines."""
