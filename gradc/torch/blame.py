@@ -48,7 +48,7 @@ def _differs(op: CapturedOp, values: Mapping[int, Any], sizes: Mapping[str, int]
         expected = run_op(op, values, sizes)
     except RuntimeError:  # an op that refuses these sizes, which the function does not run then
         return False
-    pairs = zip(op.results, expected, strict=True)
+    pairs = zip(op.results, expected, strict=False)  # a split has fewer parts at some sizes
     return any(
         i in values and wanted is not None and _distance(values[i], wanted) > BOUND for i, wanted in pairs
     )

@@ -11,7 +11,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support import dense, entry
-from dialects.support.diagnostics import Diagnostic
+from dialects.support.diagnostics import Diagnostic, several
 from gradc.compiler.compiled import Compiled
 from gradc.compiler.driver import compile_module
 from gradc.compiler.options import Options
@@ -104,14 +104,27 @@ def state_arrays(f: Callable[..., Any]) -> dict[str, np.ndarray]:
 def compile_captured(
     graph: CapturedGraph, state: Mapping[str, np.ndarray], options: Options, weights: str
 ) -> Compiled:
-    """Compile a captured graph; `state` has the values of its parameters and buffers."""
+    """Compile a captured graph without its unused inputs; `state` has the values of its parameters and
+    buffers."""
+    options = replace(options, drop_unused_inputs=True)
     module = module_of(graph)
     values = {given.name: state[given.name] for given in graph.inputs if given.kind != "argument"}
     constants = {n: a for n, a in values.items() if weights == CONSTANT and n not in graph.updates}
     bind_constants(module, constants)
     _set_defaults(module, {n: a for n, a in values.items() if n not in constants})
     run_passes(module, parse("lower-aten"), options, start=module.clone())
-    return store_weights(compile_module(module, options), weights)
+    compiled = compile_module(module, options)
+    remarks = (*compiled.remarks, *_dropped_remarks(compiled.dropped_inputs))
+    return store_weights(replace(compiled, remarks=remarks), weights)
+
+
+def _dropped_remarks(names: Sequence[str]) -> list[Diagnostic]:
+    """Return a remark that names the inputs that the model does not have."""
+    if not names:
+        return []
+    what, verb = ("input", "is") if len(names) == 1 else ("inputs", "are")
+    text = f"{what} {several(names)} {verb} unused, so the model has no such {what}"
+    return [Diagnostic("remark", text)]
 
 
 def _set_defaults(module: ModuleOp, values: Mapping[str, np.ndarray]) -> None:

@@ -100,16 +100,17 @@ def with_rate(step: Callable[..., Any], optimizers: Sequence[Any]) -> Callable[.
     ratios = [group[RATE] / groups[0][RATE] for group in groups]
 
     def step_at_rate(lr: Any, *args: Any, **kwargs: Any) -> Any:
-        before = [group[RATE] for group in groups]
+        before = [dict(group) for group in groups]
         # torch multiplies by a rate that requires a gradient, and reads the value of any other
         rate = lr.detach().requires_grad_()
         for group, ratio in zip(groups, ratios, strict=True):
             group[RATE] = rate if ratio == 1 else (rate * ratio).detach().requires_grad_()
+            group.update(dict.fromkeys({"foreach", "fused"} & set(group), False))
         try:
             return step(*args, **kwargs)
         finally:
-            for group, value in zip(groups, before, strict=True):
-                group[RATE] = value
+            for group, values in zip(groups, before, strict=True):
+                group.update(values)
 
     parameters = inspect.signature(step).parameters.values()
     rate = inspect.Parameter(RATE, inspect.Parameter.POSITIONAL_OR_KEYWORD)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dialects.shapes.sizes import substitute
-from gradc.importers.torch.arguments import Arguments, Leaf
+from gradc.importers.torch.arguments import Arguments, Leaf, within
+from gradc.importers.torch.dynamic import Dims
 from gradc.importers.torch.torch_internals import torch
 
 SPREAD = 0.05
@@ -30,8 +31,14 @@ def example(arguments: Arguments) -> Sample:
     return Sample(dict(arguments.dims), [leaf.tensor for leaf in arguments.tensors])
 
 
-def other_sizes(dims: Mapping[str, int]) -> Iterator[dict[str, int]]:
-    """Yield sizes that a capture does not trace: larger ones, then 1 and 0 for all dims and for each."""
+def other_sizes(dims: Dims) -> Iterator[Mapping[str, int]]:
+    """Yield sizes within the bounds of the dims: larger ones, then 1 and 0 for all dims and for each."""
+    for sizes in _all_sizes(dims.examples):
+        if all(low <= sizes[name] <= high for name, (low, high) in dims.bounds.items()):
+            yield sizes
+
+
+def _all_sizes(dims: Mapping[str, int]) -> Iterator[dict[str, int]]:
     if not dims:
         return
     for factor, added in ((2, 1), (1, 2), (3, 0), (2, 0)):
@@ -60,5 +67,5 @@ def _resize(leaf: Leaf, sizes: Mapping[str, int], generator: Any) -> Any:
         return leaf.tensor
     if found.is_floating_point():
         noise = torch.randn(found.shape, generator=generator, dtype=torch.float64)
-        found = (found * (1 + SPREAD * noise)).to(found.dtype)
+        found = within(leaf.tensor, found * (1 + SPREAD * noise))
     return found.requires_grad_(leaf.tensor.requires_grad) if found.is_floating_point() else found

@@ -110,7 +110,7 @@ def _train_step(
     call = _Call(step, tuple(args), kwargs, dynamic_shapes, input_names)
     graph, call, remarks = _capture(call, state)
     eager = Eager(call.function, call.read())
-    carried = _argument_updates(eager, len(graph.outputs))
+    carried = {} if graph.updates else _argument_updates(eager)
     outputs = _output_names(graph, carried)
     whole = replace(
         graph,
@@ -149,9 +149,10 @@ def _capture(call: _Call, state: State) -> tuple[CapturedGraph, _Call, list[Diag
     return graph, call, [Diagnostic("remark", text)]
 
 
-def _argument_updates(eager: Eager, count: int) -> dict[int, str]:
+def _argument_updates(eager: Eager) -> dict[int, str]:
     """Return position of a result -> name of the argument whose next value it is: results after the first,
-    which have the structure, sizes and dtypes of one of the first arguments each, in order."""
+    which have the structure, sizes and dtypes of one of the first arguments each, in order. A step that
+    changes tensors in place has none."""
     result, (args, _) = eager.call_once()
     if not isinstance(result, tuple | list):
         return {}

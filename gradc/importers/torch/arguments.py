@@ -11,7 +11,15 @@ from dialects.shapes.forms import Form
 from dialects.shapes.sizes import substitute
 from dialects.support.diagnostics import usage
 from gradc.importers.torch import torch_internals as internals
-from gradc.importers.torch.dynamic import Dims, check_derived, check_keys, entry_at, shape_of
+from gradc.importers.torch.dynamic import (
+    Dims,
+    by_attributes,
+    check_derived,
+    check_entries,
+    check_keys,
+    entry_at,
+    shape_of,
+)
 from gradc.importers.torch.torch_internals import torch
 
 
@@ -67,8 +75,22 @@ def _real(leaf: Leaf, sizes: Mapping[str, int]) -> Any:
     if not found.is_floating_point():
         return found.clone()
     noise = torch.randn(found.shape, generator=_NOISE, dtype=torch.float64)
-    found = (found * (1 + 0.05 * noise)).to(found.dtype)
+    found = within(leaf.tensor, found * (1 + 0.05 * noise))
     return found.requires_grad_(leaf.tensor.requires_grad)
+
+
+def within(example: Any, values: Any) -> Any:
+    """Return values in the range and dtype of an example: probabilities stay below 1, distances above 0.
+
+    Values beyond the range are reflected at its end, so that few of them are equal. An example of equal
+    values has no range.
+    """
+    low, high = example.detach().double().aminmax() if example.numel() else (0, 0)
+    if low == high:
+        return values.to(example.dtype)
+    reflected = torch.where(values < low, 2 * low - values, values)
+    reflected = torch.where(reflected > high, 2 * high - reflected, reflected)
+    return reflected.clamp(low, high).to(example.dtype)
 
 
 _NOISE = torch.Generator().manual_seed(0)
@@ -133,11 +155,15 @@ def read_arguments(
         names = list(input_names)
     check_keys(dynamic_shapes, [*firsts, *kwargs], len(args) + len(kwargs))
     by_name = isinstance(dynamic_shapes, Mapping)
+    all_keys = [_entry_keys(path, firsts, list(kwargs), by_name) for path, _ in paths]
+    keys = [all_keys[i] for i in positions]
+    dynamic_shapes = by_attributes(dynamic_shapes, all_keys)
+    check_entries(dynamic_shapes, keys)
     dims = Dims(link=link)
     tensors: list[Leaf] = []
-    for i, name in zip(positions, names, strict=True):
-        path, tensor = paths[i]
-        entry = entry_at(dynamic_shapes, _entry_keys(path, firsts, list(kwargs), by_name))
+    for i, name, to_entry in zip(positions, names, keys, strict=True):
+        tensor = paths[i][1]
+        entry = entry_at(dynamic_shapes, to_entry)
         tensors.append(Leaf(i, name, tensor, shape_of(entry, name, [int(n) for n in tensor.shape], dims)))
     check_derived([leaf.shape for leaf in tensors], dims)
     return Arguments(tuple(leaf for _, leaf in paths), spec, tuple(tensors), dims)

@@ -12,6 +12,7 @@ from gradc.importers.torch import torch_internals as internals
 from gradc.importers.torch.arguments import Arguments, path_name, read_arguments, unique
 from gradc.importers.torch.assemble import assemble
 from gradc.importers.torch.captured import CapturedGraph, Input, Output
+from gradc.importers.torch.second_call import check_second_call
 from gradc.importers.torch.sizes import (
     ATTEMPTS,
     GENERIC,
@@ -24,11 +25,8 @@ from gradc.importers.torch.sizes import (
 )
 from gradc.importers.torch.state import State, find_state
 from gradc.importers.torch.torch_internals import torch
-from gradc.importers.torch.trace import Trace, replay, trace_function
+from gradc.importers.torch.trace import replay, trace_arguments
 from gradc.importers.torch.unify import check_same_ops, unify
-
-MAX_REAL = 512
-"""Sizes up to which tensors with values are traced."""
 
 CaptureAt = Callable[[Mapping[str, int]], CapturedGraph]
 
@@ -61,14 +59,26 @@ def capture(
         return _capture_unified(at, arguments, attempt)
 
     with state.preserve():
-        try:
-            return capture_all(arguments, ATTEMPTS[0])
-        except refusals.FailureAtSizes:
-            retries = [(read(link=True), ATTEMPTS[0])] if arguments.dynamic.automatic else []
-            for retried, attempt in (*retries, *((arguments, attempt) for attempt in ATTEMPTS[1:])):
-                with suppress(refusals.CaptureFailure):
-                    return capture_all(retried, attempt)
-            raise
+        graph = _capture_in_attempts(read, arguments, capture_all)
+        if state.has_left_tensors:
+            check_second_call(function, arguments, state)
+        return graph
+
+
+def _capture_in_attempts(
+    read: Callable[[bool], Arguments],
+    arguments: Arguments,
+    capture_all: Callable[[Arguments, Attempt], CapturedGraph],
+) -> CapturedGraph:
+    """Return the graph of the first ranges of sizes at which the function runs."""
+    try:
+        return capture_all(arguments, ATTEMPTS[0])
+    except refusals.FailureAtSizes:
+        retries = [(read(True), ATTEMPTS[0])] if arguments.dynamic.automatic else []
+        for retried, attempt in (*retries, *((arguments, attempt) for attempt in ATTEMPTS[1:])):
+            with suppress(refusals.CaptureFailure):
+                return capture_all(retried, attempt)
+        raise
 
 
 def _capture_unified(capture_at: CaptureAt, arguments: Arguments, attempt: Attempt) -> CapturedGraph:
@@ -141,7 +151,8 @@ def _capture_at(
     """Return the graph at given sizes of the dynamic dims."""
     mode = internals.fake_mode()
     with state.preserve_tensors(), internals.trace_optimizers(state.optimizers):
-        fakes, trace, result = _trace(sizes, function, arguments, mode)
+        fakes, trace, result = trace_arguments(sizes, function, arguments, mode)
+        state.has_left_tensors |= state.leaves_tensors()
         state.check_attributes({id(trace.tensors[index]) for index in trace.lifted})
         replaced = {name: trace.find(tensor) for name, tensor in state.new_buffers().items()}
     state_values = {
@@ -173,22 +184,6 @@ def _capture_at(
         updates,
         {first + i: trace.lifted[index] for i, index in enumerate(lifted)},
     )
-
-
-def _trace(
-    sizes: Mapping[str, int], function: Callable[..., Any], arguments: Arguments, mode: Any
-) -> tuple[list[Any], Trace, Any]:
-    """Return the inputs, the trace and the result; real tensors are used where fake ones fail."""
-    with mode:
-        fakes = arguments.fakes(sizes)
-    try:
-        return fakes, *trace_function(function, fakes, lambda: arguments.build(fakes), mode)
-    except refusals.CaptureFailure as error:
-        if not isinstance(error, refusals.FrozenValues) and max(sizes.values(), default=0) <= MAX_REAL:
-            with suppress(refusals.CaptureFailure):
-                reals = arguments.reals(sizes)
-                return reals, *trace_function(function, reals, lambda: arguments.build(reals))
-        raise
 
 
 def _name_of_change(

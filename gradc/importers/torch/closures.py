@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import functools
 import types
 from collections.abc import Callable, Iterator, Mapping
@@ -115,10 +116,13 @@ def _defaults(function: types.FunctionType) -> dict[str, Any]:
 
 
 def _names(code: types.CodeType) -> list[str]:
-    """Return the names that code and the functions within it read."""
+    """Return the names of the globals that code and the functions within it read."""
     pending, found = [code], list[str]()
     while pending:
         code = pending.pop()
-        found += code.co_names
+        found += [one.argval for one in dis.get_instructions(code) if one.opname in _READS]
         pending += [item for item in code.co_consts if isinstance(item, types.CodeType)]
     return found
+
+
+_READS = ("LOAD_GLOBAL", "LOAD_NAME")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from dialects.shapes.forms import Form, Size, name
-from dialects.support.diagnostics import suggest, usage
+from dialects.support.diagnostics import several, suggest, usage
 
 LARGEST = 2**31
 
@@ -63,6 +63,53 @@ def check_keys(dynamic_shapes: Any, names: Sequence[str], count: int) -> None:
         raise usage("dynamic_shapes", given=given, expected=f"{count}, one for each argument")
 
 
+def by_attributes(dynamic_shapes: Any, paths: Sequence[Sequence[Any]]) -> Any:
+    """Return entries in which those of a named tuple or data class are a dict of its attributes.
+
+    `paths` are the keys that lead to the leaves of the arguments.
+    """
+    keys = list(dict.fromkeys(path[0] for path in paths if path))
+    if not isinstance(dynamic_shapes, Mapping | list | tuple) or not keys:
+        return dynamic_shapes
+    given = dict(_items(cast(Any, dynamic_shapes)))
+    if not isinstance(dynamic_shapes, Mapping) and len(given) == len(keys):
+        given = dict(zip(keys, given.values(), strict=True))
+    return {
+        key: by_attributes(item, [path[1:] for path in paths if path and path[0] == key])
+        for key, item in given.items()
+    }
+
+
+def check_entries(dynamic_shapes: Any, paths: Sequence[Sequence[Any]], where: str = "") -> None:
+    """Raise the error of entries that lead to no tensor; `paths` are the keys that lead to the tensors."""
+    if dynamic_shapes is None or [] in map(list, paths):
+        return
+    keys = list(dict.fromkeys(path[0] for path in paths))
+    if not isinstance(dynamic_shapes, Mapping | list | tuple):
+        if keys and all(hasattr(dynamic_shapes, str(key)) for key in keys):
+            return
+        expected = f"a dict of {several(list(map(repr, keys)))}" if keys else "None, as there is no tensor"
+        raise usage(f"dynamic_shapes{where}", given=repr(dynamic_shapes), expected=expected)
+    for key, item in _items(cast(Any, dynamic_shapes)):
+        if key in keys:
+            check_entries(item, [path[1:] for path in paths if path[0] == key], f"{where}[{key!r}]")
+        elif _has_dims(item):
+            hint = suggest(str(key), [str(each) for each in keys]) if isinstance(key, str) else ""
+            expected = "None, as there is no tensor"
+            raise usage(f"dynamic_shapes{where}[{key!r}]", given=repr(item), expected=expected, hint=hint)
+
+
+def _items(entries: Mapping[Any, Any] | Sequence[Any]) -> Iterable[tuple[Any, Any]]:
+    return entries.items() if isinstance(entries, Mapping) else enumerate(entries)
+
+
+def _has_dims(entry: Any) -> bool:
+    """Return whether an entry of a tree makes an axis dynamic."""
+    if isinstance(entry, Mapping | list | tuple):
+        return any(_has_dims(item) for _, item in _items(cast(Any, entry)))
+    return entry is not None
+
+
 def shape_of(entry: Any, tensor: str, sizes: Sequence[int], dims: Dims) -> tuple[Form, ...]:
     """Return the shape of a tensor with its dynamic dims as sizes, which are added to `dims`."""
     specs = _by_axis(entry, tensor, len(sizes))
@@ -91,8 +138,10 @@ def _by_axis(entry: Any, tensor: str, rank: int) -> dict[int, Any]:
 
 def _size(spec: Any, tensor: str, axis: int, size: int, dims: Dims) -> Form:
     where = f"{tensor} axis {axis}"
-    if spec is None or isinstance(spec, int):
+    if spec is None:
         return size
+    if isinstance(spec, int):
+        return _size_of_number(spec, size, where)
     if isinstance(spec, str):
         dims.add(spec, size, where)
         return name(spec)
@@ -105,6 +154,14 @@ def _size(spec: Any, tensor: str, axis: int, size: int, dims: Dims) -> Form:
         dims.add(spec.__name__, size, where, _bounds(spec))
         return name(spec.__name__)
     raise usage(f"dynamic_shapes: {where}", given=repr(spec), expected="a name, a torch.export.Dim or None")
+
+
+def _size_of_number(spec: int, size: int, where: str) -> Form:
+    """Return the size of an axis that is fixed by a number, as in `{0: 3}`."""
+    if isinstance(spec, bool) or spec != size:
+        hint = "a number fixes an axis at the size of the example; a name makes it dynamic"
+        raise usage(f"dynamic_shapes: {where}", given=spec, expected=size, hint=hint)
+    return size
 
 
 def _size_of_hint(word: str, spec: Any, dim: str, size: int, dims: Dims, where: str) -> Form:

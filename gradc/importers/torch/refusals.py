@@ -25,6 +25,7 @@ def value_decides(op: str, location: str) -> GradcError:
         "_local_scalar_dense": "a value of a tensor is read as a Python number, which would be frozen",
         "equal": "the values of two tensors are compared in Python, which would be frozen",
         "index": "a boolean mask selects elements, so the shape depends on values",
+        "allclose": "the values of two tensors are compared in Python, which would be frozen",
         "masked_select": "a boolean mask selects elements, so the shape depends on values",
         "nonzero": "the number of nonzero elements, and so a shape, depends on values",
     }
@@ -32,6 +33,9 @@ def value_decides(op: str, location: str) -> GradcError:
     remedy = {
         "_local_scalar_dense": "pass the number as an argument, or decide with torch.where",
         "equal": "decide with torch.where",
+        "allclose": "decide with torch.where, or run a fixed number of iterations",
+        "bincount": "sum ones into torch.zeros(count).index_add(0, indices, ones) for a known count",
+        "repeat_interleave": "pass the indices of the rows as an argument",
     }.get(op, "keep all elements and select with torch.where, or pass the indices as an argument")
     return refusal(what, location, remedy)
 
@@ -59,6 +63,20 @@ def accumulated_gradients(location: str) -> GradcError:
         "the step adds to gradients that the step before left, as no model can",
         location,
         "call optimizer.zero_grad() before backward()",
+    )
+
+
+def uninitialised(name: str) -> GradcError:
+    return refusal(
+        f"the parameter {name} of a lazy module has no shape", remedy="call the module once before"
+    )
+
+
+def change_of_list(op: str, location: str) -> GradcError:
+    return refusal(
+        f"aten.{op} changes tensors of a list in place, and the changes would be lost",
+        location,
+        "change each tensor by an op of its own, in a loop",
     )
 
 
@@ -128,6 +146,14 @@ def changes_between_calls(what: str, location: str) -> GradcError:
     )
 
 
+def differs_in_second_call(location: str) -> GradcError:
+    return refusal(
+        "the function leaves a tensor in a Python object, and its next call does something else for it",
+        location,
+        "return the tensor, or register it as a buffer of a module",
+    )
+
+
 def state_outside_of_buffers(name: str) -> GradcError:
     return refusal(
         f"the function keeps a tensor in {name} from call to call, and the change would be lost",
@@ -166,4 +192,11 @@ def new_optimizer_state() -> GradcError:
     return refusal(
         "an optimizer creates its states in its first step, and they would be lost",
         remedy="gradc.torch.train_step makes them inputs and results; or take a step before",
+    )
+
+
+def changed_number(key: str) -> GradcError:
+    return refusal(
+        f"the function changes {key} of an optimizer, as a scheduler does, and the change would be lost",
+        remedy="call the scheduler outside of the step, and pass lr, which is then an input of the step",
     )

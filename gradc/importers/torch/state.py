@@ -28,6 +28,9 @@ class State:
         default_factory=list[tuple[str, Any, dict[Any, Any]]]
     )
 
+    has_left_tensors: bool = False
+    """Whether a call left tensors outside of parameters and buffers, which a later call could read."""
+
     optimizers: Sequence[Any] = ()
     """Their states are tensors, too, named `<parameter>.<slot>`."""
 
@@ -81,6 +84,7 @@ class State:
             yield
             if any(_count_of_slots(one) > sum(map(len, slots.values())) for one, slots, _ in optimizers):
                 raise refusals.new_optimizer_state()
+            _check_groups(optimizers)
         finally:
             for one, slots, groups in optimizers:
                 one.state.clear()
@@ -92,6 +96,39 @@ class State:
                 _restore_tensors(owner, items)
             set_gradients(gradients)
 
+    @contextmanager
+    def preserve_named(self) -> Iterator[None]:
+        """Undo what a call does to parameters, buffers, optimizers and gradients, and to nothing else."""
+        holders = [(owner, dict(owner)) for owner in self._named_owners()]
+        gradients = self.gradients()
+        slots = [(one, {key: dict(items) for key, items in one.state.items()}) for one in self.optimizers]
+        try:
+            yield
+        finally:
+            for owner, items in holders:
+                owner.clear()
+                owner.update(items)
+            for one, items in slots:
+                one.state.clear()
+                one.state.update(items)
+            set_gradients(gradients)
+
+    @contextmanager
+    def preserve_values(self) -> Iterator[None]:
+        """Undo what a call does in place to parameters, buffers and states."""
+        before = [(tensor, tensor.detach().clone()) for tensor in self.tensors.values()]
+        try:
+            yield
+        finally:
+            for tensor, value in before:
+                tensor.data.copy_(value)
+
+    def leaves_tensors(self) -> bool:
+        """Return whether a call has left tensors in objects, dicts or lists that `preserve_tensors` undoes,
+        besides the buffers of modules."""
+        named = {id(owner) for owner in self._named_owners()}
+        return any(id(owner) not in named and _is_changed(owner, items) for _, owner, items in self.before)
+
     def check_attributes(self, read: set[int]) -> None:
         """Raise the error of tensors that a call has read and replaced; `read` are their ids.
 
@@ -102,6 +139,11 @@ class State:
             for key, value in items.items():
                 if id(value) in read and id(value) not in buffers and _get(owner, key) is not value:
                     raise refusals.state_outside_of_buffers(f"{name}.{key}" if name else str(key))
+
+    def _named_owners(self) -> Iterator[dict[Any, Any]]:
+        for root in self.modules.values():
+            for module in root.modules():
+                yield from _dicts_of(module)
 
     def _attributes(self) -> Iterator[dict[Any, Any]]:
         for _, owner in self._module_holders():
@@ -115,8 +157,17 @@ class State:
         for prefix, root in self.modules.items():
             for name, module in root.named_modules(prefix=prefix):
                 yield name, module.__dict__
-                yield name, module._parameters
-                yield name, module._buffers
+                yield from ((name, owner) for owner in _dicts_of(module))
+
+
+def _check_groups(optimizers: Sequence[tuple[Any, Any, Sequence[dict[str, Any]]]]) -> None:
+    """Raise the error of a call that changes a number of an optimizer, such as its rate."""
+    for optimizer, _, groups in optimizers:
+        for group, before in zip(optimizer.param_groups, groups, strict=True):
+            for key, old in before.items():
+                is_number = isinstance(old, int | float) and not isinstance(old, bool)
+                if is_number and group[key] is not old and float(group[key]) != old:
+                    raise refusals.changed_number(key)
 
 
 def _items(owner: dict[Any, Any] | list[Any]) -> dict[Any, Any]:
@@ -127,6 +178,21 @@ def _get(owner: dict[Any, Any] | list[Any], key: Any) -> Any:
     if isinstance(owner, dict):
         return owner.get(key)
     return owner[key] if key < len(owner) else None
+
+
+def _dicts_of(module: Any) -> list[dict[Any, Any]]:
+    """Return the dicts of parameters and buffers; those of a scripted module cannot change."""
+    return [owner for owner in (module._parameters, module._buffers) if isinstance(owner, dict)]
+
+
+def _is_changed(owner: dict[Any, Any] | list[Any], before: Mapping[Any, Any]) -> bool:
+    """Return whether an item is another tensor than before, or no tensor any more."""
+    now = _items(owner)
+    return any(
+        now.get(key) is not before.get(key)
+        and (isinstance(now.get(key), torch.Tensor) or isinstance(before.get(key), torch.Tensor))
+        for key in {*now, *before}
+    )
 
 
 def _restore_tensors(owner: dict[Any, Any] | list[Any], before: Mapping[Any, Any]) -> None:
@@ -171,8 +237,10 @@ def find_state(function: Callable[..., Any]) -> State:
     state = State(modules, reached.holders, optimizers=reached.optimizers, leaves=reached.leaves)
     known: set[int] = set()
     for name, tensor, is_parameter in _tensors_of(modules):
-        if id(tensor) in known:
+        if id(tensor) in known or tensor.is_meta:
             continue
+        if torch.nn.parameter.is_lazy(tensor):
+            raise refusals.uninitialised(name)
         known.add(id(tensor))
         state.tensors[name] = tensor
         if is_parameter:

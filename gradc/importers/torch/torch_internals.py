@@ -7,13 +7,13 @@
 | `OpOverload._schema`, `.tags`, `.decompose`, `._can_decompose` | 2.8 to 2.14 |
 | `torch.compiler.is_compiling` and `capturable`, as torch.optim reads them | 2.8 to 2.14 |
 | `torch.autograd.grad_mode._force_original_view_tracking` | 2.8 to 2.14 |
+| `torch.set_anomaly_enabled`, as `detect_anomaly` reads it; `torch._weight_norm` | 2.8 to 2.14 |
 """
 
 from __future__ import annotations
 
 import inspect
 import logging
-import math
 import os
 import sys
 import warnings
@@ -71,6 +71,16 @@ def base_name(op: Any) -> str:
 
 def has_tag(op: Any, tag: str) -> bool:
     return getattr(torch.Tag, tag) in op.tags
+
+
+def without_meta_device(args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments with the CPU as device in place of `meta`, on which nested forward mode computes
+    shapes: fake tensors have no values either, and refuse operands on two devices."""
+    if str(kwargs.get("device")) != "meta" or any(
+        isinstance(one, torch.Tensor) and one.is_meta for one in args
+    ):
+        return kwargs
+    return {**kwargs, "device": torch.device("cpu")}
 
 
 def mutates(op: Any) -> bool:
@@ -156,41 +166,6 @@ def location_of_error(error: BaseException) -> str:
     return found
 
 
-class _OneForm(FunctionMode):
-    """Use one algorithm where torch picks one by size (`cdist` multiplies matrices from 26 rows on), and one
-    without checks of values."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = dict(kwargs or {})
-        if func is torch.cdist and len(args) < 4:
-            kwargs["compute_mode"] = "donot_use_mm_for_euclid_dist"
-        if func is torch.cov and len(args) == 1 and not kwargs.keys() - {"correction"}:
-            return _covariance(args[0], **kwargs)
-        if func is torch.nn.functional.gaussian_nll_loss:
-            return _gaussian_nll(*args, **kwargs)
-        return func(*args, **kwargs)
-
-
-def _covariance(rows: Any, correction: int = 1) -> Any:
-    """Return `torch.cov`, which compares numbers in tensors."""
-    rows = rows if rows.dim() > 1 else rows.reshape(1, -1)
-    centered = rows - rows.mean(1, keepdim=True)
-    return (centered @ centered.T / (rows.shape[1] - correction)).squeeze()
-
-
-def _gaussian_nll(
-    given: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
-) -> Any:
-    """Return `gaussian_nll_loss`, which checks that variances are not negative."""
-    if isinstance(var, float):
-        var = torch.full_like(given, var)
-    var = var if var.shape == given.shape or var.dim() == given.dim() else var.unsqueeze(-1)
-    bounded = var + (var.detach().clamp(min=eps) - var.detach())
-    loss = 0.5 * (bounded.log() + (given - target).square() / bounded)
-    loss = loss + 0.5 * math.log(2 * math.pi) if full else loss
-    return {"mean": loss.mean, "sum": loss.sum}.get(reduction, lambda: loss)()
-
-
 @contextmanager
 def one_algorithm() -> Iterator[None]:
     """Switch off the kernels and fast paths that torch chooses by size, and keep views as the user wrote
@@ -212,12 +187,25 @@ def one_algorithm() -> Iterator[None]:
             stack.enter_context(torch.autograd.grad_mode._force_original_view_tracking(True))
             stack.enter_context(torch.jit.optimized_execution(False))
             stack.enter_context(torch.enable_grad())
-            stack.enter_context(_OneForm())
+            stack.enter_context(_no_anomaly_checks())
             yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast_path)
         logger.disabled = disabled
         distribution.set_default_validate_args(validated)
+
+
+@contextmanager
+def _no_anomaly_checks() -> Iterator[None]:
+    """Ignore `detect_anomaly`, which reads the values of gradients."""
+    enable, before = torch.set_anomaly_enabled, torch.is_anomaly_enabled()
+    torch.set_anomaly_enabled = lambda *_: None
+    try:
+        enable(False)
+        yield
+    finally:
+        torch.set_anomaly_enabled = enable
+        enable(before)
 
 
 @contextmanager
@@ -242,6 +230,7 @@ def _trace_step(optimizer: Any, step: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         for group in optimizer.param_groups:
             group.update(dict.fromkeys({"capturable"} & set(group), True))
+            group.update(dict.fromkeys({"foreach", "fused"} & set(group), False))
         before = torch.compiler.is_compiling
         torch.compiler.is_compiling = lambda: True
         try:

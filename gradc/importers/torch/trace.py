@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from dialects.support.diagnostics import GradcError
 from gradc.importers.torch import refusals
 from gradc.importers.torch import torch_internals as internals
+from gradc.importers.torch.arguments import Arguments
+from gradc.importers.torch.function_forms import one_form
 from gradc.importers.torch.torch_internals import aten, torch
 
 
@@ -88,11 +90,14 @@ class Recorder(internals.DispatchMode):
         self.locate = locate
         self.location = ""
         self.refused: GradcError | None = None
+        self.for_shape: dict[int, Any] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
+        kwargs = internals.without_meta_device(args, kwargs or {})
         if func.namespace == "prim":
             return func(*args, **kwargs)
+        if any(map(self._is_for_shape, internals.pytree.tree_leaves((args, kwargs)))):
+            return self._run_for_shape(func, args, kwargs)
         decomposed = self._decompose(func, args, kwargs)
         if decomposed is not NotImplemented:
             return decomposed
@@ -109,6 +114,23 @@ class Recorder(internals.DispatchMode):
         results = [self._result(leaf) for leaf in internals.pytree.tree_leaves(result)]
         if any(index is not None for index in results):
             self.trace.records.append(Record(func, slots[0], slots[1], tuple(results), location))
+        return result
+
+    def _is_for_shape(self, leaf: Any) -> bool:
+        """Return whether a tensor is on the meta device, or was computed from such tensors."""
+        return isinstance(leaf, torch.Tensor) and (leaf.device.type == "meta" or id(leaf) in self.for_shape)
+
+    def _run_for_shape(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Run an op, of which only the shape of the result is needed, without a record."""
+
+        def on_cpu(leaf: Any) -> Any:
+            is_meta = isinstance(leaf, torch.Tensor) and leaf.device.type == "meta"
+            return torch.empty(tuple(leaf.shape), dtype=leaf.dtype) if is_meta else leaf
+
+        args, kwargs = internals.pytree.tree_map(on_cpu, (args, kwargs))
+        result = func(*args, **kwargs)
+        tensors = [leaf for leaf in internals.pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor)]
+        self.for_shape.update((id(tensor), tensor) for tensor in tensors)
         return result
 
     def _decompose(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -144,6 +166,8 @@ def _check(func: Any, args: Any, location: str) -> None:
     name = internals.base_name(func)
     if internals.has_tag(func, "nondeterministic_seeded"):
         raise refusals.random_numbers(name, location)
+    if name.startswith("_foreach_") and internals.mutates(func):
+        raise refusals.change_of_list(name, location)
     if internals.has_tag(func, "data_dependent_output"):
         if not args or internals.fake_constant(args[0]) is None:
             raise refusals.value_decides(name, location)
@@ -176,6 +200,9 @@ def _legit_batch_norm(*args: Any, **_: Any) -> Any:
     return aten._native_batch_norm_legit(source, weight, bias, mean, variance, training, momentum, epsilon)
 
 
+MAX_REAL = 512
+"""Sizes up to which tensors with values are traced."""
+
 FIRST_TABLE: Mapping[Any, Callable[..., Any]] = {aten.native_batch_norm.default: _legit_batch_norm}
 """`native_batch_norm` changes operands that its schema does not mark."""
 
@@ -196,7 +223,7 @@ def trace_function(
     args, kwargs = build()
     recorder = Recorder(trace, FIRST_TABLE, locate=True)
     try:
-        with internals.one_algorithm(), mode or nullcontext(), recorder:
+        with one_form(), mode or nullcontext(), recorder:
             result = call_captured(function, args, kwargs)
             result = internals.pytree.tree_map(_as_tensor, result)
     except GradcError:
@@ -265,7 +292,7 @@ def replay(
     """
     new = Trace()
     recorder = Recorder(new, {**table, **REPLAY_TABLE}, locate=False)
-    with internals.one_algorithm(), mode:
+    with one_form(), mode:
         fakes = [_fresh(trace.tensors[index]) for index in inputs]
     for fake in fakes:
         new.add(fake)
@@ -286,7 +313,7 @@ def replay(
         return [values[index] for index in wanted]
 
     functional = torch.func.functionalize(run, remove="mutations")
-    with internals.one_algorithm(), torch.no_grad(), mode, recorder:
+    with one_form(), torch.no_grad(), mode, recorder:
         results = functional(*fakes)
     updates = {
         _index(record.args[0]): _index(record.args[1])
@@ -310,3 +337,19 @@ def _index(slot: Any) -> int:
 def _is_write_back(record: Record, inputs: int) -> bool:
     """Return whether a record is the copy of a new value to an input that ends a functionalised run."""
     return record.op is aten.copy_.default and _index(record.args[0]) < inputs
+
+
+def trace_arguments(
+    sizes: Mapping[str, int], function: Callable[..., Any], arguments: Arguments, mode: Any
+) -> tuple[list[Any], Trace, Any]:
+    """Return the inputs, the trace and the result; real tensors are used where fake ones fail."""
+    with mode:
+        fakes = arguments.fakes(sizes)
+    try:
+        return fakes, *trace_function(function, fakes, lambda: arguments.build(fakes), mode)
+    except refusals.CaptureFailure as error:
+        if not isinstance(error, refusals.FrozenValues) and max(sizes.values(), default=0) <= MAX_REAL:
+            with suppress(refusals.CaptureFailure):
+                reals = arguments.reals(sizes)
+                return reals, *trace_function(function, reals, lambda: arguments.build(reals))
+        raise

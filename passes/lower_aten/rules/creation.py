@@ -62,12 +62,23 @@ def linspace(f: Call, e: ValueBuilder) -> Value:
     dtype = known_dtype(f.dtype).numpy
     known = isinstance(f.start, int | float) and isinstance(f.end, int | float)
     if not known or not isinstance(count, int):
-        raise f.refusal("linspace between numbers that depend on sizes", hint="use arange and arithmetic")
+        return _computed_linspace(f, count)
     if not is_float(f.dtype) and count > 1:
         start, step = float(f.start), (float(f.end) - float(f.start)) / (count - 1)
         line = np.concatenate([start + step * np.arange(count // 2), _down(float(f.end), step, count)])
         return e.constant(np.trunc(line).astype(dtype))
     return e.constant(np.linspace(float(f.start), float(f.end), count).astype(dtype))
+
+
+def _computed_linspace(f: Call, count: Form) -> Value:
+    """Return `linspace` between numbers, or of a count, that depend on sizes, by ops."""
+    if not is_float(f.dtype):
+        raise f.refusal("linspace of integers that depend on sizes", hint="use arange and arithmetic")
+    index, last = iota(f, count).cast(f64), f.number(count, f64) - 1.0
+    start, end = f.number(f.start, f64), f.number(f.end, f64)
+    step = (end - start) / last.at_least(1.0)
+    line = (index + index <= last).where(start + index * step, end - (last - index) * step)
+    return line.cast(f.dtype)
 
 
 def _down(end: float, step: float, count: int) -> np.ndarray:

@@ -89,6 +89,37 @@ def test_tied_parameters_are_one_weight():
     assert "1.weight is 0.weight: one tensor, so one weight" in str(found.remarks[-1])
 
 
+def test_unused_inputs_vanish():
+    found = gradc.torch.export(lambda x, y, z: y + 1, (torch.ones(2), torch.ones(2), torch.ones(3)))
+    assert [info.name for info in found.inputs] == ["y"]
+    assert "inputs x and z are unused, so the model has no such inputs" in str(found.remarks[0])
+    assert found.run({"x": np.zeros(2), "y": np.zeros(2, np.float32)})["output"].tolist() == [1, 1]
+
+
+def test_sizes_that_are_compared():
+    """Noise keeps the range of the example, beyond which this function is NaN; sizes are within bounds."""
+
+    def function(x: Any) -> Any:
+        largest = torch.nn.functional.max_pool1d(torch.atanh(x * 0.999).T[None], 3)
+        return torch.autograd.grad(largest.sum() / (len(x) - 1), x)[0]
+
+    x = torch.tensor([[0.0, 0.5, 1.0]] * 4).T.repeat(2, 1).requires_grad_()
+    least = torch.export.Dim("N", min=3)
+    assert gradc.torch.export(function, (x,), dynamic_shapes=({0: least},)).proof is None
+
+
+@pytest.mark.parametrize("count", [1, 2, 9])
+def test_a_line_of_a_count_that_is_a_size(count: int):
+    def function(x: Any) -> Any:
+        n = len(x)
+        return torch.linspace(0, 1, n), torch.linspace(n, -0.5, 5), torch.linspace(-1, n / 2, n)
+
+    found = gradc.torch.export(function, (torch.ones(6),), dynamic_shapes=({0: "N"},), opset=18)
+    x = torch.ones(count)
+    for name, wanted in zip(("output_0", "output_1", "output_2"), function(x), strict=True):
+        np.testing.assert_allclose(found.run({"x": x.numpy()})[name], wanted, rtol=1e-6, atol=1e-7)
+
+
 def test_a_wrong_lowering_is_found_and_named(monkeypatch: pytest.MonkeyPatch):
     """At a size that was not traced, too: here the rule is right for the example alone."""
     right = table.RULES["exp.default"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ torch: Any = pytest.importorskip("torch")
 from support.captured_graphs import capture, evaluate  # noqa: E402
 
 from dialects.support.diagnostics import GradcError  # noqa: E402
+from gradc.importers.torch.state import find_state  # noqa: E402
 
 F, nn = torch.nn.functional, torch.nn
 
@@ -259,12 +261,82 @@ def test_dims_that_must_be_equal_name_themselves():
         (({0: "N", 1: "N"}, None), "dim N of x axis 1: given 3, expected 5"),
         (({0: 2 * torch.export.Dim("h") + 1}, None), "h: given expressions of it, expected an axis"),
         (({0: 1.5}, None), "expected a name, a torch.export.Dim or None"),
+        (({0: 3}, None), "dynamic_shapes: x axis 0: given 3, expected 5; a number fixes an axis"),
     ],
 )
 def test_wrong_dynamic_shapes(shapes: Any, part: str):
     with pytest.raises(GradcError) as raised:
         capture(lambda x, y: x + y, (torch.randn(5, 3), torch.randn(5, 3)), dynamic_shapes=shapes)
     assert part in str(raised.value)
+
+
+def test_entries_of_trees():
+    """An entry that leads to no tensor is an error; those of a named tuple are its attributes or a tuple."""
+
+    def function(given: Any, count: Any) -> Any:
+        return given.x + given.y
+
+    pair = namedtuple("Pair", "x y")(torch.randn(5, 3), torch.randn(5, 3))
+    for entry in (({0: "N"}, {0: "N"}), {"x": {0: "N"}, "y": {0: "N"}}):
+        graph = capture(function, (pair, 2), dynamic_shapes=(entry, None))
+        assert graph.dims == {"N": 5}
+    wrong = {"[0]['z']": ({"z": {0: "N"}}, None), "[1]": (None, {0: "N"}), "[0]": ("N", None)}
+    for part, shapes in wrong.items():
+        with pytest.raises(GradcError) as raised:
+            capture(function, (pair, 2), dynamic_shapes=shapes)
+        assert f"dynamic_shapes{part}: given" in str(raised.value)
+
+
+def test_a_global_of_the_name_of_a_method_is_not_read():
+    """`x.add(1)` reads no module `add` of the globals."""
+    source = "def function(x):\n    return x.add(1)"
+    scope: dict[str, Any] = {"add": nn.Linear(2, 2)}
+    exec(source, scope)
+    assert not find_state(scope["function"]).tensors
+
+
+def test_modules_without_values_are_no_state():
+    """As in `stack_module_state`, where a module on the meta device is only its code."""
+    base = nn.Linear(3, 1, device="meta")
+    weights = {"weight": torch.randn(2, 1, 3), "bias": torch.randn(2, 1)}
+
+    def function(x: Any) -> Any:
+        return torch.func.vmap(lambda w: torch.func.functional_call(base, w, (x,)))(weights)
+
+    assert not find_state(function).tensors
+    assert capture(function, (torch.randn(5, 3),), dynamic_shapes=DYNAMIC).ops
+
+
+def test_nested_forward_mode_needs_no_values():
+    """torch computes the shapes of zero tangents on the meta device."""
+
+    def function(x: Any) -> Any:
+        return torch.func.jacfwd(torch.func.jacfwd(lambda y: torch.sqrt((y * y).sum() + 0.1)))(x)
+
+    graph = capture(function, (torch.randn(4),), dynamic_shapes=DYNAMIC)
+    x = torch.randn(7)
+    torch.testing.assert_close(evaluate(graph, [x], {})[0][0], function(x))
+
+
+def test_lazy_modules_name_their_parameters():
+    with pytest.raises(
+        GradcError, match="the parameter weight of a lazy module has no shape; call the module"
+    ):
+        capture(nn.LazyLinear(2), (torch.randn(5, 3),))
+
+
+def test_scripted_modules():
+    scripted = torch.jit.script(nn.Sequential(nn.Linear(3, 2), nn.Tanh()))
+    assert capture(scripted, (torch.randn(5, 3),), dynamic_shapes=DYNAMIC).ops
+
+
+def test_checks_of_anomalies_read_no_values():
+    def function(x: Any) -> Any:
+        with torch.autograd.detect_anomaly():
+            return torch.autograd.grad((x * x).sum(), x)[0]
+
+    assert capture(function, (torch.randn(5, 3).requires_grad_(),), dynamic_shapes=DYNAMIC).ops
+    assert not torch.is_anomaly_enabled()
 
 
 def test_probabilities_are_not_checked():

@@ -1,0 +1,182 @@
+"""Forms of functions of torch that read no values and use one algorithm at all sizes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from gradc.importers.torch.torch_internals import FunctionMode, aten, fake_constant, one_algorithm, torch
+
+
+class OneForm(FunctionMode):
+    """Use one algorithm where torch picks one by size (`cdist` multiplies matrices from 26 rows on), and one
+    without checks of values."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if func is torch.cdist and len(args) < 4:
+            kwargs["compute_mode"] = "donot_use_mm_for_euclid_dist"
+        form = FORMS.get(func)
+        found = NotImplemented if form is None else form(*args, **kwargs)
+        return func(*args, **kwargs) if found is NotImplemented else found
+
+
+@contextmanager
+def one_form() -> Iterator[None]:
+    """Run functions of torch by one algorithm at all sizes, and without kernels that torch picks by size."""
+    with one_algorithm(), OneForm():
+        yield
+
+
+def _covariance(rows: Any, *, correction: int = 1, **others: Any) -> Any:
+    """Return `torch.cov`, which compares numbers in tensors."""
+    if others:
+        return NotImplemented
+    rows = rows if rows.dim() > 1 else rows.reshape(1, -1)
+    centered = rows - rows.mean(1, keepdim=True)
+    return (centered @ centered.T / (rows.shape[1] - correction)).squeeze()
+
+
+def _gaussian_nll(
+    given: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Any:
+    """Return `gaussian_nll_loss`, which checks that variances are not negative."""
+    if isinstance(var, float):
+        var = torch.full_like(given, var)
+    var = var if var.shape == given.shape or var.dim() == given.dim() else var.unsqueeze(-1)
+    bounded = var + (var.detach().clamp(min=eps) - var.detach())
+    loss = 0.5 * (bounded.log() + (given - target).square() / bounded)
+    loss = loss + 0.5 * math.log(2 * math.pi) if full else loss
+    return {"mean": loss.mean, "sum": loss.sum}.get(reduction, lambda: loss)()
+
+
+def _weight_norm(direction: Any, length: Any, dim: int = 0) -> Any:
+    """Return the weight of `weight_norm`, which has a kernel of its own for the first and last axis."""
+    return direction * (length / torch.norm_except_dim(direction, 2, dim))
+
+
+def _fill_diagonal(matrix: Any, value: Any, wrap: bool = False) -> Any:
+    """Fill the diagonal of a matrix in place; torch writes to a view with strides."""
+    if matrix.dim() != 2 or wrap:
+        return NotImplemented
+    matrix.diagonal().fill_(value)
+    return matrix
+
+
+def _rrelu(
+    given: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
+) -> Any:
+    """Return `rrelu` of evaluation, which has the mean slope; torch has one op for it and random slopes."""
+    if training:
+        return NotImplemented
+    return torch.nn.functional.leaky_relu(given, (lower + upper) / 2, inplace)
+
+
+def _multi_margin(
+    given: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None, *others: Any, **more: Any
+) -> Any:
+    """Return `multi_margin_loss` of a batch; the gradient of torch's own op has no decomposition."""
+    reduction = more.pop("reduction", "mean")
+    if any(one is not None for one in (*others, *more.values())) or given.dim() != 2:
+        return NotImplemented
+    labels = target.unsqueeze(1)
+    terms = (margin - given.gather(1, labels) + given).clamp(min=0) ** p
+    terms = terms if weight is None else terms * weight[target].unsqueeze(1)
+    losses = terms.scatter(1, labels, 0.0).sum(1) / given.shape[1]
+    return {"mean": losses.mean, "sum": losses.sum}.get(reduction, lambda: losses)()
+
+
+def _index_reduce(
+    tensor: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
+) -> Any:
+    """Return `index_reduce` as the `scatter_reduce` of whole rows."""
+    rows = _row_indices(dim, index, source)
+    return tensor.scatter_reduce(dim, rows, source, reduce, include_self=include_self)
+
+
+def _index_reduce_in_place(
+    tensor: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
+) -> Any:
+    rows = _row_indices(dim, index, source)
+    return tensor.scatter_reduce_(dim, rows, source, reduce, include_self=include_self)
+
+
+def _row_indices(dim: int, index: Any, source: Any) -> Any:
+    axes = [1] * source.dim()
+    axes[dim] = -1
+    return index.reshape(axes).expand_as(source)
+
+
+def _addcdiv_in_place(tensor: Any, dividend: Any, divisor: Any, *, value: Any = 1) -> Any:
+    """Run `addcdiv_` with a tensor as its number, which torch would read."""
+    return tensor.add_(dividend / divisor * value) if isinstance(value, torch.Tensor) else NotImplemented
+
+
+def _addcmul_in_place(tensor: Any, one: Any, other: Any, *, value: Any = 1) -> Any:
+    return tensor.add_(one * other * value) if isinstance(value, torch.Tensor) else NotImplemented
+
+
+def _add_in_place(tensor: Any, other: Any, *, alpha: Any = 1) -> Any:
+    return tensor.add_(other * alpha) if isinstance(alpha, torch.Tensor) else NotImplemented
+
+
+def _item(tensor: Any, index: Any) -> Any:
+    """Return `tensor[index]` with integer tensors of no axes in the index, whose values torch reads."""
+    entries = index if isinstance(index, tuple) else (index,)
+    if not any(map(_is_scalar, entries)) or any(isinstance(entry, bool) for entry in entries):
+        return NotImplemented
+    covered = sum(map(_axes_of, entries))
+    axis, rest, found = 0, list[Any](), tensor
+    for entry in entries:
+        if _is_scalar(entry):
+            found = aten.index(found, [None] * axis + [entry])
+            continue
+        rest.append(entry)
+        axis += tensor.dim() - covered if entry is Ellipsis else _axes_of(entry)
+    return found[tuple(rest)] if rest else found
+
+
+def _set_item(tensor: Any, index: Any, value: Any) -> Any:
+    """Write `tensor[index] = value` with such an index beside whole axes."""
+    entries = index if isinstance(index, tuple) else (index,)
+    if not any(map(_is_scalar, entries)) or not all(_is_scalar(one) or one == slice(None) for one in entries):
+        return NotImplemented
+    if not isinstance(value, torch.Tensor):
+        value = torch.tensor(value, dtype=tensor.dtype)
+    indices = [entry if _is_scalar(entry) else None for entry in entries]
+    return aten.index_put_(tensor, indices, value.to(tensor.dtype))
+
+
+def _is_scalar(entry: Any) -> bool:
+    """Return whether an entry of an index is an integer in a tensor, and no literal."""
+    if not isinstance(entry, torch.Tensor) or entry.dim() or fake_constant(entry) is not None:
+        return False
+    return entry.dtype in (torch.int64, torch.int32, torch.int16, torch.int8)
+
+
+def _axes_of(entry: Any) -> int:
+    """Return how many axes an entry of an index covers."""
+    if entry is None or entry is Ellipsis:
+        return 0
+    return entry.dim() if isinstance(entry, torch.Tensor) and entry.dtype is torch.bool else 1
+
+
+FORMS: Mapping[Any, Callable[..., Any]] = {
+    torch.cov: _covariance,
+    torch.nn.functional.gaussian_nll_loss: _gaussian_nll,
+    torch._weight_norm: _weight_norm,
+    torch.Tensor.fill_diagonal_: _fill_diagonal,
+    torch.nn.functional.rrelu: _rrelu,
+    torch.nn.functional.multi_margin_loss: _multi_margin,
+    torch.index_reduce: _index_reduce,
+    torch.Tensor.index_reduce: _index_reduce,
+    torch.Tensor.index_reduce_: _index_reduce_in_place,
+    torch.Tensor.addcdiv_: _addcdiv_in_place,
+    torch.Tensor.addcmul_: _addcmul_in_place,
+    torch.Tensor.add_: _add_in_place,
+    torch.Tensor.__getitem__: _item,
+    torch.Tensor.__setitem__: _set_item,
+}
+"""Function of torch -> its form, which returns NotImplemented for arguments that it does not cover."""
