@@ -14,11 +14,11 @@ from xdsl.ir import Operation, SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.support import dense, entry
-from dialects.support.diagnostics import Diagnostic
+from dialects.support.diagnostics import Diagnostic, GradcError, UnsupportedError
 from dialects.support.dtypes import by_name
 from dialects.support.shapes import has_rank, shape_of
 from gradc.graph.tensors import TensorInfo
-from gradc.verification.evaluation import run_in_float64
+from gradc.verification.evaluation import NotComputed, reason_of, run_in_float64
 from gradc.verification.gradient_spec import CheckError, Written
 from gradc.verification.kernels import Kernels
 from gradc.verification.point import Outcome
@@ -91,7 +91,16 @@ class Model:
 
     def _judge(self, written: Written, inputs: Arrays, outcome: Outcome) -> None:
         given = self.given(inputs, outcome.cotangents, written)
-        wide_ = self.values(given)
+        try:
+            wide_ = self.values(given)
+        except UnsupportedError as error:
+            self.reason = f"the compiled model was not evaluated: {error.diagnostic.message}"
+            return
+        except (NotComputed, GradcError) as error:
+            text = (
+                f"the compiled model is wrong: it has no value where the gradient has one: {reason_of(error)}"
+            )
+            raise CheckError(Diagnostic("error", text)) from error
         point = {**inputs, **outcome.cotangents}
         found = written.read(wide_, point)
 

@@ -12,6 +12,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from dialects.evaluate import evaluate
 from dialects.support import entry, shapes
+from dialects.support.diagnostics import GradcError
 
 
 def computed_sizes(module: ModuleOp, inputs: Mapping[str, Any]) -> dict[str, int]:
@@ -21,7 +22,7 @@ def computed_sizes(module: ModuleOp, inputs: Mapping[str, Any]) -> dict[str, int
     for name, value in _results_by_dim(entry.entry_function(module)).items():
         try:
             array = _value_at(module, value, inputs)
-        except Exception:  # of a sample that an op does not accept
+        except GradcError:  # an op does not accept the sample
             continue
         found[name] = array.shape[shapes.dim_names(shapes.shape_of(value)).index(name)]
     return found

@@ -13,6 +13,7 @@ from dialects.support.diagnostics import Diagnostic, GradcError
 from dialects.support.entry import entry_function
 from dialects.support.shapes import has_rank, shape_of, static_shape
 from gradc.verification.compiled_model import Model
+from gradc.verification.evaluation import NotComputed, reason_of
 from gradc.verification.gradient_spec import CheckError, Claim
 from gradc.verification.kernels import Kernels
 from gradc.verification.primal import values_of
@@ -58,8 +59,8 @@ def at_empty_batch(claim: Claim, model: Model, guess: Guess, kernel: Kernels | N
     try:
         values = model.values(model.given(inputs, cotangents))
         read = model.written.read(values, {**inputs, **cotangents})
-    except Exception as error:
-        return f"{WHERE}: {_in_words(error)}"
+    except (NotComputed, GradcError) as error:
+        return f"{WHERE}: the gradient has no value: {reason_of(error)}"
     named = {model.written.gradients.get(name, name): array for name, array in read.items()}
     found = {result: array for result, array in named.items() if isinstance(array, np.ndarray)}
     shapes = _shapes(claim, model, inputs)
@@ -76,7 +77,7 @@ def _values(claim: Claim, inputs: Arrays, kernel: Kernels | None) -> dict[str, n
     names, by = list(claim.differentiated.of), list(claim.differentiated.wrt)
     try:
         of = values_of(claim.primal, names, inputs, by, claim.straight_through, kernel)
-    except Exception:
+    except (NotComputed, GradcError):
         return None
     finite = all(isinstance(array, np.ndarray) and np.isfinite(array).all() for array in of.values())
     return of if finite else None
@@ -109,8 +110,3 @@ def _wrong(result: str, got: np.ndarray, shape: tuple[int, ...] | None, is_zero:
 
 def _is_batch(value: SSAValue) -> bool:
     return has_rank(value) and bool(shape_of(value)) and not isinstance(shape_of(value)[0], int)
-
-
-def _in_words(error: Exception) -> str:
-    text = error.diagnostic.message if isinstance(error, GradcError) else str(error)
-    return f"the gradient has no value: {' '.join(text.split())[:200] or type(error).__name__}"

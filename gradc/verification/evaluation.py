@@ -20,10 +20,10 @@ from dialects.onnx.interpreter import containers, control
 from dialects.onnx.interpreter import evaluate as evaluate_op
 from dialects.onnx.interpreter.pairs import pair_with, tangent_of, value_of
 from dialects.onnx.node import NodeOp
-from dialects.onnx.numpy import NUMPY_ERRORS
+from dialects.onnx.numpy import OPERAND_ERRORS
 from dialects.support import dense, entry, shapes
 from dialects.support.constants import constant_attribute
-from dialects.support.diagnostics import GradcError, kind_of, name_of
+from dialects.support.diagnostics import GradcError, kind_of, name_of, violation
 from gradc.verification.kernels import Kernels, push_single
 from gradc.verification.tangents import Tangent, jvp
 from gradc.verification.widening import wide
@@ -37,6 +37,16 @@ MOVES = frozenset(containers.MEANINGS) - {"ConcatFromSequence", "SplitToSequence
 
 class NotComputed(Exception):
     """An op has no value at a sample; the message names the op."""
+
+
+def reason_of(error: GradcError | NotComputed) -> str:
+    """Return the reason why an op has no value, as one line."""
+    text = error.diagnostic.message if isinstance(error, GradcError) else str(error)
+    return " ".join(text.split())[:200]
+
+
+class MissingValue(KeyError):
+    """A value that an evaluation needs but has not computed."""
 
 
 class Evaluation:
@@ -71,13 +81,13 @@ class Evaluation:
         self._around: list[Operation] = []
 
     def __getitem__(self, value: SSAValue) -> Any:
-        """Return a value or pair as set or computed; constants in their own type."""
+        """Return a value or pair as set or computed; constants in their own type. Raises MissingValue."""
         for scope in reversed(self._scopes):
             if value in scope:
                 return scope[value]
         constant = constant_attribute(value)
         if constant is None:
-            raise KeyError(value)
+            raise MissingValue(value)
         return dense.to_numpy(constant)
 
     def __contains__(self, value: SSAValue) -> bool:
@@ -101,8 +111,6 @@ class Evaluation:
             if error.__cause__ is None:
                 raise
             raise NotComputed(_not_computed(op, args)) from error
-        except (AssertionError, *NUMPY_ERRORS) as error:
-            raise NotComputed(_not_computed(op, args)) from error
         for value, result in zip(op.results, results, strict=True):
             self[value] = result
 
@@ -124,7 +132,7 @@ class Evaluation:
             return found
         if name in MOVES:
             assert isinstance(op, OnnxOp)
-            return args if name == "Identity" else (containers.MEANINGS[name](op, args),)
+            return args if name == "Identity" else (containers.evaluate(op, args),)
         values, tangents = tuple(map(value_of, args)), tuple(map(tangent_of, args))
         results = self.numbers(op, values)
         if not carries or all(tangent is None for tangent in tangents):
@@ -167,7 +175,7 @@ class Evaluation:
                 return self._interpret(op, tuple(values))
             name = op.onnx_name()
             if name in containers.MEANINGS:
-                return (containers.MEANINGS[name](op, tuple(values)),)
+                return (containers.evaluate(op, tuple(values)),)
             if name == "Constant":
                 return (op.call().attribute("value"),)
             return evaluate_op(op, tuple(values))
@@ -175,7 +183,10 @@ class Evaluation:
     def _interpret(self, op: Operation, values: Values) -> Values:
         if self._interpreter is None:
             self._interpreter = interpreter_of(self._module)
-        return self._interpreter.run_op(op, values)
+        try:
+            return self._interpreter.run_op(op, values)
+        except OPERAND_ERRORS as error:
+            raise violation(f"operands of {kind_of(op)}: {error}") from error
 
     def run_ssacfg_region(self, region: Region, args: Values, name: str = "", /) -> Values:
         """Run the block of a region; control flow calls this for each step."""

@@ -9,7 +9,14 @@ import numpy as np
 from xdsl.ir import Operation
 
 from dialects.onnx.node import NodeOp
-from dialects.support.diagnostics import Diagnostic, UnsupportedError
+from dialects.support import shapes
+from dialects.support.diagnostics import (
+    Diagnostic,
+    GradcError,
+    UnsupportedError,
+    diagnostic_at,
+    violation,
+)
 from gradc.verification.tangents import Tangent
 
 Run = Callable[[Sequence[Any]], Sequence[Any]]
@@ -56,14 +63,32 @@ class Kernels:
     def _of_user(self, op: NodeOp, values: Sequence[Any]) -> Sequence[Any]:
         given = iter(values)
         arrays = [None if value is None else next(given) for value in op.onnx_inputs()]
-        found = self._functions[op.title](*arrays, **op.onnx_attributes())
-        results = found if isinstance(found, tuple | list) else (found,)
-        return [np.asarray(result) for result in results]
+        try:
+            found = self._functions[op.title](*arrays, **op.onnx_attributes())
+        except Exception as error:
+            text = f"kernels[{op.title!r}] failed: {type(error).__name__}: {error}"
+            raise GradcError(diagnostic_at(op, "error", text)) from None
+        results = [np.asarray(one) for one in (found if isinstance(found, tuple | list) else (found,))]
+        _check_results(op, results)
+        return results
 
     def _of_runtime(self, op: NodeOp) -> RuntimeKernel | None:
         if op not in self._known:
             self._known[op] = self._runtime(op)
         return self._known[op]
+
+
+def _check_results(op: NodeOp, results: Sequence[np.ndarray]) -> None:
+    """Check number and shapes of the results of a user's kernel. Raises GradcError."""
+    what = f"results of kernels[{op.title!r}]"
+    if len(results) != len(op.results):
+        raise violation(what, given=len(results), expected=len(op.results)).at_op(op)
+    for result, value in zip(results, op.results, strict=True):
+        if result.dtype.kind not in "biuf":
+            raise violation(what, given=result.dtype, expected="numbers").at_op(op)
+        if shapes.has_rank(value) and not shapes.compatible(result.shape, shapes.shape_of(value)):
+            given, expected = shapes.show(result.shape), shapes.show(shapes.shape_of(value))
+            raise violation(what, given=given, expected=expected).at_op(op)
 
 
 def push_single(operands: Sequence[Any], tangents: Sequence[Any], run: Run) -> list[Tangent | None]:

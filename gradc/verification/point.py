@@ -18,8 +18,9 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.interpreter.pairs import Pair, tangent_of, value_of
 from dialects.support import dense
 from dialects.support.constants import constant_attribute
+from dialects.support.diagnostics import GradcError, UnsupportedError
 from gradc.verification.adjoint_identities import Balance, Side, add_open, product
-from gradc.verification.evaluation import Evaluation, open_elements, wide_of
+from gradc.verification.evaluation import Evaluation, NotComputed, open_elements, wide_of
 from gradc.verification.kernels import Kernels
 from gradc.verification.point_plan import Plan
 from gradc.verification.straight_through import straight_through
@@ -59,6 +60,14 @@ class OutOfTime(Exception):
     """The time limit of a check has passed."""
 
 
+class GradientFails(Exception):
+    """An op of a gradient has no value at inputs at which the function has one."""
+
+    def __init__(self, op: Operation, reason: GradcError | NotComputed):
+        super().__init__(str(reason))
+        self.op, self.reason = op, reason
+
+
 class Point:
     """Evaluation of a gradient with tangents, from inputs, cotangents by name and a seed for directions.
 
@@ -96,7 +105,8 @@ class Point:
         self._directions: dict[SSAValue, Any] = {}
 
     def run(self) -> Outcome:
-        """Evaluate the point. Raises NotComputed if an op has no value there."""
+        """Evaluate the point. Raises NotComputed if an op of the function has no value there, and
+        GradientFails if only an op of the gradient has none."""
         differentiated = self.plan.differentiated
         self._set_arguments()
         wrt = set(differentiated.wrt.values())
@@ -112,7 +122,7 @@ class Point:
                 self._observe(value)
         for op in self.plan.emitted:
             self._check_time()
-            self.values.run(op)
+            self._run_emitted(op)
             for value in op.results:
                 if value in observed and constant_attribute(value) is None:
                     self._observe(value)
@@ -132,6 +142,14 @@ class Point:
             self._open_within(),
             self.values.taken,
         )
+
+    def _run_emitted(self, op: Operation) -> None:
+        try:
+            self.values.run(op)
+        except UnsupportedError:
+            raise
+        except (NotComputed, GradcError) as error:
+            raise GradientFails(op, error) from error
 
     def _check_time(self) -> None:
         if time.perf_counter() > self.deadline:

@@ -104,6 +104,13 @@ class Plan:
         """Values in inner products."""
         return {*self.contributions, *self.cotangents, *self.totals, *self.seeds}
 
+    def step_of_emitted(self, op: Operation) -> Step | None:
+        """Return the first step of the walk whose contributions depend on an emitted op."""
+        for step in self.steps:
+            if op in self._leading_to([value for _, value in step.contributions]):
+                return step
+        return None
+
     @cached_property
     def last_reads(self) -> dict[Operation, list[SSAValue]]:
         """Op -> the values that no later op reads."""

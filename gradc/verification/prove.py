@@ -15,15 +15,15 @@ from dialects.onnx import ops as onnx
 from dialects.support import limits
 from dialects.support.diagnostics import Diagnostic, GradcError, diagnostic_at, kind_of, name_of
 from dialects.support.entry import entry_function
-from dialects.support.shapes import has_rank, static_shape
+from dialects.support.shapes import has_rank, show, static_shape
 from gradc.verification.adjoint_identities import BOUND, Balance
 from gradc.verification.compiled_model import Model
 from gradc.verification.cost_estimates import estimate_bytes, estimate_seconds
 from gradc.verification.empty_batches import SECONDS_OF_A_POINT, at_empty_batch
-from gradc.verification.evaluation import NotComputed
+from gradc.verification.evaluation import NotComputed, reason_of
 from gradc.verification.gradient_spec import CheckError, Claim
 from gradc.verification.kernels import Kernels
-from gradc.verification.point import Outcome, OutOfTime, Point
+from gradc.verification.point import GradientFails, Outcome, OutOfTime, Point
 from gradc.verification.point_plan import Plan
 from gradc.verification.proof import Proof, Undecided
 from gradc.verification.sample_points import SEEDS, guesses_of, in_words, sample_inputs
@@ -153,7 +153,7 @@ class Prover:
             self.inputs = vary_inputs(start, number)
             try:
                 outcome = self._point(self.inputs, number, deadline=until).run()
-            except Exception:
+            except (NotComputed, GradcError, GradientFails, OutOfTime):
                 continue
             self._judge_gradient(outcome, number)
 
@@ -169,7 +169,7 @@ class Prover:
             return "the whole takes more than the time or memory of the check"
         except CheckError:
             raise
-        except Exception as error:
+        except (NotComputed, GradcError) as error:
             return in_words(error)
         return "the whole takes more than the time or memory of the check"
 
@@ -202,9 +202,9 @@ class Prover:
                 inputs = sample_inputs(self.claim.primal, seed, guess)
                 self.inputs = inputs
                 outcome = self._point(inputs, seed, deadline=until).run()
-            except OutOfTime:
-                raise
-            except Exception as error:
+            except GradientFails as error:
+                raise self._failing_step(error) from error
+            except (NotComputed, GradcError) as error:
                 why = in_words(error)
             else:
                 if any(map(_has_numbers, outcome.of.values())):
@@ -214,6 +214,16 @@ class Prover:
             if len(self.guesses) > 1 and guess in self.guesses:
                 self.guesses.remove(guess)
         return None, why
+
+    def _failing_step(self, failure: GradientFails) -> CheckError:
+        """Return the error that blames the op whose derivative has no value where the function has one."""
+        shown = ", ".join(f"{name} {show(np.shape(array))}" for name, array in self.inputs.items())
+        text = f"the derivative of this op has no value, which the function has, for {shown}"
+        text = f"{text}: {reason_of(failure.reason)}; this op is to blame"
+        step = self.plan.step_of_emitted(failure.op)
+        return CheckError(
+            Diagnostic("error", text) if step is None else diagnostic_at(step.op, "error", text)
+        )
 
     def _judge_gradient(self, outcome: Outcome, seed: int) -> None:
         for op, indices in outcome.taken.items():

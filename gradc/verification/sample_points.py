@@ -13,7 +13,7 @@ from dialects.onnx import ops as onnx
 from dialects.support.diagnostics import GradcError
 from dialects.support.entry import entry_function
 from dialects.support.shapes import has_rank, shape_of
-from gradc.verification.evaluation import NotComputed
+from gradc.verification.evaluation import NotComputed, reason_of
 from gradc.verification.operand_value_rules import CHOICES
 from gradc.verification.samples import ANY_SIZES, Guess, random_inputs
 
@@ -73,9 +73,7 @@ def _positive(array: Any) -> Any:
     return np.abs(array) + np.asarray(0.1, array.dtype) if is_float else array
 
 
-def in_words(error: Exception) -> str:
+def in_words(error: GradcError | NotComputed) -> str:
     """Return the message about an op that has no value at a sample."""
-    if isinstance(error, GradcError):
-        return f"at the sizes that were drawn, {error.diagnostic.message}"
-    text = " ".join(str(error).split())[:200]
-    return text if isinstance(error, NotComputed) and text else f"{type(error).__name__} {text}".strip()
+    where = "at the sizes that were drawn, " if isinstance(error, GradcError) else ""
+    return where + reason_of(error)

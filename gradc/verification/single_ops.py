@@ -17,15 +17,17 @@ from xdsl.ir import Operation, SSAValue
 from dialects.lifetimes import region_operands
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.interpreter.pairs import value_of
-from dialects.onnx.numpy import NUMPY_ERRORS
 from dialects.support.diagnostics import GradcError
 from gradc.verification.adjoint_identities import Balance, add_open
-from gradc.verification.evaluation import Evaluation, NotComputed, wide_of
+from gradc.verification.evaluation import Evaluation, MissingValue, NotComputed, wide_of
 from gradc.verification.kernels import Kernels
 from gradc.verification.point import Arrays, Point
 from gradc.verification.point_plan import Plan
 from gradc.verification.straight_through import estimate_operands
 from passes.fold_affine.affine_ops import CENTRED
+
+LEAST = 0.1
+"""Smallest of the positive random operands."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class LocalPoint(Point):
                     continue
                 try:
                     self._step(index)
-                except (KeyError, NotComputed):  # it reads values that only the whole walk computes
+                except (MissingValue, NotComputed):  # it reads values that only the whole walk computes
                     continue
                 balance = self._balances[index]
                 if balance.verdict() == "idle":
@@ -115,19 +117,22 @@ class LocalPoint(Point):
         return found
 
     def _balance_if_right(self, index: int) -> Balance | None:
-        """Return the balance at random operands if it is right; a rule that relies on earlier ops may fail
-        there."""
-        try:
-            found = self._at_random_operands(index)
-        except (GradcError, AssertionError, *NUMPY_ERRORS, NotComputed):
-            return None
-        if found is None or found.open or found.verdict() not in ("right", "idle"):
-            return None
-        if not found.norm:  # both sides are 0 at random operands: the op is constant
-            found.contributes = False
-        return found if found.verdict() == "right" else None
+        """Return the balance at random operands, or else at positive ones, if it is right; a rule that relies
+        on earlier ops may fail there."""
+        for positive in (False, True):
+            try:
+                found = self._at_random_operands(index, positive)
+            except (GradcError, NotComputed):
+                continue
+            if found is None or found.open or found.verdict() not in ("right", "idle"):
+                continue
+            if not found.norm:  # both sides are 0 at random operands: the op is constant
+                found.contributes = False
+            if found.verdict() == "right":
+                return found
+        return None
 
-    def _at_random_operands(self, index: int) -> Balance | None:
+    def _at_random_operands(self, index: int, positive: bool) -> Balance | None:
         """Return the balance of a step at random operands; None if its emitted ops read other values."""
         step, closure = self.plan.steps[index], self._closures[index]
         op, moved = step.op, {value for value, _ in step.contributions}
@@ -139,11 +144,11 @@ class LocalPoint(Point):
         values = [value_of(wide_of(self.values[value])) for value in op.operands]
         if not moved.issubset(op.operands) or any(isinstance(value, list) for value in values):
             return None
-        drawn = {value: self.rng.standard_normal(np.shape(self._tangent(value))) for value in moved}
+        drawn = {value: self._draw_operand(np.shape(self._tangent(value)), positive) for value in moved}
         tangents = {value: self.rng.standard_normal(drawn[value].shape) for value in moved}
         for value, array in zip(op.operands, values, strict=True):
             if value not in drawn and array.dtype == np.float64 and array.ndim > 1:
-                drawn[value] = self.rng.standard_normal(array.shape)
+                drawn[value] = self._draw_operand(array.shape, positive)
         values = [drawn.get(v, array) for v, array in zip(op.operands, values, strict=True)]
         results = self.values.numbers(op, values)
         moving = [tangents.get(value) for value in op.operands]
@@ -154,6 +159,10 @@ class LocalPoint(Point):
             tangents,
             dict(zip(op.results, found, strict=True)),
         )
+
+    def _draw_operand(self, shape: tuple[int, ...], positive: bool) -> np.ndarray:
+        numbers = self.rng.standard_normal(shape)
+        return np.abs(numbers) + LEAST if positive else numbers
 
     def _balance(
         self,

@@ -52,7 +52,7 @@ def run(_functions: InterpreterFunctions, interpreter: Interpreter, op: Any, arg
     if name in control.MEANINGS:
         return control.MEANINGS[name](interpreter, op, args)
     if name in containers.MEANINGS:
-        return (containers.MEANINGS[name](op, args),)
+        return (containers.evaluate(op, args),)
     if name == "Identity":
         return args
     if name == "Constant":

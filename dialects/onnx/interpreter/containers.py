@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dialects.onnx.base import OnnxOp
+from dialects.onnx.numpy import OPERAND_ERRORS
 from dialects.support.diagnostics import violation
 
 Values = tuple[Any, ...]
@@ -100,3 +101,12 @@ MEANINGS: dict[str, Callable[[OnnxOp, Values], Any]] = {
     "SplitToSequence": _split,
 }
 """Implementations; each op has one result."""
+
+
+def evaluate(op: OnnxOp, args: Values) -> Any:
+    """Return the result of a sequence or optional op. Raises GradcError for invalid operand values."""
+    name = op.onnx_name()
+    try:
+        return MEANINGS[name](op, args)
+    except OPERAND_ERRORS as error:
+        raise violation(f"operands of {name}: {error}") from error

@@ -10,7 +10,7 @@ import numpy as np
 from xdsl.ir import Region, SSAValue
 
 from dialects.onnx.base import OnnxOp
-from dialects.onnx.interpreter.pairs import slices, stack_pairs
+from dialects.onnx.interpreter.pairs import slices, stack_pairs, value_of
 from dialects.onnx.types import SequenceType
 from dialects.reference_cost.account import loop_storage
 from dialects.support import shapes
@@ -63,11 +63,20 @@ def _as_declared(number: np.ndarray, argument: SSAValue) -> np.ndarray:
 def _stack_steps(parts: Sequence[Any], result: SSAValue, axis: int = 0) -> Any:
     """Stack the values of all steps; without steps return an empty tensor, with dynamic sizes 0."""
     if parts:
-        return stack_pairs(parts, axis)
+        return _join(parts, axis)
     dtype = known_dtype(shapes.element_type_of(result))
     known = [dim if isinstance(dim, int) else 0 for dim in shapes.shape_of(result)]
     known[axis] = 0
     return np.zeros(known, dtype.numpy)
+
+
+def _join(parts: Sequence[Any], axis: int) -> Any:
+    sizes = sorted({np.shape(value_of(part)) for part in parts})
+    if len(sizes) > 1:
+        raise violation(
+            "shapes of the steps' results", given=" and ".join(map(shapes.show, sizes)), expected="one"
+        )
+    return stack_pairs(parts, axis)
 
 
 def _scan(interpreter: RunsRegions, op: OnnxOp, args: Values) -> Values:

@@ -63,8 +63,8 @@ def evaluate(
     return results
 
 
-NUMPY_ERRORS = (ArithmeticError, LookupError, TypeError, ValueError)
-"""Exceptions that numpy raises for invalid operands of an op."""
+OPERAND_ERRORS = (ArithmeticError, IndexError, ValueError)
+"""Exceptions that numpy raises for invalid values of an op's operands. Any other exception is a bug."""
 
 
 def _run_kernel(kernel: Kernel, call: Call) -> Sequence[np.ndarray]:
@@ -72,7 +72,7 @@ def _run_kernel(kernel: Kernel, call: Call) -> Sequence[np.ndarray]:
         return kernel(call)
     except ZeroDivisionError as error:
         raise violation(f"operands of {call.name}: division by zero") from error
-    except NUMPY_ERRORS as error:
+    except OPERAND_ERRORS as error:
         raise violation(f"operands of {call.name}: {error}") from error
 
 
