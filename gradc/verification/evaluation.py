@@ -226,11 +226,12 @@ def run_in_float64(module: ModuleOp, inputs: Mapping[SSAValue, Any], kernel: Ker
 
 def wide_of(given: Any) -> Any:
     """Return a value in float64; pairs already are."""
-    return wide(given) if isinstance(given, np.ndarray | list) and _is_plain(given) else given
+    return wide(given) if _is_plain(given) else given
 
 
 def _is_plain(given: Any) -> bool:
-    return isinstance(given, np.ndarray) or all(map(_is_plain, given))
+    """Return whether a value is an array, or a sequence of arrays without tangents."""
+    return isinstance(given, np.ndarray) or (isinstance(given, list) and all(map(_is_plain, given)))
 
 
 def _directional_derivative(tangent: Any) -> Any:

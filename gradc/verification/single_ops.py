@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -219,7 +220,10 @@ class LocalPoint(Point):
             if c not in own and not _is_constant(c)
         }
         computed = {result for op in found.ops for result in op.results}.difference(wanted)
-        is_own = all(value in own or self._is_forward(value) for value in found.leaves)
+        is_own = all(
+            value in own or (self._is_forward(value) and not self._is_later(value, step.op))
+            for value in found.leaves
+        )
         if is_own and computed.isdisjoint(others):
             return found
         return self._independent([*wanted, *own], others)
@@ -239,6 +243,12 @@ class LocalPoint(Point):
     ) -> bool:
         behind = {c: result for c, result in given.items() if c is not cotangent}
         return any(c in others for _, c in self._back([cotangent], behind).drawn)
+
+    def _is_later(self, value: SSAValue, op: Operation) -> bool:
+        """Return whether a forward value is computed after an op. A rule that reads such a value, as of a
+        Where, relies on cotangents that are 0 elsewhere."""
+        order = self._order
+        return value.owner is not op and order.get(value.owner, -1) > order.get(op, len(order))
 
     def _is_forward(self, value: SSAValue) -> bool:
         return value not in self.plan.differentiated.cotangents.values()
@@ -270,10 +280,14 @@ class LocalPoint(Point):
             self._emitted: set[Operation] = set(self.plan.emitted)
         return self._emitted
 
+    @cached_property
+    def _order(self) -> dict[Any, int]:
+        """Forward op -> its position."""
+        return {op: place for place, op in enumerate(self.plan.forward)}
+
     def _places(self) -> list[Operation]:
         """Return, for each step, the forward op after which all its inputs are known."""
-        order = {op: place for place, op in enumerate(self.plan.forward)}
-        found: list[Operation] = []
+        order, found = self._order, list[Operation]()
         for step, closure in zip(self.plan.steps, self._closures, strict=True):
             values = [*(value for value, _ in closure.drawn), *closure.leaves]
             ops = [step.op, *(v.owner for v in values if isinstance(v.owner, Operation))]

@@ -112,7 +112,8 @@ class Differentiated:
 
 
 def _halves(ops: Sequence[Operation]) -> set[str]:
-    """Return the half types of operands and results."""
-    types = {value.type for op in ops for value in (*op.operands, *op.results)}
+    """Return the half types of operands and results, those in regions included."""
+    inner = [op for given in ops for op in given.walk()]
+    types = {value.type for op in inner for value in (*op.operands, *op.results)}
     found = [of_mlir(type_.element_type) for type_ in types if isinstance(type_, TensorType)]
     return {dtype.name for dtype in found if dtype is not None and dtype.name in HALVES}

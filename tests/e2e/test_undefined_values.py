@@ -128,3 +128,21 @@ def test_invalid_operands_of_a_sequence_op_are_no_bug(body: str, expected: str):
     text = f"g (float[3] x, float[1, 3] z) => ({kind} y) <int64 two = {{2}}> {{ {body} }}"
     with pytest.raises(GradcError, match=expected):
         evaluate(load(model(text)), [np.ones(3, np.float32), np.ones((1, 3), np.float32)])
+
+
+def test_a_sequence_of_values_with_tangents_is_proved():
+    text = """g (float[2, 3] x, float[4, 3] z) => (float[K, 3] y)
+        { a = Sin (x) b = Tanh (z) s = SequenceConstruct (a, b) y = ConcatFromSequence <axis = 0> (s) }"""
+    found = gradc.vjp(model(text)).proof
+    assert found is not None
+    assert found.status == "proved", str(found)
+
+
+def test_a_rule_that_reads_a_later_masked_value_is_right():
+    """Where the cotangent of the Softmax is not 0, its result is that of the Where, which the gradient reads;
+    cotangents of the Softmax alone must have the same zeros."""
+    text = """g (float[2, 3, 1] x) => (float[2, 3, 1] y) <float zero = {0.0}>
+        { s = Selu (x) p = Softmax <axis = -1> (s) m = Greater (s, zero) y = Where (m, s, p) }"""
+    found = gradc.vjp(model(text), check=True).proof
+    assert found is not None
+    assert found.whole

@@ -212,7 +212,7 @@ def labels_one_off(patch: Patch) -> None:
 
     def wrong(f, labels, g):
         found = right(f, labels, g)
-        return replace(found, updates=rolled(found.updates, 0))
+        return replace(found, indices=rolled(found.indices, 0))
 
     patch.setattr(losses, "_of_logarithms", wrong)
 
