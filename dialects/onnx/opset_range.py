@@ -18,6 +18,7 @@ from dialects.onnx.signature import GRAPH
 from dialects.onnx.values import constant_of
 from dialects.support.diagnostics import UnsupportedError, error_at
 from dialects.support.op_cache_key import once_per_state
+from dialects.support.shapes import has_rank, shape_of
 
 
 @once_per_state
@@ -34,7 +35,15 @@ def opset_range(op: OnnxOp) -> tuple[int, int | None]:
     if found is None:
         what = ", ".join(f"{variable} = {dtype}" for variable, dtype in types)
         raise error_at(op, "no opset has this op", given=what, kind=UnsupportedError)
-    return found
+    return max(found[0], _rank_since(op)), found[1]
+
+
+def _rank_since(op: OnnxOp) -> int:
+    """Return the first opset that has the op for data of this rank."""
+    rank, since = opsets.RANKS_BEFORE.get(op.onnx_name(), (0, opsets.OLDEST))
+    if not rank or not has_rank(op.operands[0]) or len(shape_of(op.operands[0])) == rank:
+        return opsets.OLDEST
+    return since
 
 
 def _nondefault(op: OnnxOp) -> dict[str, Python]:

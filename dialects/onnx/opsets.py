@@ -18,6 +18,8 @@ WORDS: dict[tuple[str, str, str], int] = {
     ("GridSample", "mode", "linear"): 20,
     ("Pad", "mode", "wrap"): 19,
     ("Resize", "coordinate_transformation_mode", "half_pixel_symmetric"): 19,
+    ("ScatterElements", "reduction", "max"): 18,
+    ("ScatterElements", "reduction", "min"): 18,
     ("ScatterND", "reduction", "max"): 18,
     ("ScatterND", "reduction", "min"): 18,
 }
@@ -26,6 +28,10 @@ WORDS: dict[tuple[str, str, str], int] = {
 
 WORDS_BEFORE: dict[tuple[str, str, str], tuple[str, int]] = {("GridSample", "mode", "cubic"): ("bicubic", 20)}
 """Enumeration value -> its former name, and the opset that renamed it."""
+
+
+RANKS_BEFORE: dict[str, tuple[int, int]] = {"GridSample": (4, 20)}
+"""Op -> the only rank of its data before an opset."""
 
 
 MOD_OF_FLOATS = 28

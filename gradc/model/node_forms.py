@@ -84,8 +84,9 @@ class NodeForms:
         return name in kinds and WORDS.get((op.onnx_name(), name, word), 0) <= self.opset
 
 
-EXPLICIT_DEFAULTS = {"MeanVarianceNormalization": "axes"}
-"""Attributes that are written even with their default, because onnx's inference requires them."""
+EXPLICIT_DEFAULTS = {"MeanVarianceNormalization": "axes", "STFT": "onesided"}
+"""Attributes that are written even with their default, because onnx's inference requires them, or takes
+another default."""
 
 
 def _explicit_defaults(op: OnnxOp) -> dict[str, Attribute]:

@@ -81,6 +81,14 @@ QUIRKS: Mapping[str, Quirk] = {
         seen=("1.31", "1.32"),
         remedy="passes/decompositions/missing_kernels/empty_expand.py",
     ),
+    "grid-sample-of-cubic-volumes": Quirk(
+        ops=(onnx.GridSampleOp,),
+        what="a volume with mode cubic, or data of another rank than 4 and 5",
+        behavior="fails at run time",
+        seen=("1.31", "1.32"),
+        remedy="passes/decompositions/missing_kernels/grid_sample.py",
+        holds=_test("grid_sample.is_unsupported_grid"),
+    ),
     "hard-swish-in-f64": Quirk(
         ops=(onnx.HardSwishOp,),
         what="f64, with a factor in f32",

@@ -15,6 +15,7 @@ from passes.decompositions.missing_kernels.negative_pads import has_negative_pad
 from passes.decompositions.missing_kernels.recurrent import recurrent
 from passes.decompositions.missing_kernels.resize_by_matrix import by_matrix, is_by_matrix, needs_matrix
 from passes.decompositions.older_opsets.shapes import space_to_depth
+from passes.decompositions.older_opsets.transforms import dft
 from passes.decompositions.portable.ops import (
     can_use_axis_1,
     celu,
@@ -73,7 +74,7 @@ BACKWARD = FormQuirk("direction reverse", "", is_reversed, forward)
 
 _OTHER_AXIS = "onesided, or along an axis other than 1"
 OTHER_DFT_AXIS = FormQuirk(_OTHER_AXIS, "", can_use_axis_1, dft_along_axis_1)
-DYNAMIC_DFT_AXIS = FormQuirk(f"{_OTHER_AXIS}, an inverse or of unknown rank", "", is_along_another_axis)
+DYNAMIC_DFT_AXIS = FormQuirk(f"{_OTHER_AXIS}, an inverse or of unknown rank", "", is_along_another_axis, dft)
 
 EMPTY_AXES = FormQuirk("empty axes", "", reduces_empty_axis, empty_extreme)
 WINDOWS = FormQuirk("a window, or is_causal after a past", "", has_windows)

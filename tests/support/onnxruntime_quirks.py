@@ -100,6 +100,12 @@ REPRODUCERS: Mapping[str, Reproducer] = {
     "softplus-in-f64": Reproducer(
         [node("Softplus", "x")], {"x": np.array([-40.0, 1000.0])}, np.array([np.exp(-40), 1000.0])
     ),
+    "grid-sample-of-cubic-volumes": Reproducer(
+        [node("GridSample", "x g", mode="cubic", padding_mode="border")],
+        {"x": np.arange(8, dtype=F32).reshape(1, 1, 2, 2, 2), "g": np.zeros((1, 1, 1, 1, 3), F32)},
+        np.array([3.5], F32).reshape(1, 1, 1, 1, 1),
+        opset=20,
+    ),
     "lrn-of-even-size": Reproducer(
         [node("LRN", "x", size=2, alpha=1.0, beta=1.0, bias=1.0)],
         {"x": _ones(1, 2, 1, 1)},

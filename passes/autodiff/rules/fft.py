@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-import numpy as np
-
 from dialects.onnx import ops as onnx
 from dialects.onnx.call import axis_of
 from dialects.onnx.values import constant_of
@@ -15,9 +13,7 @@ from passes.autodiff.common.gather_adjoint import iota
 from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule
 from passes.autodiff.common.slice_adjoint import pad_zeros, size_of, size_vector
 from passes.builder.values import Value, ValueBuilder
-
-Size = int | Value
-"""A static size, or a vector of one element."""
+from passes.decompositions.sampling.stft import Size, scalar_of, transform
 
 
 def dft(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
@@ -32,14 +28,14 @@ def dft(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
 
 def _adjoint(f: Primal, x: Value, g: Value, axis: int) -> Value:
     """Return the gradient by x of its transform along an axis."""
-    e, length = f.e, _scalar_of(f, 1)
+    e, length = f.e, scalar_of(f, 1)
     inverse, onesided = bool(f.value("inverse", 0)), bool(f.value("onesided", 0))
     if inverse and onesided:
         return _crop_or_pad(_of_real_signal(g, axis, e), x, axis)
     whole = size_of(x, axis) if length is None else length
     value = _with_size(g, axis, whole) if onesided else g
     scale = _number(whole, g)
-    back = _transform(value, axis, e, inverse=int(not inverse))
+    back = transform(value, axis, e, inverse=int(not inverse))
     found = back / scale if inverse else back * scale
     if x.shape[-1] != 2:
         parts = size_vector(size_of(x, x.rank - 1), e)
@@ -47,27 +43,11 @@ def _adjoint(f: Primal, x: Value, g: Value, axis: int) -> Value:
     return _crop_or_pad(found, x, axis)
 
 
-def _scalar_of(f: Primal, index: int) -> Size | None:
-    """Return an integer operand of one element."""
-    given = f.operand(index)
-    if given is None:
-        return None
-    known = constant_of(given.value)
-    if known is not None:
-        return int(known.reshape(()))
-    return given.as_int64().apply(onnx.ReshapeOp, f.e.ints([1]))
-
-
-def _transform(x: Value, axis: int, e: ValueBuilder, **attributes: int) -> Value:
-    place = e(e.emit.constant(np.array(axis, np.int64)))
-    return x.apply(onnx.DFTOp, None, place, **attributes)
-
-
 def _of_real_signal(g: Value, axis: int, e: ValueBuilder) -> Value:
     """Return the adjoint of the inverse of half a spectrum: all bins but the first, and the last of an even
     number, count twice."""
     size = size_of(g, axis)
-    half = _transform(g, axis, e, onesided=1)
+    half = transform(g, axis, e, onesided=1)
     twice = iota(size_of(half, axis), g) * e.ints([2])
     ends = (twice.equals(e.ints([0]))).apply(onnx.OrOp, twice.equals(size_vector(size, e)))
     weights = 2 - ends.cast(g.dtype)
@@ -89,26 +69,6 @@ def _with_size(x: Value, axis: int, size: Size) -> Value:
     known = isinstance(size, int) and isinstance(given, int)
     more = size - given if known else size_vector(size, e) - size_vector(given, e)
     return pad_zeros(x, [0] * x.rank, [more if i == axis else 0 for i in range(x.rank)])
-
-
-def stft(f: Primal, e: ValueBuilder) -> Sequence[Value]:
-    """Transform frames of the signal, multiplied by the window."""
-    step, window, length = _scalar_of(f, 1), f.operand(2), _scalar_of(f, 3)
-    assert step is not None
-    x = f.x if f.x.rank == 3 else f.x.unsqueeze([2])
-    if length is None:
-        length = size_of(f.x if window is None else window, 1 if window is None else 0)
-    signal = size_of(f.x, 1)
-    if isinstance(signal, int) and isinstance(length, int) and isinstance(step, int):
-        count: Size = (signal - length) // step + 1
-    else:
-        rest = size_vector(signal, e) - size_vector(length, e)
-        count = rest.apply(onnx.DivOp, size_vector(step, e)) + e.ints([1])
-    starts = (iota(count, f.x) * size_vector(step, e)).unsqueeze([1])
-    frames = x.apply(onnx.GatherOp, starts + iota(length, x), axis=1)
-    if window is not None:
-        frames = frames * window.unsqueeze([1])
-    return [_transform(frames, 2, e, onesided=f.value("onesided", 1))]
 
 
 RULES: Mapping[str, Rule] = MappingProxyType({"DFT": dft})

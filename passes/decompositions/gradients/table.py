@@ -7,14 +7,14 @@ from passes.decompositions.registry import Decomposition, Reason
 _FUNCTIONS = (
     ("Attention", "passes.autodiff.rules.attention:attention"),
     ("CausalConvWithState", "passes.autodiff.rules.linear_attention:causal_conv"),
-    ("DeformConv", "passes.autodiff.rules.sampled_ops:deform_conv"),
+    ("DeformConv", "passes.decompositions.sampling.sampled_ops:deform_conv"),
     ("DequantizeLinear", "passes.autodiff.rules.quantize:dequantize"),
     ("DynamicQuantizeLinear", "passes.autodiff.rules.quantize:dynamic_quantize"),
-    ("GridSample", "passes.autodiff.rules.sampling:grid_sample"),
+    ("GridSample", "passes.decompositions.sampling.taps:grid_sample"),
     ("LinearAttention", "passes.autodiff.rules.linear_attention:linear_attention"),
-    ("RoiAlign", "passes.autodiff.rules.sampled_ops:roi_align"),
+    ("RoiAlign", "passes.decompositions.sampling.sampled_ops:roi_align"),
     ("RotaryEmbedding", "passes.autodiff.rules.attention:rotary_embedding"),
-    ("STFT", "passes.autodiff.rules.fft:stft"),
+    ("STFT", "passes.decompositions.sampling.stft:stft"),
     ("SwiGLU", "passes.autodiff.rules.attention:swiglu"),
 )
 

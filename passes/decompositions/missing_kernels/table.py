@@ -11,6 +11,7 @@ from passes.decompositions.registry import Decomposition, Reason
 _CASES = "Greater Mul Where"
 _CLIPPED_LINE = "Mul Add Clip"
 _DIFFERENCES = "ReduceMean Sub Mul Add Sqrt Div"
+_TAPS = "Add Concat Floor Gather Greater GreaterOrEqual Less LessOrEqual Max Min Mul ReduceSum Sub Where"
 _RECURRENT = "Add Concat Expand MatMul Mul Scan Sigmoid Split Squeeze Sub Tanh Transpose Unsqueeze Where"
 _ROUND = "Floor Sub Add Mul Greater GreaterOrEqual Where"
 _SCATTER = "MatMul Add Where Range:s64 Equal:s64 Mul:s64 Less:s64"
@@ -36,6 +37,7 @@ DECOMPOSITIONS = (
     _declare("Equal", "elementary:equal", "GreaterOrEqual And:boolean"),
     _declare("Flatten", "elementary:flatten", "Reshape Mul:s64 Concat:s64"),
     _declare("GRU", "recurrent:recurrent", _RECURRENT),
+    _declare("GridSample", "grid_sample:grid_sample", _TAPS, "T1"),
     _declare("GroupNormalization", "normalizations:group_normalization", None, replaces_function=True),
     _declare("HardSigmoid", "pointwise:hard_sigmoid", _CLIPPED_LINE),
     _declare("HardSwish", "pointwise:hard_swish", _CLIPPED_LINE),
@@ -69,6 +71,7 @@ DECOMPOSITIONS = (
     _declare("ReduceMax", "reductions:reduce_extreme", "Slice Max Gather"),
     _declare("ReduceMin", "reductions:reduce_extreme", "Slice Min Gather"),
     _declare("ReduceProd", "reductions:reduce_prod", "Gather Mul"),
+    _declare("RoiAlign", "passes.decompositions.sampling.sampled_ops:roi_align", _TAPS, "T1"),
     _declare("Round", "pointwise:round_", _ROUND),
     _declare("ScatterND", "scatter_nd_by_matrix:scatter_nd", _SCATTER),
     _declare(

@@ -6,7 +6,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
-from dialects.onnx.values import dims_of
+from dialects.onnx.values import constant_of, dims_of
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, has_rank, shape_of, static
 from passes.autodiff.common.primal import Primal
@@ -47,10 +47,21 @@ def _size(emit: Builder, value: SSAValue, axis: int) -> SSAValue:
 def pad(f: Primal, e: ValueBuilder) -> Results | None:
     """Before opset 18 Pad covers all axes."""
     op, emit = f.op_as(onnx.PadOp), e.emit
+    if op.axes is not None and constant_of(op.axes) is None and has_rank(op.data):
+        pads, mode = _pads_of_all_axes(emit, op, op.axes), op.call().attribute("mode", "constant")
+        return [emit(onnx.PadOp(op.data, pads, op.constant_value, mode=mode))]
     if op.call().attribute("mode", "constant") == "wrap":
         return scatter_pad_resize.pad_wrap(emit, op)
     value = pad_all_axes(emit, op)
     return None if value is None else [value]
+
+
+def _pads_of_all_axes(emit: Builder, op: onnx.PadOp, axes: SSAValue) -> SSAValue:
+    """Return the pads of each axis, given those of run-time axes."""
+    rank = len(shape_of(op.data))
+    begin = emit(onnx.ModOp(emit.as_int64(axes), emit.ints([rank])))
+    places = emit.concat([begin, emit(onnx.AddOp(begin, emit.ints([rank])))])
+    return emit(onnx.ScatterElementsOp(emit.ints([0] * 2 * rank), places, emit.as_int64(op.pads)))
 
 
 def reshape(f: Primal, e: ValueBuilder) -> Results | None:

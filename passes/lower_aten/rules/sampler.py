@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import f64
 
 from dialects.onnx import ops as onnx
 from passes.autodiff.common.primal import Primal
-from passes.autodiff.rules.sampling import grid_sample
 from passes.builder.values import Value, ValueBuilder
+from passes.decompositions.sampling.taps import grid_sample
 from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.derivative import pull_back
 

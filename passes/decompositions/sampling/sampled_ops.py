@@ -11,7 +11,8 @@ from dialects.onnx import ops as onnx
 from passes.autodiff.common.gather_adjoint import iota, numpy_of
 from passes.autodiff.common.primal import Primal, refusal
 from passes.autodiff.common.slice_adjoint import size_of, size_vector, vector
-from passes.autodiff.rules.sampling import (
+from passes.builder.values import Value, ValueBuilder
+from passes.decompositions.sampling.taps import (
     Number,
     Taps,
     linear_taps,
@@ -21,7 +22,6 @@ from passes.autodiff.rules.sampling import (
     unsqueeze,
     weigh_taps,
 )
-from passes.builder.values import Value, ValueBuilder
 
 
 def _stack_last(parts: Sequence[Value]) -> Value:

@@ -1,0 +1,1 @@
+"""Decompositions of ops that sample a tensor: by weighted taps, or in frames."""
