@@ -19,6 +19,13 @@ _VMAP = (
 )
 
 
+_LAYERS = (
+    "gradc.torch.module has no submodules for its layers, whose backward this method of captum changes "
+    "(DeepLift, GuidedBackprop, Deconvolution): it would return the plain gradient; use Saliency, "
+    "InputXGradient or IntegratedGradients, or write the method in torch for gradc.torch.export"
+)
+
+
 class _Run(torch.autograd.Function):
     """Runs a model; its backward runs the model's VJP, which is differentiable in the same way."""
 
@@ -85,6 +92,13 @@ class OnnxModule(torch.nn.Module):
         tensors = [torch.as_tensor(given[name]) for name in self._names]
         found = _Run.apply(self._model, *tensors, *(parameters[name] for name in self._weights))
         return found[0] if len(found) == 1 else found
+
+    def apply(self, fn: Any) -> Any:
+        """Apply a function to the submodules. Raises UnsupportedError for captum's, which look for layers
+        whose backward they change, and find none."""
+        if (getattr(fn, "__module__", None) or "").partition(".")[0] == "captum":
+            raise UnsupportedError(Diagnostic("error", _LAYERS))
+        return super().apply(fn)
 
     def extra_repr(self) -> str:
         return f"{', '.join(self._names)} -> {', '.join(self._model.outputs)}"

@@ -142,3 +142,19 @@ def test_what_it_refuses(x):
         gradc.UsageError, match="features: given 'hh', expected a value of the model; did you mean h"
     ):
         gradc.torch.module(perceptron(), features=["hh"])
+
+
+@pytest.mark.parametrize("name", ["GuidedBackprop", "Deconvolution", "DeepLift"])
+def test_methods_of_captum_that_change_layers_are_refused(name: str):
+    """Also within a module of torch; an initialisation by `apply` is none of them."""
+    attr: Any = pytest.importorskip("captum.attr")
+    module = gradc.torch.module(perceptron())
+    first = torch.nn.Sequential(torch.nn.ReLU(), module, _First())
+    first.apply(lambda part: part.requires_grad_(False))
+    with pytest.raises(gradc.UnsupportedError, match="no submodules for its layers"):
+        getattr(attr, name)(first).attribute(torch.randn(2, 4), target=0)
+
+
+class _First(torch.nn.Module):
+    def forward(self, results: Any) -> Any:
+        return results[0]
