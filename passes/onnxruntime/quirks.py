@@ -128,6 +128,13 @@ QUIRKS: Mapping[str, Quirk] = {
         seen=("1.31", "1.32"),
         remedy="passes/kernel_tables/__init__.py",
     ),
+    "small-sigmoids": Quirk(
+        ops=(onnx.SigmoidOp,),
+        what="a result below 1e-4 in f32",
+        behavior="its error is 1e-8 instead of a rounding of it, and the result is 0 below -18",
+        seen=("1.31", "1.32"),
+        remedy="passes/lower_aten/small_values.py",
+    ),
     "transposed-matrix-by-vector": Quirk(
         ops=(onnx.MatMulOp,),
         what="a Transpose by a vector",

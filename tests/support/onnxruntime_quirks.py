@@ -71,6 +71,9 @@ REPRODUCERS: Mapping[str, Reproducer] = {
         ((_BATCH - 1.5) / np.sqrt(F32(1.25))).astype(F32),
         {"s": _ones(1), "b": np.zeros(1, F32), "m": np.zeros(1, F32), "v": _ones(1)},
     ),
+    "small-sigmoids": Reproducer(
+        [node("Sigmoid", "x")], {"x": np.array([-15], F32)}, np.array([1 / (1 + np.exp(15.0))], F32)
+    ),
     "inverse-dft-in-f64": Reproducer(
         [node("DFT", "x - a", inverse=1)],
         {"x": _SPECTRUM},

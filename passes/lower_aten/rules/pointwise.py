@@ -21,6 +21,7 @@ from passes.lower_aten.float64_functions import polynomial
 from passes.lower_aten.precision import formula, in_float32
 from passes.lower_aten.promotion import BOOL, category, is_float
 from passes.lower_aten.rules.arithmetic import is_unsigned, truncate
+from passes.lower_aten.small_values import sigmoid
 
 
 def unary(op: type[OnnxOp]) -> Rule:
@@ -213,7 +214,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "asinh.default": elementary(onnx.AsinhOp, double.asinh),
         "acosh.default": elementary(onnx.AcoshOp, double.acosh),
         "atanh.default": elementary(onnx.AtanhOp, double.atanh),
-        "sigmoid.default": unary(onnx.SigmoidOp),
+        "sigmoid.default": sigmoid,
         "logit.default": in_float32(logit),
         "nan_to_num.default": nan_to_num,
     }

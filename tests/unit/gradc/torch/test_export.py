@@ -120,6 +120,24 @@ def test_a_line_of_a_count_that_is_a_size(count: int):
         np.testing.assert_allclose(found.run({"x": x.numpy()})[name], wanted, rtol=1e-6, atol=1e-7)
 
 
+def test_logarithms_and_quotients_of_saturated_sigmoids():
+    """onnxruntime's Sigmoid is 0 at -20, where torch's has a logarithm and a slope."""
+    F = torch.nn.functional
+
+    def losses(x: Any) -> Any:
+        p, ones = torch.sigmoid(x), torch.ones_like(x)
+        found = F.binary_cross_entropy(p, ones, reduction="none"), -torch.log(p[:, None] + 1e-12), 1 / p
+        return *found, *(torch.autograd.grad(one.sum(), x, retain_graph=True)[0] for one in found)
+
+    exported = gradc.torch.export(losses, (torch.linspace(-1, 1, 4).requires_grad_(),))
+    x = torch.tensor([-30.0, -20.0, -10.0, 20.0]).requires_grad_()
+    results = exported.run({"x": x.detach().numpy()})
+    for index, wanted in enumerate(losses(x)):
+        np.testing.assert_allclose(results[f"output_{index}"], wanted.detach(), rtol=1e-5, atol=1e-8)
+    plain = gradc.torch.export(lambda x: torch.sigmoid(x) * 2, (torch.ones(4),))
+    assert "Sigmoid" in {node.op_type for node in plain.model.graph.node}
+
+
 def test_a_wrong_lowering_is_found_and_named(monkeypatch: pytest.MonkeyPatch):
     """At a size that was not traced, too: here the rule is right for the example alone."""
     right = table.RULES["exp.default"]

@@ -27,6 +27,7 @@ PASSED_ON = (
     "recurrent-of-an-empty-batch",
     "resize-of-unchanged-sizes",
     "signs-of-low-halves",
+    "small-sigmoids",
     "sum-of-squares-in-one-pass",
     "sum-over-first-axes",
     "transposed-factor-of-an-empty-batch",
