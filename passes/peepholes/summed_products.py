@@ -9,6 +9,8 @@ of the two ops divided by those of a MatMul (onnxruntime 1.32, one thread, f32):
     [1024, 64] [1024, 1], 0                  4.4
     [64, 64, 1] [64, 64], 1                   12
     [1024, 16, 128] [1024, 16, 1], 1         2.5
+    [2048, 8, 4] [2048, 8, 1], 1             1.4
+    [256, 16, 8] [256, 1, 8], 2              1.6
     [1024, 9, 32] [1024, 1, 32], 2           1.3 (1.05 with a constant factor of the result, which is fused)
     [1024, 3, 64] [1024, 1, 64], 2           0.66
     [1024, 64] [1024, 64], 1                0.08
@@ -37,6 +39,9 @@ FEWEST = 2**10
 
 FEWEST_IN_A_BATCH = 2**9
 """Least number of products of elements for each entry of a batch."""
+
+FEWEST_ROWS = 8
+"""Least number of rows of a matrix in a batch behind a vector; before a vector it is twice as many."""
 
 MOST_TERMS = 2**16
 """Limit on the terms of one sum: a MatMul adds them up in order."""
@@ -87,7 +92,13 @@ class _Plan:
 
     def is_faster(self) -> bool:
         work, count = self.count((*self.rows, *self.columns, *self.summed)), self.count(self.batch)
-        return work * count >= FEWEST and (count == 1 or work >= FEWEST_IN_A_BATCH)
+        return work * count >= FEWEST and (count == 1 or work >= FEWEST_IN_A_BATCH or self._is_long())
+
+    def _is_long(self) -> bool:
+        """Return whether a vector before a matrix, or behind one, meets many rows of it."""
+        if not self.rows:
+            return self.count(self.summed) >= FEWEST_ROWS
+        return not self.columns and self.count(self.rows) >= 2 * FEWEST_ROWS
 
     def write(self, emit: Builder, result: Shape) -> SSAValue | None:
         """Return the product in the shape of the result; None if no Reshape can have its dynamic sizes."""
@@ -103,7 +114,7 @@ class _Plan:
         """Return a factor as a batch of matrices with these groups of axes."""
         is_turned = bool(first and second) and first[0] > second[0]
         groups = (second, first) if is_turned else (first, second)
-        sizes = [*(self.sizes[axis] for axis in self.batch), *map(self._merged, groups)]
+        sizes = [*(self.sizes[axis] for axis in self.batch), *map(self._group_size, groups)]
         matrix = _reshape(emit, value, sizes)
         if matrix is None or not is_turned:
             return matrix
@@ -112,7 +123,7 @@ class _Plan:
         *others, row, column = range(len(sizes))
         return emit(onnx.TransposeOp(matrix, perm=[*others, column, row]))
 
-    def _merged(self, axes: Sequence[int]) -> Dim:
+    def _group_size(self, axes: Sequence[int]) -> Dim:
         """Return the size of a group of axes as one; None if it is dynamic and not that of one axis."""
         sizes = [self.sizes[axis] for axis in axes]
         if len(sizes) == 1:

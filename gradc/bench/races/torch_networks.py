@@ -12,6 +12,7 @@ import numpy as np
 
 from gradc.bench.races.networks import NETWORKS
 from gradc.bench.races.step_networks import STEP_NETWORKS
+from gradc.bench.races.torch_ani import ani
 from gradc.bench.races.torch_functions import (
     Differentiating,
     Made,
@@ -168,6 +169,7 @@ FUNCTIONS: Mapping[str, Differentiating] = {
     "schnet": Differentiating(_schnet, "forces and virial, 64 atoms, 1,024 pairs"),
     "painn": Differentiating(_painn, "forces and virial, 64 atoms, 1,024 pairs"),
     "mace-like": Differentiating(_mace, "forces and virial, 64 atoms, 1,024 pairs"),
+    "ani": Differentiating(ani, "forces, 64 atoms, 1,024 pairs, 2,048 triples"),
     "grad-cam": Differentiating(_of_network("resnet", _cam), "of a ResNet"),
     "integrated-gradients": Differentiating(_of_network("mobile", _integrated_gradients), "of a MobileNet"),
     "unet": Differentiating(_of_network("unet", _image_gradient), "an image gradient"),
