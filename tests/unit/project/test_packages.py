@@ -66,6 +66,7 @@ PACKAGES = (
     "passes.lower_aten.double",
     "passes.lower_aten.windows",
     "passes.lower_aten.dynamic_groups",
+    "passes.lower_aten.small_values",
     "passes.lower_aten.rules",
     "passes.lower_aten",
     # gradc
