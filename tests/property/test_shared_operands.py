@@ -86,6 +86,27 @@ def runs(case: Any, target: str) -> bool:
     return True
 
 
+def float_pairs(case: Any) -> Iterator[tuple[int, int]]:
+    """The pairs of a case of one node that are f32 inputs, by the operands' names."""
+    arrays = operands_of(case)
+    for i, j in pairs(case):
+        array = arrays[i]
+        if array is not None and array.dtype == np.float32 and array.size:
+            yield i, j
+
+
+def gradients(model: onnx.ModelProto, wrt: list[str], feeds: Feeds) -> dict[str, np.ndarray] | None:
+    """The gradients by inputs for cotangents of 1; None if the model has none."""
+    of = model.graph.output[0].name
+    try:
+        result = np.asarray(gradc.compile(model).run(feeds, ep="cpu")[of])
+        compiled = gradc.vjp(model, wrt=wrt, of=[of], check=False)
+        found = compiled.run({**feeds, f"cotangent_{of}": np.ones_like(result)}, ep="cpu")
+    except GradcError:
+        return None
+    return {name: np.asarray(found[f"grad_{name}"]) for name in wrt}
+
+
 INVALID = frozenset(("Col2Im", "MelWeightMatrix", "Slice", "STFT"))
 """Ops whose cases are not valid with equal operands."""
 
@@ -120,3 +141,22 @@ def test_one_tensor_as_two_operands(op: str, kind: str):
                     assert_same(found[name], array, f"{what}, {name} on {target}")
                 compared += 1
     assert compared or op in INVALID or (op, kind) in UNKNOWN
+
+
+GRADIENT_OPS = [op for op in OPS if any(True for case in cases()[op] for _ in float_pairs(case))]
+
+
+@pytest.mark.sweep(parts=24)
+@pytest.mark.parametrize("op", GRADIENT_OPS)
+def test_the_gradient_by_a_shared_tensor_is_the_sum_over_its_operands(op: str):
+    for case in cases()[op][: 2 * MOST_CASES]:
+        (node,) = case.model.graph.node
+        for i, j in float_pairs(case):
+            model, feeds = shared(case, i, j, "input")
+            one, two = node.input[i], node.input[j]
+            apart = gradients(case.model, [one, two], {**feeds, two: feeds[one]})
+            if apart is None:  # no gradient by one of them
+                continue
+            together, what = gradients(model, [one], feeds), f"{case.name}, operands {i} and {j}"
+            assert together is not None, what
+            assert_same(together[one], apart[one] + apart[two], what)
