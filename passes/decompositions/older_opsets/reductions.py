@@ -101,7 +101,8 @@ def _mean(emit: Builder, op: onnx.ReduceMeanOp, axes: SSAValue) -> Sequence[SSAV
 
 
 def extreme(f: Primal, e: ValueBuilder) -> Results | None:
-    """Before opset 20 ReduceMax and ReduceMin have no booleans."""
+    """Before opset 20 ReduceMax and ReduceMin have no booleans: of no integers they give the least and the
+    largest one, for false and true."""
     op, emit = f.op, e.emit
     assert isinstance(op, onnx.ReduceMaxOp | onnx.ReduceMinOp)
     dtype = of_mlir(element_type_of(op.data))
@@ -110,7 +111,7 @@ def extreme(f: Primal, e: ValueBuilder) -> Results | None:
     numbers = emit(onnx.CastOp(op.data, to=i32))
     given: dict[str, Any] = {**op.onnx_attributes()}
     found = emit(type(op)(numbers, op.axes, **given))
-    return [emit(onnx.CastOp(found, to=dtype.mlir))]
+    return [emit(onnx.GreaterOp(found, emit.constant(np.zeros((), np.int32))))]
 
 
 def arithmetic(f: Primal, e: ValueBuilder) -> Results | None:
