@@ -118,16 +118,18 @@ def convolution(f: OpCall, b: Batch) -> Sequence[Result] | None:
     data, weights, bias = (*f.operands, None)[:3]
     assert data is not None
     assert weights is not None
-    if not isinstance(b.size, int) or f.value("layout", "NCX") != "NCX":
-        return None
-    if not data.has_rank or not weights.has_rank:
+    if f.value("layout", "NCX") != "NCX" or not data.has_rank or not weights.has_rank:
         return None
     groups, rank = f.value(_GROUPS[f.name], 1), data.rank
     if not weights.batched:
         found = fold_batch(OpCall(f.op, [data, weights]), b) if data.batched else None
         whole = f.again(b, [data.value, weights.value])[0] if found is None else found[0]
-    elif f.name == "Conv" and not data.batched and groups == 1:
-        whole = _by_all_weights(f, b, data, weights)
+    elif f.name == "Conv" and not data.batched:
+        whole = _by_all_weights(f, b, data, weights, groups)
+    elif not isinstance(b.size, int):
+        return None
+    elif f.name == "grad.conv_backward_data" and not data.batched:
+        whole = _back_by_all_weights(f, b, data, weights, groups)
     else:
         images, kernels = to_channels(b, b.expand(data)), b.fold(weights.value)
         made = f.again(b, [images, kernels], **{_GROUPS[f.name]: groups * b.size})[0]
@@ -139,9 +141,28 @@ def convolution(f: OpCall, b: Batch) -> Sequence[Result] | None:
     return [whole + column]
 
 
-def _by_all_weights(f: OpCall, b: Batch, data: Operand, weights: Operand) -> Value:
-    """Return the convolutions of the same data with all weights as one with more channels."""
-    return _from_channels(b, f.again(b, [data.value, b.fold(weights.value)])[0])
+def _by_all_weights(f: OpCall, b: Batch, data: Operand, weights: Operand, groups: int) -> Value:
+    """Return the convolutions of the same data with all weights as one with more channels in each group."""
+    channels, *others = b.sizes(weights.value)[1:]
+    assert isinstance(channels, int)
+    inner = channels // groups
+    apart = b.reshape(weights.value, [b.size, groups, inner, *others])
+    joined = b.reshape(b.move(apart, 0, 1), [b.product([b.size, channels]), *others])
+    made = f.again(b, [data.value, joined])[0]
+    batch, _, *positions = b.sizes(made)
+    rows = b.move(b.reshape(made, [batch, groups, b.size, inner, *positions]), 2, 0)
+    return b.reshape(rows, [b.size, batch, channels, *positions])
+
+
+def _back_by_all_weights(f: OpCall, b: Batch, data: Operand, weights: Operand, groups: int) -> Value:
+    """Return the gradients by the data for all weights as one with more channels in each group."""
+    outputs, inner, *others = b.sizes(weights.value)[1:]
+    assert isinstance(inner, int)
+    joined = b.reshape(b.move(weights.value, 0, 1), [outputs, b.product([b.size, inner]), *others])
+    made = f.again(b, [data.value, joined])[0]
+    batch, _, *positions = b.sizes(made)
+    rows = b.move(b.reshape(made, [batch, groups, b.size, inner, *positions]), 2, 0)
+    return b.reshape(rows, [b.size, batch, groups * inner, *positions])
 
 
 def to_channels(b: Batch, value: Value) -> Value:

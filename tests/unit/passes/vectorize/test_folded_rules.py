@@ -53,6 +53,28 @@ def test_gradients_by_the_weights_of_a_convolution(
     assert assert_rows(module, inputs, batched, size) == 0
 
 
+@pytest.mark.parametrize("form", [PLAIN, STRIDED, GROUPED], ids=["plain", "strided", "grouped"])
+@pytest.mark.parametrize("size", ["K", ROWS])
+def test_convolutions_of_the_same_data(form: tuple[str, dict[str, int]], size: int | str):
+    attributes, sizes = form
+    text = CONV.format(form=f"<{attributes}>" if attributes else "", **sizes)
+    module, rng = load(onnx.parser.parse_model(text), for_gradients=()), np.random.default_rng(0)
+    shapes = [[sizes[n] for n in "BCHW"], [sizes["O"], sizes["I"], 2, 3]]
+    inputs = [rng.normal(size=shape).astype(np.float32) for shape in shapes]
+    assert assert_rows(module, inputs, (1,), size) == 0
+
+
+@pytest.mark.parametrize("form", [PLAIN, STRIDED, GROUPED], ids=["plain", "strided", "grouped"])
+def test_gradients_by_the_data_of_many_weights(form: tuple[str, dict[str, int]]):
+    attributes, sizes = form
+    text = CONV.format(form=f"<{attributes}>" if attributes else "", **sizes)
+    source, rng = load(onnx.parser.parse_model(text), for_gradients=()), np.random.default_rng(0)
+    module = differentiate_source(source, GradientRequest(wrt="x", cotangents=True))
+    shapes = [[sizes[n] for n in "BCHW"], [sizes["O"], sizes["I"], 2, 3], [sizes[n] for n in "BOYZ"]]
+    inputs = [rng.normal(size=shape).astype(np.float32) for shape in shapes]
+    assert assert_rows(module, inputs, (1,), ROWS) == 0
+
+
 LOSS = """<ir_version: 8, opset_import: ["": 18]>
 f ({inputs}) => ({type}) {{ l{log} = {op} <reduction = "{how}"{ignored}> ({operands}) }}"""
 
