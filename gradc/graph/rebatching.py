@@ -329,11 +329,16 @@ def _touches(vector: SSAValue, axes: Sequence[int], rank: int) -> bool:
 def _cuts(op: onnx.SliceOp, axes: Sequence[int], rank: int) -> bool:
     """Return whether a Slice takes less than all of one of the axes."""
     starts, ends = ints_of(op.operands[1]), ints_of(op.operands[2])
-    given = ints_of(op.operands[3]) if len(op.operands) > 3 else list(range(len(starts or ())))
-    if starts is None or ends is None or given is None:
+    if len(op.operands) > 3:
+        given = ints_of(op.operands[3])
+    else:
+        given = None if starts is None else list(range(len(starts)))
+    if given is None:
         return True
-    cut = [axis % rank for axis, a, b in zip(given, starts, ends, strict=True) if a or b < 2**31 - 1]
-    return not set(axes).isdisjoint(cut)
+    if starts is not None and ends is not None:
+        bounds = zip(given, starts, ends, strict=True)
+        given = [axis for axis, first, last in bounds if first or last < 2**31 - 1]
+    return not set(axes).isdisjoint(axis % rank for axis in given)
 
 
 def _entries_for(axis: int, inner: int, data: Shape, target: Shape, batch: int) -> Iterator[tuple[int, int]]:

@@ -285,9 +285,30 @@ def test_samples_within_a_merged_axis():
     one = gradc.jacobian(model(MERGED, 1), of="y", wrt="w", check=False)
     expected = [one.run({"x": inputs["x"][i : i + 1]})["jacobian_y_w"][0] for i in range(3)]
     np.testing.assert_allclose(found.run(inputs)["jacobian_y_w"], expected, rtol=1e-4, atol=1e-5)
-    for options in ({"of": "h"}, {"of": "y", "keep_outputs": "h"}):
+    for of, kept in (("h", "none"), ("y", "h")):
         with pytest.raises(gradc.UnsupportedError, match="axis 0 of h, which has several elements"):
-            gradc.vjp(model(MERGED), wrt="w", per_sample=True, **options)
+            gradc.vjp(model(MERGED), wrt="w", of=of, keep_outputs=kept, per_sample=True)
+
+
+def test_bounds_of_slices_that_are_computed():
+    """As exporters write `chunk`: the bounds follow from a size; the axis is not that of the samples."""
+    text = """chunk (float[N,4] x) => (float[N,2] y)
+    <int64[1] one = {1}, int64[1] zero = {0}, int64[1] two = {2}> {
+        sizes = Shape(x)
+        width = Gather(sizes, one)
+        half = Div(width, two)
+        first = Slice(x, zero, half, one)
+        last = Slice(x, half, width, one)
+        s = Sin(first)
+        y = Mul(s, last)
+    }"""
+    found = gradc.jacobian(model(text, 3), per_sample=True, check=True)
+    inputs = drawn(found, 3)
+    (a, b), (c, d) = inputs["x"].T[:2], inputs["x"].T[2:]
+    expected = np.zeros((3, 2, 4), np.float32)
+    expected[:, 0, 0], expected[:, 0, 2] = np.cos(a) * c, np.sin(a)
+    expected[:, 1, 1], expected[:, 1, 3] = np.cos(b) * d, np.sin(b)
+    np.testing.assert_allclose(found.run(inputs)["jacobian_y_x"], expected, rtol=1e-4, atol=1e-6)
 
 
 def test_an_unknown_rank():
