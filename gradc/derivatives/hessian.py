@@ -13,8 +13,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
-from dialects.onnx import ops as onnx
-from dialects.onnx.dims import TO_THE_END
 from dialects.support import entry
 from dialects.support.shapes import shape_of, static, static_shape
 from gradc.compiler.compiled import Compiled, Derivative
@@ -98,25 +96,27 @@ def hessian_of(
     kept = user_request.request(derivation.module).keep
     inputs = entry.input_names(entry.entry_function(derivation.module))
     found = _products(derivation)
-    rows = _rows(derivation, found, user_request.chunk_size or 0)
-    derivation.keep_results([*kept, *rows.values()])
+    is_short = user_request.diagonal or user_request.trace
+    whole = replace(derivation, module=derivation.module.clone(), remarks=[]) if is_short else derivation
+    rows = _rows(whole, found, user_request.chunk_size or 0)
+    whole.keep_results([*kept, *rows.values()])
     template = user_request.name_template
     names = {(of, a, b): pair_name(template, "hessian", of, [a, b]) for of, a, b in rows}
-    check_names(list(names.values()), [*inputs, *kept])
-    derivation.rename({}, {rows[key]: name for key, name in names.items()})
-    whole = derivation.module.clone()
+    if not is_short:
+        check_names(list(names.values()), [*inputs, *kept])
+    whole.rename({}, {rows[key]: name for key, name in names.items()})
     gradients, outer, rank = found.once.gradients, found.once.cotangents, found.rank or 0
     blocks = {(of, gradients[a], b): name for (of, a, b), name in names.items()}
-    if not user_request.diagonal and not user_request.trace:
+    if not is_short:
         only = {b: name for (_, _, b), name in names.items()} if len(names) == 1 else {}
         derivatives = [Derivative(name, "hessian", (of,), (a, b)) for (of, a, b), name in names.items()]
         return derivation.finish(WrittenHessian(only, {}, blocks=blocks, outer=outer, rank=rank), derivatives)
-    derivatives, diagonals, traces = _diagonals(derivation, user_request, names, found.ranks, kept)
+    derivatives, diagonals, traces = _diagonals(derivation, user_request, found, names, kept)
     check_names([one.result for one in derivatives], [*inputs, *kept])
     only = {one.wrt[0]: one.result for one in derivatives} if len(derivatives) == 1 else {}
     written = WrittenDiagonals(
         only, {}, blocks=blocks, outer=outer, rank=rank,
-        whole=whole, diagonals=diagonals, traces=traces, ranks=found.ranks,
+        whole=whole.module, diagonals=diagonals, traces=traces, ranks=found.ranks,
     )  # fmt: skip
     return derivation.finish(written, derivatives)
 
@@ -163,83 +163,112 @@ def _products(derivation: Derivation) -> _Products:
 def _rows(derivation: Derivation, found: _Products, chunk: int) -> dict[tuple[str, str, str], str]:
     """Compute the products for the rows of identities; return the blocks by the names of `of` and two of
     `wrt`. `chunk`: the largest number of products at once; 0: all."""
-    once, twice, like = found.once, found.twice, found.like
-    tangents = {name: twice.cotangents[gradient] for name, gradient in once.gradients.items()}
-    products = {name: twice.gradients[name] for name in tangents}
+    once, twice = found.once, found.twice
+    products = {name: twice.gradients[name] for name in once.gradients}
+    blocks = _for_unit_tangents(derivation, found, list(products.values()), chunk)
+    pairs = {(a, b): blocks[a, product] for a in once.gradients for b, product in products.items()}
+    whole = _for_unit_cotangents(derivation, found, list(pairs.values()), chunk)
+    return {(of, a, b): whole[of, name] for of in found.of for (a, b), name in pairs.items()}
+
+
+def _for_unit_tangents(
+    derivation: Derivation, found: _Products, results: Sequence[str], chunk: int
+) -> dict[tuple[str, str], str]:
+    """Compute results for all unit tangents; return those for the tangents of a `wrt`, by both names."""
+    tangents = {name: found.twice.cotangents[gradient] for name, gradient in found.once.gradients.items()}
+    by, like = tuple(tangents.values()), tuple(found.like[name] for name in tangents)
     ieee = derivation.options.strict_ieee
-    of_tangents = tuple(like[name] for name in tangents)
-    by = tuple(tangents.values())
-    derivation.run(JacobianPass(by, of_tangents, tuple(products.values()), chunk=chunk, strict_ieee=ieee))
-    pairs = {(a, b): f"{product}_{t}" for a, t in tangents.items() for b, product in products.items()}
-    if found.rank is None:
-        of_cotangents = tuple(like[name] for name in once.cotangents)
-        cotangents = tuple(once.cotangents.values())
-        several = max(1, chunk // found.count) if chunk and found.count else min(chunk, 1)
-        derivation.run(
-            JacobianPass(cotangents, of_cotangents, tuple(pairs.values()), chunk=several, strict_ieee=ieee)
-        )
-        return {
-            (of, a, b): f"{name}_{once.cotangents[of]}" for of in found.of for (a, b), name in pairs.items()
-        }
-    if found.rank:
-        add_axes(entry.entry_function(derivation.module), list(pairs.values()), found.rank)
-    return {(of, a, b): name for of in found.of for (a, b), name in pairs.items()}
+    derivation.run(JacobianPass(by, like, tuple(results), chunk=chunk, strict_ieee=ieee))
+    return {(a, result): f"{result}_{t}" for a, t in tangents.items() for result in results}
+
+
+def _for_unit_cotangents(
+    derivation: Derivation, found: _Products, results: Sequence[str], chunk: int
+) -> dict[tuple[str, str], str]:
+    """Compute results for all unit cotangents; return those for the cotangents of an `of`, by both names.
+
+    A single `of` of one element has no cotangent, but its axes are added.
+    """
+    cotangents = found.once.cotangents
+    if found.rank is not None:
+        if found.rank:
+            add_axes(entry.entry_function(derivation.module), results, found.rank)
+        return {(of, result): result for of in found.of for result in results}
+    by, like = tuple(cotangents.values()), tuple(found.like[name] for name in cotangents)
+    several = max(1, chunk // found.count) if chunk and found.count else min(chunk, 1)
+    ieee = derivation.options.strict_ieee
+    derivation.run(JacobianPass(by, like, tuple(results), chunk=several, strict_ieee=ieee))
+    return {(of, result): f"{result}_{cotangents[of]}" for of in found.of for result in results}
 
 
 def _diagonals(
     derivation: Derivation,
     user_request: HessianRequest,
+    found: _Products,
     names: Mapping[tuple[str, str, str], str],
-    ranks: Mapping[str, int],
     kept: Sequence[str],
 ) -> tuple[list[Derivative], dict[str, str], dict[str, list[str]]]:
-    """Replace the blocks by diagonals and traces; return these, result -> its block, and its blocks."""
-    function, e = entry.entry_function(derivation.module), ValueBuilder()
-    template = user_request.name_template
-    results, found = results_of(function), list[Derivative]()
+    """Compute diagonals and traces, without the blocks; return these, result -> its block, and its blocks."""
+    parts = _diagonal_parts(derivation, found, user_request.chunk_size or 0, kept)
+    function, e, template = (
+        entry.entry_function(derivation.module),
+        ValueBuilder(),
+        user_request.name_template,
+    )
+    results, derivatives = results_of(function), list[Derivative]()
     values, diagonals, traces = dict[str, SSAValue](), dict[str, str](), dict[str, list[str]]()
-    wrt = list(dict.fromkeys(a for _, a, _ in names))
-    for of in dict.fromkeys(of for of, _, _ in names):
-        parts = {a: e(results[names[of, a, a]]) for a in wrt}
+    wrt = list(found.once.gradients)
+    for of in found.of:
+        own = {a: e(results[parts[of, a]]) for a in wrt}
         if user_request.diagonal:
-            for a, block in parts.items():
+            for a, part in own.items():
                 name = pair_name(template, "hessian_diagonal", of, [a])
-                values[name] = diagonal(e, block, ranks[a], keep_shape=True).value
-                diagonals[name] = names[of, a, a]
-                found.append(Derivative(name, "hessian_diagonal", (of,), (a, a)))
+                values[name], diagonals[name] = part.value, names[of, a, a]
+                derivatives.append(Derivative(name, "hessian_diagonal", (of,), (a, a)))
         if user_request.trace:
             name = pair_name(template, "laplacian", of, wrt, name=of)
-            lines = [diagonal(e, block, ranks[a], keep_shape=False) for a, block in parts.items()]
-            values[name] = reduce(add, (line.sum_axes([line.rank - 1]) for line in lines)).value
+            sums = (_sum_last(part, found.ranks[a]) for a, part in own.items())
+            values[name] = reduce(add, sums).value
             traces[name] = [names[of, a, a] for a in wrt]
-            found.append(Derivative(name, "laplacian", (of,), tuple(wrt)))
+            derivatives.append(Derivative(name, "laplacian", (of,), tuple(wrt)))
     set_results_of(function, {**results, **values}, e)
     derivation.keep_results([*kept, *values])
-    return found, diagonals, traces
+    return derivatives, diagonals, traces
 
 
-def diagonal(e: ValueBuilder, block: Value, rank: int, *, keep_shape: bool) -> Value:
-    """Return the diagonal of a block whose last axes are twice the `rank` axes of one value: in the shape of
-    that value, or along one axis."""
-    first = block.rank - 2 * rank
-    outer, own = _sizes(e, block, 0, first), _sizes(e, block, first, first + rank)
-    count = own.apply(onnx.ReduceProdOp, keepdims=1) if rank else e.ints([1])
-    flat = block.apply(onnx.ReshapeOp, e.concat([outer, count * count], 0), allowzero=1)
-    taken = flat.apply(onnx.SliceOp, e.ints([0]), e.ints([TO_THE_END]), e.ints([first]), count + e.ints([1]))
-    if not keep_shape:
-        return taken
-    shaped = taken.apply(onnx.ReshapeOp, e.concat([outer, own], 0), allowzero=1)
-    return shaped.assume_shape(block.shape[: first + rank])
+FORM = "gradc.form"
+"""Name of a result of the module of products: their quadratic form."""
 
 
-def _sizes(e: ValueBuilder, value: Value, first: int, last: int) -> Value:
-    """Return the sizes of some axes as a vector."""
-    known = static(value.shape[first:last])
-    return (
-        e.shape(value).apply(onnx.SliceOp, e.ints([first]), e.ints([last]))
-        if known is None
-        else e.ints(known)
-    )
+def _diagonal_parts(
+    derivation: Derivation, found: _Products, chunk: int, kept: Sequence[str]
+) -> dict[tuple[str, str], str]:
+    """Compute the quadratic forms of unit tangents, which are the elements of the diagonal.
+
+    Return the results, [*of, *wrt], by the names of `of` and `wrt`.
+    """
+    function, e = entry.entry_function(derivation.module), ValueBuilder()
+    tangents = dict(zip(entry.input_names(function), function.args, strict=True))
+    results, cotangents = results_of(function), found.twice.cotangents
+    pairs = [
+        (e(results[found.twice.gradients[name]]), e(tangents[cotangents[gradient]]))
+        for name, gradient in found.once.gradients.items()
+    ]
+    set_results_of(function, {**results, FORM: quadratic_form(pairs).value}, e)
+    derivation.keep_results([*kept, *found.like.values(), FORM])
+    forms = _for_unit_tangents(derivation, found, [FORM], chunk)
+    whole = _for_unit_cotangents(derivation, found, list(forms.values()), chunk)
+    return {(of, a): whole[of, name] for of in found.of for (a, _), name in forms.items()}
+
+
+def quadratic_form(pairs: Sequence[tuple[Value, Value]]) -> Value:
+    """Return the sum of the inner products of pairs of a product with the Hessian and its tangent."""
+    return reduce(add, (_sum_last(product * tangent, tangent.rank) for product, tangent in pairs))
+
+
+def _sum_last(value: Value, count: int) -> Value:
+    """Sum along the last `count` axes."""
+    return value.sum_axes(range(value.rank - count, value.rank)) if count else value
 
 
 def _rank_of_one_element(function: FuncOp, results: Sequence[str]) -> int | None:
