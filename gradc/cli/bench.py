@@ -23,7 +23,8 @@ from gradc.cli.run_options import SHAPE, shapes_of
 @click.option(
     "--suite",
     type=Word(["quick", "full", "drawn", *MODEL_SUITES, "none"]),
-    help="Built-in cases: fixed, random (drawn), networks, training steps, functions of torch.  "
+    help="Built-in cases: fixed, random (drawn), networks, training steps, functions of torch, "
+    "derivatives.  "
     "[default: quick, or none with arguments]",
 )
 @click.option(

@@ -7,7 +7,8 @@ ON_REQUEST = ("torch.compile",)
 """Peers that run on request only: half a minute per case."""
 
 NETWORKS_SUITE, TRAINING_SUITE, TORCH_SUITE = "networks", "training", "torch"
-MODEL_SUITES = (NETWORKS_SUITE, TRAINING_SUITE, TORCH_SUITE)
+DERIVATIVES_SUITE = "derivatives"
+MODEL_SUITES = (NETWORKS_SUITE, TRAINING_SUITE, TORCH_SUITE, DERIVATIVES_SUITE)
 
-ONE_THREAD = (TRAINING_SUITE, TORCH_SUITE)
+ONE_THREAD = (TRAINING_SUITE, TORCH_SUITE, DERIVATIVES_SUITE)
 """Suites that run with one thread by default, in CPU time."""

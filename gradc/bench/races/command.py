@@ -13,7 +13,13 @@ from typing import Any
 from dialects.support.diagnostics import Diagnostic, UsageError
 from gradc.bench.peers import check_names
 from gradc.bench.peers.base import NotAvailable
-from gradc.bench.races import MODEL_PEERS, NETWORKS_SUITE, TORCH_SUITE, TRAINING_SUITE
+from gradc.bench.races import (
+    DERIVATIVES_SUITE,
+    MODEL_PEERS,
+    NETWORKS_SUITE,
+    TORCH_SUITE,
+    TRAINING_SUITE,
+)
 from gradc.bench.races import report as reports
 from gradc.bench.races.models import RaceSettings, race_model
 from gradc.bench.races.networks import NETWORKS
@@ -50,6 +56,8 @@ def bench_models(
         starts += _of_networks(settings)
     if suite == TORCH_SUITE:
         starts += _of_functions(settings)
+    if suite == DERIVATIVES_SUITE:
+        starts += _of_derivatives(settings)
     if suite == TRAINING_SUITE:
         with tempfile.TemporaryDirectory() as folder:
             return _bench([*starts, *_of_steps(settings, Path(folder))], settings, json_path)
@@ -134,6 +142,17 @@ def _of_functions(settings: RaceSettings) -> list[Start]:
         return name, kind, lambda: race_export(name, kind, torch, settings)
 
     return [start(name, kind) for kind, functions in KINDS.items() for name in functions]
+
+
+def _of_derivatives(settings: RaceSettings) -> list[Start]:
+    runtime_version()  # raises UnsupportedError without onnxruntime
+    torch = _torch(DERIVATIVES_SUITE, settings)
+    from gradc.bench.races.derivatives import KINDS, race_derivative
+
+    def start(name: str, kind: str) -> Start:
+        return name, kind, lambda: race_derivative(name, kind, torch, settings)
+
+    return [start(name, kind) for kind, what in KINDS.items() for name in what.only]
 
 
 def _torch(suite: str, settings: RaceSettings) -> Any:
