@@ -6,7 +6,7 @@ onnxruntime, it names the entries that are gone, whose remedies can go too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
@@ -88,6 +88,14 @@ QUIRKS: Mapping[str, Quirk] = {
         seen=("1.31", "1.32"),
         remedy="passes/decompositions/missing_kernels/grid_sample.py",
         holds=_test("grid_sample.is_unsupported_grid"),
+    ),
+    "half-spectrum-of-another-size": Quirk(
+        ops=(onnx.DFTOp,),
+        what="inverse, onesided, with another number of bins than dft_length // 2 + 1",
+        behavior="other numbers for most lengths",
+        seen=("1.31", "1.32"),
+        remedy="passes/decompositions/missing_kernels/inverse_dft.py",
+        holds=_test("inverse_dft.has_other_bins"),
     ),
     "hard-swish-in-f64": Quirk(
         ops=(onnx.HardSwishOp,),
@@ -254,7 +262,10 @@ QUIRKS: Mapping[str, Quirk] = {
 TESTED = ("1.31", "1.32")
 """Versions with which every entry was tested; `seen` lists those of them that have the fact."""
 
-CPU_QUIRKS: Mapping[type[OnnxOp], Quirk] = {
-    op: quirk for quirk in QUIRKS.values() if quirk.holds is not None for op in quirk.ops
+CPU_QUIRKS: Mapping[type[OnnxOp], Sequence[Quirk]] = {
+    op: [quirk for quirk in QUIRKS.values() if quirk.holds is not None and op in quirk.ops]
+    for named in QUIRKS.values()
+    if named.holds is not None
+    for op in named.ops
 }
-"""Op -> the form of it that `expand-ops` decomposes for the CPU provider."""
+"""Op -> the forms of it that `expand-ops` decomposes for the CPU provider."""

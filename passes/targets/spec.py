@@ -89,7 +89,9 @@ class TargetSpec:
     excluded_ops: Mapping[str, str] = field(default_factory=_no_reasons)
     excluded_dtypes: Mapping[str, str] = field(default_factory=_no_reasons)
     form_quirks: FormQuirks = field(default_factory=dict[type[OnnxOp], tuple[FormQuirk, ...]])
-    kernel_quirks: Mapping[type[OnnxOp], Quirk] = field(default_factory=dict[type[OnnxOp], Quirk])
+    kernel_quirks: Mapping[type[OnnxOp], Sequence[Quirk]] = field(
+        default_factory=dict[type[OnnxOp], Sequence[Quirk]]
+    )
     decomposed_domains: tuple[str, ...] = ()
     standard_ops_only: bool = False
     symmetric_pads: str | None = None
@@ -113,8 +115,8 @@ class TargetSpec:
 
     def kernel_quirk(self, op: OnnxOp) -> str | None:
         """Return the form of an op that the provider's kernel gets wrong, or None."""
-        found = self.kernel_quirks.get(type(op))
-        return found.what if found is not None and found.holds is not None and found.holds(op) else None
+        quirks = self.kernel_quirks.get(type(op), ())
+        return next((quirk.what for quirk in quirks if quirk.holds is not None and quirk.holds(op)), None)
 
 
 @cache

@@ -87,6 +87,13 @@ REPRODUCERS: Mapping[str, Reproducer] = {
         np.tanh(_ones(1, 1, 1, 1)),
         {"w": _ones(1, 1, 1), "r": _ones(1, 1, 1)},
     ),
+    "half-spectrum-of-another-size": Reproducer(
+        [node("DFT", "x l a", inverse=1, onesided=1)],
+        {"x": np.array([[3, 0], [1, 2], [5, 0]], F32)[None]},
+        np.fft.irfft([3, 1 + 2j, 5], 3)[None, :, None].astype(F32),
+        {"l": np.array(3), "a": np.array(1)},
+        opset=20,
+    ),
     "hard-swish-in-f64": Reproducer(
         [node("HardSwish", "x")], {"x": np.array([0.5])}, np.array([0.5 * (0.5 / 6 + 0.5)])
     ),
