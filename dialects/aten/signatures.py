@@ -285,6 +285,7 @@ SIGNATURES: dict[str, str] = {
     "nll_loss_backward.default": "Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight -> Tensor",
     "nll_loss_forward.default": "Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index -> Tensor, Tensor",
     "nonzero.default": "Tensor self -> Tensor",
+    "nonzero_static.default": "Tensor self, int size, int fill_value -> Tensor",
     "norm.Scalar": "Tensor self, Scalar p -> Tensor",
     "norm.ScalarOpt_dim": "Tensor self, Scalar? p, int[] dim, bool keepdim -> Tensor",
     "norm.ScalarOpt_dim_dtype": "Tensor self, Scalar? p, int[] dim, bool keepdim, ScalarType dtype -> Tensor",

@@ -39,6 +39,15 @@ def _covariance(rows: Any, *, correction: int = 1, **others: Any) -> Any:
     return (centered @ centered.T / (rows.shape[1] - correction)).squeeze()
 
 
+def _correlation(rows: Any) -> Any:
+    """Return `torch.corrcoef`, which compares numbers in tensors."""
+    if rows.dim() != 2:
+        return NotImplemented
+    found = _covariance(rows).reshape(rows.shape[0], rows.shape[0])
+    deviations = found.diagonal().sqrt()
+    return (found / deviations[:, None] / deviations).clamp(-1, 1).squeeze()
+
+
 def _gaussian_nll(
     given: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Any:
@@ -63,6 +72,11 @@ def _fill_diagonal(matrix: Any, value: Any, wrap: bool = False) -> Any:
         return NotImplemented
     matrix.diagonal().fill_(value)
     return matrix
+
+
+def _masked_select(tensor: Any, mask: Any) -> Any:
+    """Return `masked_select` as an index, whose gradient is one, too."""
+    return tensor[mask] if tensor.shape == mask.shape else NotImplemented
 
 
 def _rrelu(
@@ -165,9 +179,14 @@ def _axes_of(entry: Any) -> int:
 
 FORMS: Mapping[Any, Callable[..., Any]] = {
     torch.cov: _covariance,
+    torch.Tensor.cov: _covariance,
+    torch.corrcoef: _correlation,
+    torch.Tensor.corrcoef: _correlation,
     torch.nn.functional.gaussian_nll_loss: _gaussian_nll,
     torch._weight_norm: _weight_norm,
     torch.Tensor.fill_diagonal_: _fill_diagonal,
+    torch.masked_select: _masked_select,
+    torch.Tensor.masked_select: _masked_select,
     torch.nn.functional.rrelu: _rrelu,
     torch.nn.functional.multi_margin_loss: _multi_margin,
     torch.index_reduce: _index_reduce,

@@ -6,6 +6,7 @@
 | `torch._decomp.core_aten_decompositions` | 2.8 to 2.14 |
 | `OpOverload._schema`, `.tags`, `.decompose`, `._can_decompose` | 2.8 to 2.14 |
 | `torch.compiler.is_compiling` and `capturable`, as torch.optim reads them | 2.8 to 2.14 |
+| `torch.utils._python_dispatch._disable_current_modes`, `UntypedStorage._cdata` | 2.8 to 2.14 |
 | `torch.autograd.grad_mode._force_original_view_tracking` | 2.8 to 2.14 |
 | `torch.set_anomaly_enabled`, as `detect_anomaly` reads it; `torch._weight_norm` | 2.8 to 2.14 |
 """
@@ -42,6 +43,11 @@ def fake_mode() -> Any:
     """Return a mode in which tensors have shapes and element types, and no values."""
     module = import_module("torch._subclasses.fake_tensor")
     return module.FakeTensorMode(allow_non_fake_inputs=True, allow_fallback_kernels=True)
+
+
+def without_modes() -> Any:
+    """Return a context in which ops run on tensors with values, whatever modes are active."""
+    return import_module("torch.utils._python_dispatch")._disable_current_modes()
 
 
 def is_fake(tensor: Any) -> bool:

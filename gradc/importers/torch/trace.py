@@ -12,6 +12,7 @@ from gradc.importers.torch import refusals
 from gradc.importers.torch import torch_internals as internals
 from gradc.importers.torch.arguments import Arguments
 from gradc.importers.torch.function_forms import one_form
+from gradc.importers.torch.known_values import KnownValues
 from gradc.importers.torch.torch_internals import aten, torch
 
 
@@ -91,6 +92,7 @@ class Recorder(internals.DispatchMode):
         self.location = ""
         self.refused: GradcError | None = None
         self.for_shape: dict[int, Any] = {}
+        self.known = KnownValues()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = internals.without_meta_device(args, kwargs or {})
@@ -101,6 +103,11 @@ class Recorder(internals.DispatchMode):
         decomposed = self._decompose(func, args, kwargs)
         if decomposed is not NotImplemented:
             return decomposed
+        if self.locate:
+            with self:
+                answered = self.known.answer(func, args, kwargs)
+            if answered is not NotImplemented:
+                return answered
         location = internals.user_location() if self.locate else self.location
         try:
             _check(func, args, location)
@@ -114,6 +121,8 @@ class Recorder(internals.DispatchMode):
         results = [self._result(leaf) for leaf in internals.pytree.tree_leaves(result)]
         if any(index is not None for index in results):
             self.trace.records.append(Record(func, slots[0], slots[1], tuple(results), location))
+        if self.locate:
+            self.known.note(func, args, kwargs, result)
         return result
 
     def _is_for_shape(self, leaf: Any) -> bool:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from xdsl.dialects.builtin import i64
+
 from dialects.onnx import ops as onnx
 from dialects.shapes.forms import Form
 from passes.builder.values import Value, ValueBuilder
@@ -256,6 +258,15 @@ def refusal_rule(what: str, hint: str) -> Rule:
 _BY_VALUES = "the number of elements depends on values"
 _WHERE = "use torch.where, which keeps the sizes"
 
+
+def nonzero_static(f: Call, e: ValueBuilder) -> Value:
+    """The first `size` positions of nonzero elements, and `fill_value` for those that are missing."""
+    found = as_bool(f.self).apply(onnx.NonZeroOp).transpose([1, 0])
+    missing = f.full(f.fill_value, f.shape, i64)
+    start, end = e.ints([0]), f.vector([f.size])
+    return e.concat([found, missing], 0).apply(onnx.SliceOp, start, end, e.ints([0]))
+
+
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
         **dict.fromkeys(("index.Tensor", "_unsafe_index.Tensor"), index),
@@ -273,6 +284,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "put.default": put,
         "masked_scatter.default": refusal_rule(f"masked_scatter: {_BY_VALUES}", _WHERE),
         "masked_select.default": refusal_rule(f"masked_select: {_BY_VALUES}", _WHERE),
+        "nonzero_static.default": nonzero_static,
         "nonzero.default": refusal_rule(f"nonzero: {_BY_VALUES}", _WHERE),
     }
 )

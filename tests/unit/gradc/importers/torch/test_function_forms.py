@@ -60,6 +60,8 @@ CASES: dict[str, Function] = {
     "item": lambda x: x[:, LAST] + x[..., THIRD] + x[LAST, None, 1:].sum(),
     "item_of_two": lambda x: x[LAST, THIRD] * x[ROWS, LAST],
     "set_item": written,
+    "masked_select": lambda x: (x @ x.T).masked_select(~torch.eye(4, dtype=torch.bool)),
+    "correlation": lambda x: torch.corrcoef(x.T),
     "covariance": lambda x: torch.cov(x, correction=0),
 }
 
