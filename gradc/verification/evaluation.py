@@ -25,6 +25,7 @@ from dialects.support import dense, entry, shapes
 from dialects.support.constants import constant_attribute
 from dialects.support.diagnostics import GradcError, kind_of, name_of, violation
 from gradc.verification.kernels import Kernels, push_single
+from gradc.verification.tangent_errors import shake
 from gradc.verification.tangents import Tangent, jvp
 from gradc.verification.widening import wide
 
@@ -53,7 +54,8 @@ class Evaluation:
     """Values and tangents of a module whose floats are f64.
 
     `carries` are the ops of the function whose results get tangents; within regions all results do. `marked`
-    returns the results of ops with a different derivative, such as straight-through estimators.
+    returns the results of ops with a different derivative, such as straight-through estimators. With
+    `shaken`, tangents within regions get errors of random signs and the size of their bounds.
     """
 
     def __init__(
@@ -62,11 +64,13 @@ class Evaluation:
         carries: Collection[Operation] = (),
         kernel: Kernels | None = None,
         marked: Callable[[Operation, Callable[[SSAValue], Any], Any], Any] | None = None,
+        shaken: np.random.Generator | None = None,
     ) -> None:
         self._module = module
         self._carries = carries
         self._kernel = kernel
         self._marked = marked
+        self._shaken = shaken
         self._scopes: list[dict[SSAValue, Any]] = [{}]
         self._interpreter: Interpreter | None = None
         self.tangents: dict[SSAValue, Any] = {}
@@ -139,6 +143,8 @@ class Evaluation:
             return results
         found = self.jvp(op, values, tangents, results)
         self._note(op, found)
+        if self._shaken is not None and self._around:
+            found = [shake(op, tangents, tangent, self._shaken) for tangent in found]
         return tuple(pair_with(r, _directional_derivative(t)) for r, t in zip(results, found, strict=True))
 
     def jvp(

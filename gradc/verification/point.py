@@ -24,12 +24,10 @@ from gradc.verification.evaluation import Evaluation, NotComputed, open_elements
 from gradc.verification.kernels import Kernels
 from gradc.verification.point_plan import Plan
 from gradc.verification.straight_through import straight_through
+from gradc.verification.tangent_errors import saturation_error
 from gradc.verification.widening import wide
 
 Arrays = Mapping[str, Any]
-
-ROUNDINGS = 2.0**-44
-"""Rounding error of a float64 derivative that is a difference of numbers of size 1."""
 
 
 @dataclass
@@ -72,7 +70,8 @@ class Point:
     """Evaluation of a gradient with tangents, from inputs, cotangents by name and a seed for directions.
 
     For the step `focus`, the balance of each operand is formed, too. `off_codes` moves dequantised values
-    slightly off their codes, many of which are at a kink.
+    slightly off their codes, many of which are at a kink. `shaken` adds the errors of tangents within ops
+    with regions, to show their effect.
     """
 
     def __init__(
@@ -85,6 +84,7 @@ class Point:
         focus: int | None = None,
         deadline: float = np.inf,
         off_codes: bool = False,
+        shaken: int | None = None,
     ) -> None:
         self.plan, self.inputs, self.given = plan, inputs, cotangents
         self.rng = np.random.default_rng([seed, 2])
@@ -94,7 +94,8 @@ class Point:
         self._alone: dict[SSAValue, list[Any]] = {}
         rng = np.random.default_rng([seed, 3]) if off_codes else None
         marked = partial(straight_through, off_codes=rng)
-        self.values = Evaluation(plan.differentiated.module, plan.carries, kernel, marked)
+        errors = None if shaken is None else np.random.default_rng([seed, 4, shaken])
+        self.values = Evaluation(plan.differentiated.module, plan.carries, kernel, marked, errors)
         self._tangents: dict[SSAValue, Any] = {}
         self._before: dict[SSAValue, Any] = {}
         self._balances = [Balance() for _ in plan.steps]
@@ -253,12 +254,10 @@ class Point:
     def _roundings(self, index: int, cotangent: Any) -> float:
         """Return the rounding error of a saturated pointwise op's derivative, such as 1 - y y at y = 1."""
         op = self.plan.steps[index].op
-        if not isinstance(op, OnnxOp) or op.onnx_name() not in traits.FUNCTIONS:
-            return 0.0
-        tangent = self._tangent(op.operands[0])
-        if tangent is None or np.shape(tangent) != np.shape(cotangent):
-            return 0.0
-        return ROUNDINGS * float(np.linalg.norm(product(cotangent, tangent)))
+        error = saturation_error(
+            op, self._tangent(op.operands[0]) if op.operands else None, np.shape(cotangent)
+        )
+        return 0.0 if error is None else float(np.linalg.norm(product(cotangent, error)))
 
     def _contribute(self, index: int, operand: SSAValue, contribution: Any) -> None:
         balance, tangent = self._balances[index], self._tangent(operand)

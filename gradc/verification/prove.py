@@ -49,6 +49,9 @@ STILL = "its result does not move"
 CONFIRMED = 2
 """Number of other directions that must confirm a wrong op."""
 
+SHAKEN, EXPLAINED = 2, 8.0
+"""Number of evaluations with errors within an op, and the multiple of their effect that is explained."""
+
 
 @dataclass
 class Prover:
@@ -270,9 +273,19 @@ class Prover:
             again = point.run()
             if self._verdict(index, again.balances[index], again) != "wrong":
                 return "differences along two directions disagree"
+            if step.op.regions and self._is_within_errors(index, again, seed + 100 * other):
+                return "the errors of differences within it are as large"
         if point is not None and point.operands and has_duplicate_writes(step.op, point.operands):
             return "its indices write one element twice"
         raise self._wrong_step(step.op, point, again.balances[index], seed)
+
+    def _is_within_errors(self, index: int, outcome: Outcome, seed: int) -> bool:
+        """Return whether the errors of the tangents within an op with regions explain the difference."""
+        balance, effect = outcome.balances[index], 0.0
+        for shaken in range(SHAKEN):
+            point = self._point(self.inputs, seed, cotangents=outcome.cotangents, focus=index, shaken=shaken)
+            effect = max(effect, abs(point.run().balances[index].passed.total - balance.passed.total))
+        return abs(balance.difference) <= EXPLAINED * effect
 
     def _wrong_step(self, op: Operation, point: Point | None, balance: Balance, seed: int) -> CheckError:
         apart = {} if point is None else point.by_operand

@@ -161,3 +161,46 @@ def test_attention_before_weights_of_zero():
     found = gradc.grad(source, wrt=[*arrays, "head"], check=True)
     assert found.proof is not None
     assert found.proof.status == "proved"
+
+
+def iterated(body: str, factor: float, steps: int = 10) -> onnx.ModelProto:
+    """A Loop that applies `body`, from `s` to `t`, with a factor for each column."""
+    text = f"""g (float[N, 4] x) => (float[N, 4] y) {{
+        y = Loop (n, yes, x) <body = step (int64 i, bool c, float[N, 4] s) => (bool d, float[N, 4] t) {{
+            d = Identity (c)
+            {body}
+        }}>
+    }}"""
+    factors = np.full(4, factor, np.float32)
+    return model(text, n=np.array(steps), yes=np.array(True), a=factors, half=np.float32(0.5))
+
+
+SATURATED = {
+    "tanh, errors of differences": ("u = Mul (a, s) v = Add (u, half) t = Tanh (v)", 10.0),
+    "tanh, beyond all digits": ("u = Mul (a, s) t = Tanh (u)", 20.0),
+    "tanh, errors of its kernel": ("u = Mul (a, s) t = Tanh (u)", 6.0),
+    "tanh of a mean": (
+        "m = ReduceMean <axes = [1]> (s) u = Mul (a, m) v = Tanh (u) w = Add (v, s) t = Mul (half, w)",
+        4.0,
+    ),
+    "softmax": ("u = Mul (a, s) t = Softmax <axis = -1> (u)", 9.0),
+    "sigmoid": ("u = Mul (a, s) t = Sigmoid (u)", 9.0),
+}
+
+
+@pytest.mark.parametrize(("body", "factor"), SATURATED.values(), ids=SATURATED)
+def test_saturated_steps_of_a_loop(body: str, factor: float):
+    opset = 17 if "ReduceMean" in body else 21
+    source = iterated(body, factor)
+    source.opset_import[0].version = opset
+    proof_of(source, wrt=["a", "x"])
+
+
+def test_a_wrong_rule_in_a_saturated_loop_is_found():
+    """The derivative of a step of the loop is wrong by a thousandth, its value by nothing."""
+
+    def wrong(f: Any, g: Any, e: Any) -> Any:
+        return [g[0] * (1 - f.y * f.y) * 1.001]
+
+    with pytest.raises(gradc.CheckError, match="Loop"):
+        proof_of(iterated("u = Mul (a, s) t = Tanh (u)", 3.0), wrt=["a", "x"], rules={"Tanh": wrong})
