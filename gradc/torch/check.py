@@ -169,6 +169,8 @@ def _describe(difference: Difference, exported: Exported) -> Diagnostic:
     )
     if is_empty:
         return Diagnostic("error", text)
+    if 1 in sample.sizes.values():
+        text += "; torch.export.Dim(name, min=2) leaves out the size 1"
     if op is None:
         return Diagnostic("error", f"{text}; no single op differs, so a later pass is to blame")
     file, _, line = op.location.rpartition(":")

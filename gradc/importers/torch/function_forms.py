@@ -79,6 +79,35 @@ def _masked_select(tensor: Any, mask: Any) -> Any:
     return tensor[mask] if tensor.shape == mask.shape else NotImplemented
 
 
+class _FakeQuantized(torch.autograd.Function):
+    """Values rounded to multiples of a scale within a range; the gradient passes where none is limited."""
+
+    @staticmethod
+    def forward(ctx: Any, given: Any, scale: Any, zero: Any, least: int, most: int) -> Any:
+        steps = torch.round(given * (1 / scale)) + zero
+        ctx.save_for_backward((steps >= least) & (steps <= most))
+        return (steps.clamp(least, most) - zero) * scale
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        (within,) = ctx.saved_tensors
+        return cotangents[0] * within, None, None, None, None
+
+
+def _fake_quantize(given: Any, scale: Any, zero_point: Any, quant_min: int, quant_max: int) -> Any:
+    """Return `fake_quantize_per_tensor_affine`; torch has one op for it and its mask."""
+    return _FakeQuantized.apply(given, scale, zero_point, quant_min, quant_max)
+
+
+def _fake_quantize_channels(
+    given: Any, scale: Any, zero_point: Any, axis: int, quant_min: int, quant_max: int
+) -> Any:
+    """Return `fake_quantize_per_channel_affine`, with a scale for each index of an axis."""
+    sizes = [1] * given.dim()
+    sizes[axis] = -1
+    return _FakeQuantized.apply(given, scale.reshape(sizes), zero_point.reshape(sizes), quant_min, quant_max)
+
+
 def _rrelu(
     given: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
 ) -> Any:
@@ -185,6 +214,8 @@ FORMS: Mapping[Any, Callable[..., Any]] = {
     torch.nn.functional.gaussian_nll_loss: _gaussian_nll,
     torch._weight_norm: _weight_norm,
     torch.Tensor.fill_diagonal_: _fill_diagonal,
+    torch.fake_quantize_per_tensor_affine: _fake_quantize,
+    torch.fake_quantize_per_channel_affine: _fake_quantize_channels,
     torch.masked_select: _masked_select,
     torch.Tensor.masked_select: _masked_select,
     torch.nn.functional.rrelu: _rrelu,

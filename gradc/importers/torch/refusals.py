@@ -154,9 +154,10 @@ def differs_in_second_call(location: str) -> GradcError:
     )
 
 
-def state_outside_of_buffers(name: str) -> GradcError:
+def state_outside_of_buffers(name: str, location: str) -> GradcError:
     return refusal(
         f"the function keeps a tensor in {name} from call to call, and the change would be lost",
+        location,
         remedy="register it as a buffer of a module, or pass it as an argument and return its new value",
     )
 
@@ -188,15 +189,17 @@ def sizes_text(sizes: Mapping[str, int]) -> str:
     return ", ".join(f"{dim}={size}" for dim, size in sizes.items())
 
 
-def new_optimizer_state() -> GradcError:
+def new_optimizer_state(location: str) -> GradcError:
     return refusal(
         "an optimizer creates its states in its first step, and they would be lost",
+        location,
         remedy="gradc.torch.train_step makes them inputs and results; or take a step before",
     )
 
 
-def changed_number(key: str) -> GradcError:
+def changed_number(key: str, location: str) -> GradcError:
     return refusal(
         f"the function changes {key} of an optimizer, as a scheduler does, and the change would be lost",
+        location,
         remedy="call the scheduler outside of the step, and pass lr, which is then an input of the step",
     )

@@ -10,7 +10,7 @@ from typing import Any
 from gradc.importers.torch import refusals
 from gradc.importers.torch.captured import InputKind
 from gradc.importers.torch.closures import Holder, find_reachable
-from gradc.importers.torch.torch_internals import torch
+from gradc.importers.torch.torch_internals import location_of_function, torch
 
 Snapshot = tuple[str, Any, dict[Any, Any]]
 """A name, an owner of values, and its values before a call."""
@@ -27,6 +27,9 @@ class State:
     before: list[tuple[str, Any, dict[Any, Any]]] = field(
         default_factory=list[tuple[str, Any, dict[Any, Any]]]
     )
+
+    location: str = ""
+    """`file.py:12` of the function's definition."""
 
     has_left_tensors: bool = False
     """Whether a call left tensors outside of parameters and buffers, which a later call could read."""
@@ -83,8 +86,8 @@ class State:
         try:
             yield
             if any(_count_of_slots(one) > sum(map(len, slots.values())) for one, slots, _ in optimizers):
-                raise refusals.new_optimizer_state()
-            _check_groups(optimizers)
+                raise refusals.new_optimizer_state(self.location)
+            _check_groups(optimizers, self.location)
         finally:
             for one, slots, groups in optimizers:
                 one.state.clear()
@@ -138,7 +141,9 @@ class State:
         for name, owner, items in self.before:
             for key, value in items.items():
                 if id(value) in read and id(value) not in buffers and _get(owner, key) is not value:
-                    raise refusals.state_outside_of_buffers(f"{name}.{key}" if name else str(key))
+                    raise refusals.state_outside_of_buffers(
+                        f"{name}.{key}" if name else str(key), self.location
+                    )
 
     def _named_owners(self) -> Iterator[dict[Any, Any]]:
         for root in self.modules.values():
@@ -160,14 +165,14 @@ class State:
                 yield from ((name, owner) for owner in _dicts_of(module))
 
 
-def _check_groups(optimizers: Sequence[tuple[Any, Any, Sequence[dict[str, Any]]]]) -> None:
+def _check_groups(optimizers: Sequence[tuple[Any, Any, Sequence[dict[str, Any]]]], location: str) -> None:
     """Raise the error of a call that changes a number of an optimizer, such as its rate."""
     for optimizer, _, groups in optimizers:
         for group, before in zip(optimizer.param_groups, groups, strict=True):
             for key, old in before.items():
                 is_number = isinstance(old, int | float) and not isinstance(old, bool)
                 if is_number and group[key] is not old and float(group[key]) != old:
-                    raise refusals.changed_number(key)
+                    raise refusals.changed_number(key, location)
 
 
 def _items(owner: dict[Any, Any] | list[Any]) -> dict[Any, Any]:
@@ -235,6 +240,8 @@ def find_state(function: Callable[..., Any]) -> State:
     if len(modules) == 1:
         modules = {"": next(iter(modules.values()))}
     state = State(modules, reached.holders, optimizers=reached.optimizers, leaves=reached.leaves)
+    called = getattr(type(function), "forward", function)
+    state.location = location_of_function(called)
     known: set[int] = set()
     for name, tensor, is_parameter in _tensors_of(modules):
         if id(tensor) in known or tensor.is_meta:

@@ -60,6 +60,13 @@ CASES: dict[str, Function] = {
     "item": lambda x: x[:, LAST] + x[..., THIRD] + x[LAST, None, 1:].sum(),
     "item_of_two": lambda x: x[LAST, THIRD] * x[ROWS, LAST],
     "set_item": written,
+    "fake_quantize": lambda x: torch.fake_quantize_per_tensor_affine(x, 0.05, 3, -8, 7),
+    "fake_quantize_of_tensors": lambda x: torch.fake_quantize_per_tensor_affine(
+        x, torch.tensor(0.1), torch.tensor(2, dtype=torch.int32), 0, 15
+    ),
+    "fake_quantize_of_channels": lambda x: torch.fake_quantize_per_channel_affine(
+        x, torch.tensor([0.1, 0.2, 0.3]), torch.tensor([0, 1, 2], dtype=torch.int32), 1, -8, 7
+    ),
     "masked_select": lambda x: (x @ x.T).masked_select(~torch.eye(4, dtype=torch.bool)),
     "correlation": lambda x: torch.corrcoef(x.T),
     "covariance": lambda x: torch.cov(x, correction=0),
