@@ -58,6 +58,14 @@ def test_resize_nearest_by_sizes_of_run_time(rounding: str, transform: str):
     assert found.status == "proved", str(found)
 
 
+def test_resize_to_sizes_of_which_a_sample_has_none():
+    """The sample has a result without elements, whose gradient is 0."""
+    node = 'y = Resize <mode = "nearest"> (x, , , n)'
+    text = f"g (float[1, 1, 5, 6] x, int64[4] n) => (float[A, B, H, W] y) {{ {node} }}"
+    found = proof_of(model(text))
+    assert found.status == "proved", str(found)
+
+
 def test_resize_nearest_by_scales_of_run_time():
     node = 'y = Resize <mode = "nearest"> (u, , k)'
     text = f"g (float[1, 2, 5, 7] x, float[4] k) => (float[A, B, H, W] y) {{ u = Sin (x) {node} }}"

@@ -92,7 +92,8 @@ class GradFunctions(InterpreterFunctions):
         self, interpreter: Interpreter, op: ResizeBackwardDynamicOp, args: tuple[Any, ...]
     ):
         diff_dst, sizes, numerators, denominators = args
-        steps = [Fraction(int(n), int(q)) for n, q in zip(numerators, denominators, strict=True)]
+        pairs = zip(numerators.tolist(), denominators.tolist(), strict=True)
+        steps = [Fraction(n, q) if q else Fraction(0) for n, q in pairs]  # without positions no step is used
         return (_resize(op, diff_dst, sizes.tolist(), steps),)
 
 
