@@ -1,5 +1,5 @@
-"""Tensors whose values follow from sizes alone, such as `~torch.eye(n, dtype=torch.bool)`: their elements may
-decide over a shape, since a trace at each size shows how the shape depends on it."""
+"""Tensors whose values follow from sizes and literals alone, such as `~torch.eye(n, dtype=torch.bool)`: their
+elements may decide over a shape, since a trace at each size shows how the shape depends on it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from gradc.importers.torch.torch_internals import aten, torch
 
 MOST_ELEMENTS = 2**25
 """Elements up to which values are computed."""
+
+LARGEST_LITERAL = 4096
+"""Elements up to which a tensor that is written in the code is known."""
 
 _PUTS = ("index_put", "index_put_", "_unsafe_index_put", "_index_put_impl_")
 
@@ -37,8 +40,18 @@ class KnownValues:
         given = [leaf for leaf in internals.pytree.tree_leaves((args, kwargs)) if _is_tensor(leaf)]
         if internals.mutates(op):
             self._forget({_memory(tensor) for tensor in given})
+        elif op is aten.lift_fresh.default:
+            self._note_literal(args[0], result)
         elif _is_tensor(result) and all(id(tensor) in self.recipes for tensor in given):
             self.recipes[id(result)] = _Recipe(op, args, kwargs, result)
+
+    def _note_literal(self, literal: Any, result: Any) -> None:
+        """Take notice of a tensor that is written in the code, such as `torch.tensor([True, False])`."""
+        if internals.is_fake(literal) or literal.numel() > LARGEST_LITERAL:
+            return
+        with internals.without_modes():
+            values = literal.detach().clone()
+        self.recipes[id(result)] = _Recipe(lambda: values, (), {}, result)
 
     def _forget(self, changed: set[int]) -> None:
         for key, recipe in list(self.recipes.items()):

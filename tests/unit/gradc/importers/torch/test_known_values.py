@@ -41,6 +41,16 @@ def number(x: Any) -> Any:
     return x / (torch.arange(len(x)).max().item() + 1)
 
 
+def literal(x: Any) -> Any:
+    return x[:, torch.tensor([True, False, True])] * x[:, [False, True, True]]
+
+
+def changed_literal(x: Any) -> Any:
+    mask = torch.tensor([True, False, True])
+    mask[1] = True
+    return x[:, mask]
+
+
 def changed_mask(x: Any) -> Any:
     mask = torch.ones(len(x), len(x), dtype=torch.bool)
     mask.diagonal().fill_(False)
@@ -59,7 +69,7 @@ def with_gradient(function: Function) -> Function:
     return both
 
 
-@pytest.mark.parametrize("function", [off_diagonal, upper_triangle, pairs_of, put, number])
+@pytest.mark.parametrize("function", [off_diagonal, upper_triangle, pairs_of, put, number, literal])
 def test_the_number_of_elements_is_an_expression_of_sizes(function: Function):
     both = with_gradient(function)
     generator = torch.Generator().manual_seed(2)
@@ -72,7 +82,7 @@ def test_the_number_of_elements_is_an_expression_of_sizes(function: Function):
             torch.testing.assert_close(torch.from_numpy(found[name]), wanted.detach())
 
 
-@pytest.mark.parametrize("function", [changed_mask, mask_of_data])
+@pytest.mark.parametrize("function", [changed_mask, changed_literal, mask_of_data])
 def test_other_masks_are_refused(function: Function):
     with pytest.raises(GradcError, match="a boolean mask selects elements"):
         gradc.torch.export(function, (torch.randn(5, 3),), dynamic_shapes=({0: "N"},))
