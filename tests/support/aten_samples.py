@@ -25,6 +25,7 @@ torch: Any = pytest.importorskip("torch")
 
 from gradc.importers.torch import elements  # noqa: E402
 from gradc.importers.torch.elements import array_of  # noqa: E402
+from gradc.importers.torch.torch_internals import is_dropped, schema_arguments  # noqa: E402
 
 TOLERANCES = {"f64": 1e-9, "f32": 2e-5, "f16": 4e-3, "bf16": 3e-2}
 """Largest error by dtype, relative to the number plus 1."""
@@ -58,8 +59,10 @@ def bind(op: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         given[argument.name] = value
     defaults = {argument.name: argument.default_value for argument in schema if argument.has_default_value()}
     merged = {**defaults, **given}
-    signature = op_class(op).SIGNATURE
-    return [_plain(argument.kind, merged.get(argument.name)) for argument in signature.arguments]
+    declared = schema_arguments(overload(op))  # names differ between versions of torch
+    names = [name for name, kind, *_ in declared if not is_dropped(name, kind)]
+    kinds = [argument.kind for argument in op_class(op).SIGNATURE.arguments]
+    return [_plain(kind, merged.get(name)) for name, kind in zip(names, kinds, strict=True)]
 
 
 def _plain(kind: str, value: Any) -> Any:

@@ -9,6 +9,7 @@
 | `torch.utils._python_dispatch._disable_current_modes`, `UntypedStorage._cdata` | 2.8 to 2.14 |
 | `torch.autograd.grad_mode._force_original_view_tracking` | 2.8 to 2.14 |
 | `torch.set_anomaly_enabled`, as `detect_anomaly` reads it; `torch._weight_norm` | 2.8 to 2.14 |
+| `torch._subclasses.fake_tensor.CONSTANT_NUMEL_LIMIT` | 2.8 |
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ _TORCH_FOLDER = os.path.dirname(torch.__file__) + os.sep
 _OWN_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _SITE = f"{os.sep}site-packages{os.sep}"
 _STDLIB = os.path.dirname(os.__file__) + os.sep
+
+_VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
 
 DROPPED_TYPES = ("Device", "Layout", "MemoryFormat", "Generator")
 DROPPED_NAMES = ("pin_memory", "non_blocking")
@@ -173,6 +176,21 @@ def location_of_error(error: BaseException) -> str:
 
 
 @contextmanager
+def _values_of_literals() -> Iterator[None]:
+    """Let fake tensors of short literal vectors carry their values in torch 2.8, where `jacrev` of several
+    results reads offsets from one. Newer versions compute them in Python."""
+    if _VERSION > (2, 8):
+        yield
+        return
+    module = import_module("torch._subclasses.fake_tensor")
+    limit, module.CONSTANT_NUMEL_LIMIT = module.CONSTANT_NUMEL_LIMIT, 64
+    try:
+        yield
+    finally:
+        module.CONSTANT_NUMEL_LIMIT = limit
+
+
+@contextmanager
 def one_algorithm() -> Iterator[None]:
     """Switch off the kernels and fast paths that torch chooses by size, and keep views as the user wrote
     them."""
@@ -194,6 +212,7 @@ def one_algorithm() -> Iterator[None]:
             stack.enter_context(torch.jit.optimized_execution(False))
             stack.enter_context(torch.enable_grad())
             stack.enter_context(_no_anomaly_checks())
+            stack.enter_context(_values_of_literals())
             yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast_path)
