@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-_CLOSED_FORM = (
-    "write the formula for the size, as for matrices of 2 or 3 rows, or a fixed number of iterations"
-)
 _OUTSIDE = "compute it outside of the function, and pass the result as an argument"
 _NOISE = "pass the noise as an argument"
 _FOURIER = "multiply by the matrices of cosines and sines, which are constants for a fixed size"
@@ -15,33 +12,22 @@ _FOURIER = "multiply by the matrices of cosines and sines, which are constants f
 _REMEDIES: Mapping[str, str] = MappingProxyType(
     {
         "_ctc_loss": "end the function at the log-probabilities, and compute this loss outside of it",
-        "_embedding_bag": "take rows by torch.nn.functional.embedding, then their sum or mean over an axis",
-        "_linalg_det": _CLOSED_FORM,
         "_linalg_eigh": _OUTSIDE,
-        "_linalg_slogdet": _CLOSED_FORM,
-        "_linalg_solve_ex": "multiply by torch.linalg.inv of matrices of at most 3 rows, or iterate",
         "_linalg_svd": _OUTSIDE,
         "_pdist_forward": "torch.cdist(x, x), then the elements above the diagonal",
         "_pdist_backward": "torch.cdist(x, x), then the elements above the diagonal",
         "bernoulli": _NOISE,
-        "cholesky_inverse": _CLOSED_FORM,
-        "cholesky_solve": _CLOSED_FORM,
         "fractional_max_pool2d": "use max_pool2d or adaptive_max_pool2d",
         "fractional_max_pool3d": "use max_pool3d or adaptive_max_pool3d",
         "geqrf": _OUTSIDE,
         "histc": "count by comparisons and sums",
-        "linalg_cholesky_ex": _CLOSED_FORM,
         "linalg_eig": _OUTSIDE,
         "linalg_householder_product": _OUTSIDE,
-        "linalg_inv_ex": _CLOSED_FORM,
-        "linalg_ldl_factor_ex": _CLOSED_FORM,
-        "linalg_lstsq": _OUTSIDE,
-        "linalg_lu": _CLOSED_FORM,
-        "linalg_lu_factor_ex": _CLOSED_FORM,
-        "linalg_lu_solve": "write the determinant or solution by its formula, which torch differentiates",
+        "linalg_ldl_factor_ex": "torch.linalg.cholesky or torch.linalg.lu",
+        "linalg_lstsq": "torch.linalg.solve of the normal equations",
         "linalg_matrix_exp": "a fixed number of terms of the series",
-        "linalg_qr": _OUTSIDE,
-        "linalg_solve_triangular": _CLOSED_FORM,
+        "linalg_pinv": "torch.linalg.solve of the normal equations",
+        "linalg_qr": "R by torch.linalg.cholesky of a.mT @ a, Q by torch.linalg.solve_triangular",
         "multinomial": _NOISE,
         "native_dropout": "put the module in eval(), or pass the mask as an argument",
         "normal": _NOISE,
@@ -52,7 +38,6 @@ _REMEDIES: Mapping[str, str] = MappingProxyType(
         "randperm": "pass the permutation as an argument",
         "searchsorted": "sum the comparisons with all boundaries",
         "bucketize": "sum the comparisons with all boundaries",
-        "triangular_solve": _CLOSED_FORM,
         "view_as_complex": "keep real and imaginary parts as two tensors",
         "view_as_real": "keep real and imaginary parts as two tensors",
         "complex": "keep real and imaginary parts as two tensors",

@@ -10,6 +10,7 @@ from passes.lower_aten.rules import (
     activations,
     adaptive_pool,
     arithmetic,
+    bags,
     batch_norm,
     columns,
     compare,
@@ -33,6 +34,7 @@ from passes.lower_aten.rules import (
     shape,
     slices,
     softmax,
+    systems,
 )
 
 RULES: Mapping[str, Rule] = MappingProxyType(
@@ -40,6 +42,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         **activations.RULES,
         **adaptive_pool.RULES,
         **arithmetic.RULES,
+        **bags.RULES,
         **batch_norm.RULES,
         **columns.RULES,
         **compare.RULES,
@@ -63,6 +66,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         **shape.RULES,
         **slices.RULES,
         **softmax.RULES,
+        **systems.RULES,
     }
 )
 """ATen op with overload -> its rule."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dialects.aten.remedies import remedy_of
 from dialects.support.diagnostics import Diagnostic, GradcError, Position, UnsupportedError, sentence
 
 
@@ -30,14 +31,15 @@ def value_decides(op: str, location: str) -> GradcError:
         "nonzero": "the number of nonzero elements, and so a shape, depends on values",
     }
     what = words.get(op, f"the shape of the result of aten.{op} depends on values")
+    select = "keep all elements and select with torch.where, or pass the indices as an argument"
     remedy = {
         "_local_scalar_dense": "pass the number as an argument, or decide with torch.where",
         "equal": "decide with torch.where",
         "allclose": "decide with torch.where, or run a fixed number of iterations",
         "bincount": "sum ones into torch.zeros(count).index_add(0, indices, ones) for a known count",
         "repeat_interleave": "pass the indices of the rows as an argument",
-    }.get(op, "keep all elements and select with torch.where, or pass the indices as an argument")
-    return refusal(what, location, remedy)
+    }.get(op) or remedy_of(op)
+    return refusal(what, location, remedy or select)
 
 
 def random_numbers(op: str, location: str) -> GradcError:

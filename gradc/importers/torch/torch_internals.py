@@ -101,6 +101,14 @@ def composite(op: Any) -> bool:
     return torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), "CompositeImplicitAutograd")
 
 
+@cache
+def solve_factors_transpose() -> bool:
+    """Return whether `_linalg_solve_ex` returns the factors of the transpose of a contiguous matrix."""
+    with torch.utils._python_dispatch._disable_current_modes():
+        pivots = aten._linalg_solve_ex(torch.tensor([[1.0, 0.0], [2.0, 1.0]]), torch.ones(2, 1))[2]
+        return pivots[0].item() == 1  # of the matrix itself it is the second row
+
+
 def schema_arguments(op: Any) -> list[tuple[str, str, bool, Any]]:
     """Return name, type, whether there is a default, and the default of each argument of an overload."""
     return [
@@ -182,7 +190,7 @@ def _values_of_literals() -> Iterator[None]:
     if _VERSION > (2, 8):
         yield
         return
-    module = import_module("torch._subclasses.fake_tensor")
+    module: Any = import_module("torch._subclasses.fake_tensor")
     limit, module.CONSTANT_NUMEL_LIMIT = module.CONSTANT_NUMEL_LIMIT, 64
     try:
         yield

@@ -212,8 +212,41 @@ def _legit_batch_norm(*args: Any, **_: Any) -> Any:
 MAX_REAL = 512
 """Sizes up to which tensors with values are traced."""
 
-FIRST_TABLE: Mapping[Any, Callable[..., Any]] = {aten.native_batch_norm.default: _legit_batch_norm}
-"""`native_batch_norm` changes operands that its schema does not mark."""
+
+def _factors_of_matrix(op: Any) -> Callable[..., Any]:
+    """Return the decomposition of an op that factors the transpose of a matrix that is contiguous.
+
+    Others it factors as they are, and the derivative depends on that. Captured ops, which have no strides,
+    are of contiguous matrices.
+    """
+
+    def decompose(matrix: Any) -> Any:
+        if matrix.is_contiguous():
+            return NotImplemented
+        *results, _, _ = op(matrix.contiguous())
+        factors, pivots, _ = aten.linalg_lu_factor_ex(matrix)
+        return *results, factors, pivots
+
+    return decompose
+
+
+def _solve(matrix: Any, given: Any, *, left: bool = True, check_errors: bool = False) -> Any:
+    """Run `_linalg_solve_ex` so that it returns the factors of the matrix, as newer versions do."""
+    is_transposed = internals.solve_factors_transpose() and matrix.shape[-1] > 1
+    if not (is_transposed and matrix.is_contiguous()):
+        return NotImplemented
+    result, _, _, info = aten._linalg_solve_ex(matrix.mT.contiguous().mT, given, left=left)
+    factors, pivots, _ = aten.linalg_lu_factor_ex(matrix.mT)
+    return result, factors, pivots, info
+
+
+FIRST_TABLE: Mapping[Any, Callable[..., Any]] = {
+    aten.native_batch_norm.default: _legit_batch_norm,
+    aten._linalg_det.default: _factors_of_matrix(aten._linalg_det),
+    aten._linalg_slogdet.default: _factors_of_matrix(aten._linalg_slogdet),
+    aten._linalg_solve_ex.default: _solve,
+}
+"""Ops whose schema does not show what they do: `native_batch_norm` changes operands that it does not mark."""
 
 
 def trace_function(

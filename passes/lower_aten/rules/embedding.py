@@ -16,15 +16,20 @@ def embedding(f: Call, e: ValueBuilder) -> Value:
     return f.weight.apply(onnx.GatherOp, f.indices, axis=0)
 
 
+def by_frequency(g: Value, indices: Value, size: int | Value) -> Value:
+    """Return the rows of indices, each divided by the number of times that its index occurs."""
+    ones = g.e.fill_like(1, indices.cast(g.dtype))
+    counts = scatter_back(ones, indices, 0, size).apply(onnx.GatherOp, indices, axis=0)
+    return g / counts.unsqueeze([counts.rank])
+
+
 def embedding_backward(f: Call, e: ValueBuilder) -> Value:
     """The sum of the rows' cotangents for each index but `padding_idx`."""
     g, indices = f.grad_output, f.indices.as_int64()
     rows: Form = f.num_weights
     size = rows if isinstance(rows, int) else f.vector([rows])
     if f.scale_grad_by_freq:
-        ones = e.fill_like(1, indices.cast(g.dtype))
-        counts = scatter_back(ones, indices, 0, size).apply(onnx.GatherOp, indices, axis=0)
-        g = g / counts.unsqueeze([counts.rank])
+        g = by_frequency(g, indices, size)
     if not isinstance(f.padding_idx, int) or f.padding_idx >= 0:
         is_padding = indices.equals(f.operand(f.padding_idx, indices.dtype)).unsqueeze([indices.rank])
         g = is_padding.where(e.scalar(0, g), g)

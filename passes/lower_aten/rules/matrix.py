@@ -1,4 +1,4 @@
-"""Determinants, and inverses of small matrices by their cofactors."""
+"""Determinants and inverses, of small matrices by their cofactors."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ from types import MappingProxyType
 from dialects.onnx import ops as onnx
 from passes.builder.values import Value, ValueBuilder
 from passes.lower_aten.call import Call, Rule
+from passes.lower_aten.rules import systems
 
 MOST_ROWS = 3
-"""Rows of the largest matrix that is inverted."""
+"""Rows of the largest matrix of which cofactors are used."""
 
 
 def inverse(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
-    """The inverse of matrices of at most 3 rows, and 0 for each, as if none was singular."""
+    """The inverse, of at most 3 rows by cofactors; and the first column without a pivot."""
     a, rows = f.A, f.A.shape[-1]
-    if not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
-        hint = "a fixed number of iterations, or the inverse as an argument"
-        raise f.refusal("rows of the matrix", given=rows, expected=f"1 to {MOST_ROWS}", hint=hint)
-    info = f.full(0, f.shape_of(1), f.dtype_of(1)) if f.is_read(1) else None
+    if not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS or f.is_read(1):
+        return systems.inverse(f, e)
     if rows == 1:
-        return [a.apply(onnx.ReciprocalOp), info]
+        return [a.apply(onnx.ReciprocalOp), None]
     cofactors = [[_cofactor(a, i, j) for i in range(rows)] for j in range(rows)]
     lines = [e.concat(line, a.rank - 1) for line in cofactors]
-    return [e.concat(lines, a.rank - 2) / _along_first_row(a, [line[0] for line in cofactors]), info]
+    return [e.concat(lines, a.rank - 2) / _along_first_row(a, [line[0] for line in cofactors]), None]
 
 
 def _along_first_row(a: Value, cofactors: Sequence[Value]) -> Value:
@@ -50,14 +49,18 @@ def _cofactor(a: Value, i: int, j: int) -> Value:
 
 
 def determinant(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
-    if f.is_read(1) or f.is_read(2):
-        hint = "write the determinant by its formula, so that torch differentiates that"
-        raise f.refusal("the derivative of a determinant, which reads an LU decomposition", hint=hint)
-    a, rows = f.A, f.A.shape[-1]
-    if not isinstance(rows, int) or not 2 <= rows <= MOST_ROWS:
-        return [a.apply(onnx.DetOp), None, None]
-    found = _along_first_row(a, [_cofactor(a, 0, j) for j in range(rows)])
-    return [found.squeeze([a.rank - 2, a.rank - 1]), None, None]
+    """The determinant, and the factors of the transpose, which torch computes of contiguous matrices."""
+    are_factors_read = f.is_read(1) or f.is_read(2)
+    rows = f.A.shape[-1]
+    if isinstance(rows, int) and 1 <= rows <= MOST_ROWS and not are_factors_read:
+        return [_of_few_rows(f.A, rows), None, None]
+    found, factors = systems.determinant(f)
+    return [found, factors.lu, systems.numbers(f, factors, 2)] if are_factors_read else [found, None, None]
+
+
+def _of_few_rows(a: Value, rows: int) -> Value:
+    found = a if rows == 1 else _along_first_row(a, [_cofactor(a, 0, j) for j in range(rows)])
+    return found.squeeze([a.rank - 2, a.rank - 1])
 
 
 RULES: Mapping[str, Rule] = MappingProxyType(

@@ -11,12 +11,13 @@ from xdsl.dialects.builtin import i32, i64
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.shapes.forms import Form
+from dialects.shapes.sizes import floordiv
 from passes.builder.values import Value, ValueBuilder
 from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.indices import iota
 from passes.lower_aten.precision import in_float32
 from passes.lower_aten.promotion import BOOL, category, is_float
-from passes.lower_aten.rules.shape import sizes, take_position
+from passes.lower_aten.rules.shape import product_of, sizes, take_position
 
 
 def _top(f: Call, count: Form, *, descending: bool) -> Sequence[Value]:
@@ -57,11 +58,20 @@ def median(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
     if not f.self.rank:
         return f.self, e.number(0, i64)
     axis: int = f.dim % f.self.rank
-    size = sizes(f.self)[axis]
-    if not isinstance(size, int):
-        raise f.refusal("a median over an axis of dynamic size", hint="use sort and index_select")
-    middle = (size - 1) // 2
+    middle = floordiv(sizes(f.self)[axis] - 1, 2)
     return _at(f, _top(f, middle + 1, descending=False), middle)
+
+
+def median_of_all(f: Call, e: ValueBuilder) -> Value:
+    """The lower of the middle elements; NaN of none, which is added behind a dynamic number of elements."""
+    flat = f.self.apply(onnx.ReshapeOp, e.ints([-1]))
+    count = product_of(sizes(f.self))
+    middle = floordiv(count - 1, 2)
+    k = f.vector([middle + 1])
+    values = e(e.emit.all(onnx.TopKOp(flat.value, k.value, axis=0, largest=0, sorted=1))[0])
+    if not isinstance(count, int) and is_float(f.dtype):
+        values = e.concat([values, e.scalar(math.nan, values).unsqueeze([0])], 0)
+    return take_position(f, values, 0, middle)
 
 
 def _at(f: Call, parts: Sequence[Value], position: Form) -> list[Value]:
@@ -137,6 +147,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         **dict.fromkeys(("argsort.default", "argsort.stable"), argsort),
         "topk.default": top_k,
         "kthvalue.default": kth_value,
+        "median.default": median_of_all,
         "median.dim": median,
         "cumsum.default": cumulative_sum,
         "cumprod.default": running(onnx.ReduceProdOp, 1),

@@ -67,6 +67,7 @@ PACKAGES = (
     "passes.lower_aten.windows",
     "passes.lower_aten.dynamic_groups",
     "passes.lower_aten.small_values",
+    "passes.lower_aten.elimination",
     "passes.lower_aten.rules",
     "passes.lower_aten",
     # gradc

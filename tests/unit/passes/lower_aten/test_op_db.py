@@ -27,7 +27,7 @@ UNDEFINED = ("empty", "new_empty", "_efficientzerotensor")
 TOLERANCES = {"hardsigmoid_backward.default": 1e-7}
 """Tolerances in float64 of ops that torch computes with float32 constants."""
 
-REFUSED = {
+REFUSED: dict[str, str | tuple[str, ...]] = {
     "addr.default": "addr of booleans",
     "as_strided.default": "as_strided of overlapping",
     "cummax.default": "a running extreme of integers",
@@ -36,7 +36,9 @@ REFUSED = {
     "_unsafe_index.Tensor": "an index by a boolean mask",
     "index_add.default": "index_add of booleans",
     "index_put.default": "index_put of several values by a boolean mask",
-    "linalg_inv_ex.default": "rows of the matrix",
+    "linalg_lu.default": ("matrices that are not square", "a factorization without pivots"),
+    "linalg_lu_factor_ex.default": ("matrices that are not square", "a factorization without pivots"),
+    "lu_unpack.default": "matrices that are not square",
     "masked_scatter.default": "masked_scatter",
     "masked_select.default": "masked_select",
     "native_batch_norm.default": "running statistics that change",
@@ -44,7 +46,7 @@ REFUSED = {
     "scatter_reduce.two": "",
     "searchsorted.Tensor": "searchsorted with a sorter",
 }
-"""Ops that are refused in some form -> the beginning of the message."""
+"""Ops that are refused in some form -> the beginnings of the messages."""
 
 
 @cache
