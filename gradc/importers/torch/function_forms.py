@@ -74,6 +74,15 @@ def _fill_diagonal(matrix: Any, value: Any, wrap: bool = False) -> Any:
     return matrix
 
 
+def _combinations(vector: Any, r: int = 2, with_replacement: bool = False) -> Any:
+    """Return the pairs of a vector by indices; torch selects them by a mask."""
+    if r != 2:
+        return NotImplemented
+    size = vector.shape[0]
+    first, second = torch.triu_indices(size, size, 0 if with_replacement else 1).unbind(0)
+    return torch.stack([vector[first], vector[second]], 1)
+
+
 def _masked_select(tensor: Any, mask: Any) -> Any:
     """Return `masked_select` as an index, whose gradient is one, too."""
     return tensor[mask] if tensor.shape == mask.shape else NotImplemented
@@ -216,6 +225,7 @@ FORMS: Mapping[Any, Callable[..., Any]] = {
     torch.Tensor.fill_diagonal_: _fill_diagonal,
     torch.fake_quantize_per_tensor_affine: _fake_quantize,
     torch.fake_quantize_per_channel_affine: _fake_quantize_channels,
+    torch.combinations: _combinations,
     torch.masked_select: _masked_select,
     torch.Tensor.masked_select: _masked_select,
     torch.nn.functional.rrelu: _rrelu,
