@@ -213,12 +213,7 @@ class LocalPoint(Point):
         wanted = [contribution for _, contribution in step.contributions]
         wanted += [c for c in step.cotangents.values() if _is_constant(c)]
         found = self._back(wanted, own)
-        others = {
-            c: result
-            for other in self.plan.steps
-            for result, c in other.cotangents.items()
-            if c not in own and not _is_constant(c)
-        }
+        others = {c: result for c, result in self._all_cotangents.items() if c not in own}
         computed = {result for op in found.ops for result in op.results}.difference(wanted)
         is_own = all(
             value in own or (self._is_forward(value) and not self._is_later(value, step.op))
@@ -257,7 +252,7 @@ class LocalPoint(Point):
         found: dict[Operation, None] = {}
         leaves: dict[SSAValue, None] = {}
         drawn: dict[SSAValue, SSAValue] = {}
-        waiting, emitted = list(wanted), self._set_of_emitted
+        waiting, emitted = list(wanted), self._emitted_order
         while waiting:
             value = waiting.pop()
             op = value.owner
@@ -271,14 +266,19 @@ class LocalPoint(Point):
         inner = [each for op in found for each in op.walk()]
         own = {result for op in inner for result in op.results}
         own |= {a for op in inner for r in op.regions for block in r.blocks for a in block.args}
-        ordered = [op for op in self.plan.emitted if op in found]
+        ordered = sorted(found, key=emitted.__getitem__)
         return _Closure(ordered, [v for v in leaves if v not in own], list(drawn.items()))
 
-    @property
-    def _set_of_emitted(self) -> set[Operation]:
-        if "_emitted" not in self.__dict__:
-            self._emitted: set[Operation] = set(self.plan.emitted)
-        return self._emitted
+    @cached_property
+    def _all_cotangents(self) -> dict[SSAValue, SSAValue]:
+        """Cotangent -> its value, without constant cotangents."""
+        found = ((c, result) for step in self.plan.steps for result, c in step.cotangents.items())
+        return {c: result for c, result in found if not _is_constant(c)}
+
+    @cached_property
+    def _emitted_order(self) -> dict[Operation, int]:
+        """Emitted op -> its position."""
+        return {op: place for place, op in enumerate(self.plan.emitted)}
 
     @cached_property
     def _order(self) -> dict[Any, int]:
