@@ -10,7 +10,7 @@ import click
 
 from gradc.cli.completion import a_file
 from gradc.cli.endings import IR, MODEL, check_ending
-from gradc.cli.help import Word
+from gradc.cli.help import ExclusiveFlag, Word
 from gradc.cli.observing import Observing, observing_options
 from gradc.cli.options import (
     AS_JSON,
@@ -85,6 +85,7 @@ DROPOUT = click.option(
 )
 CHECK = click.option(
     "--check/--no-check",
+    cls=ExclusiveFlag,
     default=None,
     help="Prove the derivative without a time limit, or not at all.  [default: --check-seconds 30]",
 )

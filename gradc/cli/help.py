@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import StringIO
 from typing import Any
@@ -52,6 +52,15 @@ class Word(click.Choice):
             self.fail(_with_hint(error.message, str(value), list(map(str, self.choices))), param, ctx)
 
 
+class ExclusiveFlag(click.Option):
+    """A flag --x/--no-x of which a command accepts only one spelling; of other flags the last one counts."""
+
+    def check_args(self, args: Sequence[str]) -> None:
+        given = [word for word in (*self.opts, *self.secondary_opts) if word in args]
+        if len(given) > 1:
+            raise click.UsageError(f"{' and '.join(given)}: expected one of the two.")
+
+
 class Command(click.Command):
     """A command with `-q` and `--diagnostics`, whose help ends with an example.
 
@@ -76,6 +85,12 @@ class Command(click.Command):
         rows = [by_name[name].get_help_record(ctx) for name in (*self.common, "-q", HELP_ALL)]
         with formatter.section("Common options"):
             formatter.write_dl([(names, _first_sentence(text)) for names, text in filter(None, rows)])
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        for param in self.params:
+            if isinstance(param, ExclusiveFlag):
+                param.check_args(args)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         _check_output(ctx.params)

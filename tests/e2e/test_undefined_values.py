@@ -146,3 +146,19 @@ def test_a_rule_that_reads_a_later_masked_value_is_right():
     found = gradc.vjp(model(text), check=True).proof
     assert found is not None
     assert found.whole
+
+
+@pytest.mark.parametrize("given", [("--check", "--no-check"), ("--no-check", "--check-seconds", "3")])
+def test_options_of_the_check_exclude_each_other(given: tuple[str, ...], tmp_path: Path):
+    onnx.save(chain(), tmp_path / "m.onnx")
+    run = run_gradc("grad", tmp_path / "m.onnx", "--cotangents", *given, "-o", tmp_path / "g.onnx")
+    assert run.code == 2
+    assert "expected one of the two" in run.err
+    assert not (tmp_path / "g.onnx").exists()
+
+
+def test_sizes_that_only_numpy_accepts_are_no_fault():
+    """The reference broadcasts batch axes of different sizes, which onnxruntime rejects."""
+    text = """g (float[A, B, C] x, int64[D, E, 1] i) => (float[K, L, M] y)
+        { y = GatherND <batch_dims = 1> (x, i) }"""
+    assert gradc.vjp(model(text), wrt="x", check=True).proof is not None

@@ -51,7 +51,7 @@ def evaluate(
     kernel = KERNELS.get(call.name)
     if kernel is None:
         raise UnsupportedError(violation(f"{call.name} has no numpy implementation").diagnostic)
-    shapes = infer(call)
+    shapes = _infer(call)
     with accounting() as account, np.errstate(all="ignore"):
         account.spend(work(call, shapes))
         results = [round_to(r, d) for r, d in zip(_run_kernel(kernel, call), dtypes, strict=True)]
@@ -65,6 +65,13 @@ def evaluate(
 
 OPERAND_ERRORS = (ArithmeticError, IndexError, ValueError)
 """Exceptions that numpy raises for invalid values of an op's operands. Any other exception is a bug."""
+
+
+def _infer(call: Call) -> Sequence[Shape | None]:
+    try:
+        return infer(call)
+    except ZeroDivisionError as error:
+        raise violation(f"operands of {call.name}: division by zero") from error
 
 
 def _run_kernel(kernel: Kernel, call: Call) -> Sequence[np.ndarray]:

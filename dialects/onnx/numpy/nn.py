@@ -20,7 +20,7 @@ from dialects.onnx.operands import optional, sizes, value
 from dialects.support.columns import Windows
 from dialects.support.diagnostics import UnsupportedError, violation
 from dialects.support.dtypes import UI8, limits_of, of_mlir, of_numpy
-from dialects.support.shapes import static
+from dialects.support.shapes import show, static
 from dialects.support.taps import taps_of
 
 Kernel = Callable[[Call], Sequence[np.ndarray]]
@@ -245,6 +245,8 @@ def _lp(call: Call, data: np.ndarray) -> np.ndarray:
 
 def max_unpool(call: Call) -> list[np.ndarray]:
     data, places = value(call, 0), value(call, 1)
+    if places.shape != data.shape:
+        raise violation("indices of MaxUnpool", given=show(places.shape), expected=show(data.shape))
     given = sizes(call, 2, ())
     kernel = call.attribute("kernel_shape")
     rank = len(kernel)
