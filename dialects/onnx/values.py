@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType, i32, i64
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from dialects.onnx.dims import (
     add,
+    is_at_least,
     largest,
     mod,
     multiply,
@@ -66,13 +67,25 @@ def _follow(value: SSAValue) -> Dims | None:
             waiting.pop()
             continue
         op = _rule_op(last) if left else None
-        unknown = [(operand, left - 1) for operand in op.operands if operand not in known] if op else []
+        unknown = [(operand, left - 1) for operand in _read(op) if operand not in known] if op else []
         if unknown:
             waiting += unknown
             continue
         known[last] = _dims(last, op, known)
         waiting.pop()
     return known[value]
+
+
+def _read(op: Operation) -> Sequence[SSAValue]:
+    """Return the values whose elements the rule of an op reads: also those that an Equal compares for a
+    Where."""
+    if op.name != "onnx.Where" or not _is_equal_op(op.operands[0].owner):
+        return op.operands
+    return (*op.operands[0].owner.operands, *op.operands)
+
+
+def _is_equal_op(owner: Operation | Block) -> TypeGuard[Operation]:
+    return isinstance(owner, Operation) and owner.name == "onnx.Equal"
 
 
 def _rule_op(value: SSAValue) -> Operation | None:
@@ -170,24 +183,60 @@ def _negate(dim: Dim) -> Dim:
 
 def _elementwise(function: Callable[..., Dim]) -> Rule:
     """Return a rule for scalars and vectors, which broadcast."""
+    return lambda op, known: _map(function, [known[operand] for operand in op.operands])
 
-    def rule(op: Operation, known: Known) -> Dims | None:
-        given = [dims for operand in op.operands if (dims := known[operand]) is not None]
-        if len(given) < len(op.operands):
-            return None
-        lengths = {len(dims) for dims in given} - {1} or {1}
-        if len(lengths) > 1:
-            return None
-        (length,) = lengths
-        columns = (dims * length if len(dims) == 1 else dims for dims in given)
-        return tuple(function(*row) for row in zip(*columns, strict=True))
 
-    return rule
+def _map(function: Callable[..., Dim], operands: Sequence[Dims | None]) -> Dims | None:
+    """Apply a function to the elements of scalars and vectors, which broadcast."""
+    given = [dims for dims in operands if dims is not None]
+    lengths = {len(dims) for dims in given} - {1} or {1}
+    if len(given) < len(operands) or len(lengths) > 1:
+        return None
+    (length,) = lengths
+    columns = (dims * length if len(dims) == 1 else dims for dims in given)
+    return tuple(function(*row) for row in zip(*columns, strict=True))
 
 
 def _mod(op: Operation, known: Known) -> Dims | None:
     """Return remainders that have the sign of the divisor; with `fmod` they have that of the dividend."""
     return None if _int(op, "fmod", 0) else _elementwise(mod)(op, known)
+
+
+def _constant_of_shape(op: Operation, known: Known) -> Dims | None:
+    length, value = _length(op.results[0].type), op.properties.get("value")
+    if length is None or not isinstance(value, DenseIntOrFPElementsAttr):
+        return None
+    return (int(to_numpy(value).item()),) * length
+
+
+def _where(op: Operation, known: Known) -> Dims | None:
+    """Handle a constant condition, and Equal of sizes, as exporters replace -1 in the shape of an Expand."""
+    condition, yes, no = op.operands
+    return _map(_choose, [_conditions(condition, known), known[yes], known[no]])
+
+
+def _choose(condition: Dim, yes: Dim, no: Dim) -> Dim:
+    if condition is None:
+        return yes if yes == no else None
+    return yes if condition else no
+
+
+def _conditions(condition: SSAValue, known: Known) -> Dims | None:
+    """Return the elements of a vector of conditions as 0 or 1, None for unknown ones."""
+    constant, owner = constant_of(condition), condition.owner
+    if constant is not None:
+        return tuple(int(x) for x in constant.reshape(-1)) if constant.size <= MAX_DIMS else None
+    return _elementwise(_is_equal)(owner, known) if _is_equal_op(owner) else None
+
+
+def _is_equal(a: Dim, b: Dim) -> Dim:
+    """Return 1 for equal sizes, 0 for different ones, None if that is unknown."""
+    if a is None or b is None:
+        return None
+    if a == b:
+        return 1
+    differ = isinstance(a, int) and isinstance(b, int)
+    return 0 if differ or is_at_least(subtract(a, b), 1) or is_at_least(subtract(b, a), 1) else None
 
 
 def _int(op: Operation, name: str, default: int) -> int:
@@ -211,6 +260,8 @@ _RULES: dict[str, Rule] = {
     "onnx.Mul": _elementwise(multiply),
     "onnx.Div": _elementwise(truncdiv),
     "onnx.Mod": _mod,
+    "onnx.ConstantOfShape": _constant_of_shape,
+    "onnx.Where": _where,
     "onnx.Max": _elementwise(largest),
     "onnx.Min": _elementwise(smallest),
     "onnx.Neg": _elementwise(_negate),

@@ -202,8 +202,8 @@ def with_samples(module: ModuleOp, samples: Samples, size: int) -> ModuleOp:
     function = entry.entry_function(module)
     arguments = [entry.input_names(function).index(name) for name in samples.inputs]
     what = option("per_sample", True)
-    if samples.size == size:
-        return module
+    if samples.size == size == 1:
+        return module  # as it is; other sizes have the ops by which `set_batch` mends it
     if isinstance(samples.size, int):
         if size == PROBE:
             return probe_batch(module, arguments, samples.size, what)

@@ -12,7 +12,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from dialects.onnx import ops as onnx
 from dialects.support.constants import constant_value
-from dialects.support.shapes import Shape, has_rank, shape_of
+from dialects.support.shapes import Shape, has_rank, shape_of, static_shape
 from passes.builder.builder import Builder
 
 
@@ -109,11 +109,20 @@ def _expand_source(value: SSAValue, axis: int) -> SSAValue | None:
 
 def _equal_slices(value: SSAValue, axis: int) -> np.ndarray | None:
     """Return the first slice of a constant along an axis if all slices are equal, else None."""
-    array = constant_value(value)
+    array = _constant_array(value)
     if array is None:
         return None
     first = array.take([0], axis)
     return first if np.array_equal(np.broadcast_to(first, array.shape), array) else None
+
+
+def _constant_array(value: SSAValue) -> np.ndarray | None:
+    """Return the array of a constant, also of one that an Expand to a known shape leaves as it is."""
+    op = value.owner
+    if not isinstance(op, onnx.ExpandOp):
+        return constant_value(value)
+    array = constant_value(op.operands[0])
+    return array if array is not None and array.shape == static_shape(value) else None
 
 
 def _single_slice(value: SSAValue, shape: Sequence[int], axis: int, e: Builder) -> SSAValue:

@@ -290,6 +290,44 @@ def test_samples_within_a_merged_axis():
             gradc.vjp(model(MERGED), wrt="w", of=of, keep_outputs=kept, per_sample=True)
 
 
+EXPORTED = {
+    "class token": """token (float[3,5,4] x) => (float[3,4] y)
+    <float[1,1,4] token, int64[3] shape = {3,-1,-1}, int64[1] rank = {3}, int64 minus = {-1}> {
+        ones = ConstantOfShape<value: tensor = int64[1] {1}>(rank)
+        free = Mul(ones, minus)
+        is_free = Equal(shape, free)
+        sizes = Where(is_free, ones, shape)
+        tokens = Expand(token, sizes)
+        all = Concat<axis = 1>(tokens, x)
+        t = Tanh(all)
+        axes = Constant<value_ints = [1]> ()
+        y = ReduceMean<keepdims = 0>(t, axes)
+    }""",
+    "states": """states (float[3,5,4] x) => (float[1,3,2] y)
+    <float[1,3,2] h0 = {0, 0, 0, 0, 0, 0}, float[1,6,4] w, float[1,6,2] r, int64[1] one = {1},
+    int64[1] two = {2}> {
+        s = Transpose<perm = [1,0,2]> (x)
+        batch = Shape<start = 1, end = 2> (s)
+        sizes = Concat<axis = 0> (one, batch, two)
+        h = Expand (h0, sizes)
+        all, y = GRU<hidden_size = 2> (s, w, r, , , h)
+    }""",
+}
+
+
+@pytest.mark.parametrize("name", EXPORTED)
+def test_a_fixed_batch_in_what_exporters_expand(name: str):
+    source = model(EXPORTED[name])
+    found = gradc.jacobian(source, of="y", wrt="x", per_sample=True, check=True)
+    assert found.proof is not None
+    assert found.proof.status == "proved", str(found.proof)
+    inputs = drawn(found, 3)
+    whole = gradc.jacobian(source, of="y", wrt="x", check=False).run(inputs)["jacobian_y_x"]
+    whole = whole if name == "class token" else whole[0]
+    rows = [whole[i, :, i] for i in range(3)]
+    np.testing.assert_allclose(found.run(inputs)["jacobian_y_x"].reshape(np.shape(rows)), rows, atol=1e-6)
+
+
 def test_bounds_of_slices_that_are_computed():
     """As exporters write `chunk`: the bounds follow from a size; the axis is not that of the samples."""
     text = """chunk (float[N,4] x) => (float[N,2] y)

@@ -107,6 +107,19 @@ def test_remainders_of_sizes(fmod: int, found: tuple[Dim, ...]) -> None:
     assert dims_of(rank.results[0]) == found
 
 
+def test_minus_one_in_the_shape_of_an_expand() -> None:
+    """As torch's exporter writes `expand(n, -1, 4)`."""
+    batch = ops.GatherOp(ops.ShapeOp(value("N", 8)), vector(0))
+    shape = ops.ConcatOp([batch, vector(-1), vector(4)], axis=0)
+    ones = ops.ConstantOfShapeOp(vector(3), value=np.array([1], np.int64))
+    is_free = ops.EqualOp(shape, ops.MulOp(ones, scalar(-1)))
+    sizes = ops.WhereOp(is_free, ones, shape)
+    assert dims_of(sizes.results[0]) == ("N", 1, 4)
+    assert of(ops.ExpandOp(value(1, 3, 1), sizes)) == ("N", 3, 4)
+    unknown = ops.WhereOp(ops.EqualOp(shape, value(3, dtype=i64)), ones, shape)
+    assert dims_of(unknown.results[0]) == (None, None, None)
+
+
 def test_shared_sizes_are_followed_once() -> None:
     size = ops.GatherOp(ops.ShapeOp(value("N", 2)), vector(1))
     for _ in range(60):
