@@ -64,12 +64,14 @@ class Expand(RewritePattern):
             replace(op, rewriter, emit, values)
 
     def _body(self, op: OnnxOp) -> Body | None:
-        older = decomposition_of(op.onnx_name(), Reason.OLDER_OPSET)
+        older, form = decomposition_of(op.onnx_name(), Reason.OLDER_OPSET), self.target.spec.form_quirk(op)
+        if form is not None and form.body is None:
+            return None
         if older is not None and not self.target.has_form(op):
             return older.body
         if not self.target.expands(op):
             return None
-        if (form := self.target.spec.form_quirk(op)) is not None:
+        if form is not None:
             return form.body
         found = decomposition_of(op.onnx_name(), Reason.MISSING_KERNEL)
         return None if found is None else found.body

@@ -30,6 +30,7 @@ from passes.decompositions.portable.ops import (
     reads_mask,
     reduces_empty_axis,
     shifts_signed,
+    takes_maxima,
     with_thresholds,
     without_dropout,
 )
@@ -49,6 +50,7 @@ from passes.decompositions.portable.recurrent import (
 )
 from passes.decompositions.portable.scan_inputs import is_scanned_first, with_scanned_last
 from passes.decompositions.portable.wrapping_int8 import in_32_bits, is_8_bit
+from passes.decompositions.sampling.sampled_ops import roi_align
 from passes.targets.spec import FormQuirk
 
 AUTO_PAD = FormQuirk("auto_pad or output_shape", "", has_explicit_pads, with_pads)
@@ -83,7 +85,8 @@ SCALED_CELU = FormQuirk("alpha other than 1", "", is_scaled, celu)
 DROPOUT_MASK = FormQuirk("a mask that is read", "", reads_mask, without_dropout)
 NO_THRESHOLD = FormQuirk("no iou_threshold", "", lacks_thresholds, with_thresholds)
 NEGATIVE_PADS = FormQuirk("negative pads", "", has_negative_pads, without_negative_pads)
-ADAPTIVE_SAMPLES = FormQuirk("mode max or sampling_ratio 0", "", has_adaptive_samples)
+ADAPTIVE_SAMPLES = FormQuirk("sampling_ratio 0", "", has_adaptive_samples)
+MAXIMA = FormQuirk("mode max", "", takes_maxima, roi_align)
 CRD = FormQuirk("mode CRD", "", is_crd, space_to_depth)
 
 

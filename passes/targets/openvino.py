@@ -60,7 +60,10 @@ WRONG_FORMS: FormQuirks = {
         forms.RARE_RESIZE.because(_OTHER_RESIZE),
         forms.DYNAMIC_RARE_RESIZE.because(_OTHER_RESIZE),
     ),
-    onnx.RoiAlignOp: (forms.ADAPTIVE_SAMPLES.because("OpenVINO takes other samples"),),
+    onnx.RoiAlignOp: (
+        forms.ADAPTIVE_SAMPLES.because("OpenVINO takes other samples"),
+        forms.MAXIMA.because("OpenVINO takes other samples"),
+    ),
     onnx.SpaceToDepthOp: (forms.CRD.because("OpenVINO ignores it"),),
 }
 """Forms with other results than ONNX's, which `portable` avoids too."""

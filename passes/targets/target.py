@@ -128,6 +128,9 @@ class Target:
 
     def _lacks_older_form(self, op: OnnxOp) -> str | None:
         """Return why this target cannot run the older form of an op; None if it can."""
+        form = self.spec.form_quirk(op)
+        if form is not None and form.body is None:
+            return f"{op.onnx_name()} with {form.what} is avoided on {self.name}: {form.why}"
         older, emit = decomposition_of(op.onnx_name(), Reason.OLDER_OPSET), Builder()
         try:
             if older is None or decompose(older.body, op, emit) is None:

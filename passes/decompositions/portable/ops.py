@@ -155,6 +155,10 @@ def is_crd(op: OnnxOp) -> bool:
 
 
 def has_adaptive_samples(op: OnnxOp) -> bool:
-    """Return whether a RoiAlign takes maxima, or adaptive samples."""
-    given = op.call().attribute
-    return given("mode", "avg") == "max" or given("sampling_ratio", 0) == 0
+    """Return whether the size of a region decides how many samples a RoiAlign takes."""
+    return op.call().attribute("sampling_ratio", 0) == 0
+
+
+def takes_maxima(op: OnnxOp) -> bool:
+    """Return whether the result of a RoiAlign is the maximum over samples, not the mean."""
+    return op.call().attribute("mode", "avg") == "max"

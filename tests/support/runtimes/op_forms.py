@@ -115,6 +115,9 @@ def _spectra() -> Iterator[OpForm]:
         place = {"a": np.array(axis)}
         data = {"x": _drawn(3, 5, 6, parts)}
         yield _form(name, "DFT", data, place, inputs=["x", "", "a"], opset=20, **given)
+    half = {"l": np.array(7), "a": np.array(2)}
+    both: dict[str, Any] = {"onesided": 1, "inverse": 1}
+    yield _form("dft-half-spectrum", "DFT", {"x": _drawn(3, 5, 6, 2)}, half, opset=20, **both)
 
 
 def _others() -> Iterator[OpForm]:
@@ -130,6 +133,10 @@ def _others() -> Iterator[OpForm]:
     boxes = np.array([[[0, 0, 1, 1], [0, 0, 1, 1.1], [0, 0.5, 1, 1.5], [2, 2, 3, 3]]], np.float32)
     picked = {"x": boxes, "s": np.array([[[0.9, 0.8, 0.7, 0.6]]], np.float32)}
     yield _form("boxes", "NonMaxSuppression", picked, {"m": np.array([3])})
+    regions = {"r": np.array([[0.3, 0.2, 3.1, 3.4], [1, 0, 3.5, 2]], np.float32), "b": np.array([0, 0])}
+    sizes: dict[str, Any] = {"output_height": 2, "output_width": 3}
+    data = {"x": _drawn(1, 2, 5, 6), **regions}
+    yield _form("roi-align-max", "RoiAlign", data, {}, mode="max", sampling_ratio=2, **sizes)
     yield _form("celu", "Celu", {"x": _drawn(3, 4)}, {}, alpha=2.0)
     pads = {"p": np.array([-1, 2, 0, -2])}
     yield _form("pad-negative", "Pad", {"x": _drawn(4, 5)}, pads)
