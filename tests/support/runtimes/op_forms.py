@@ -110,7 +110,7 @@ def _spectra() -> Iterator[OpForm]:
         (1, 0, 1, 1),
         (0, 0, 0, 1),
     ):
-        given = {"onesided": onesided, "inverse": inverse}
+        given: dict[str, Any] = {"onesided": onesided, "inverse": inverse}
         name = f"dft-{onesided}{inverse}{axis}{parts}"
         place = {"a": np.array(axis)}
         data = {"x": _drawn(3, 5, 6, parts)}
