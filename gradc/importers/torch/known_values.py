@@ -62,15 +62,37 @@ class KnownValues:
         """Return a number of the values of a tensor; None if they are not known."""
         if not _is_tensor(tensor) or id(tensor) not in self.recipes or tensor.numel() > MOST_ELEMENTS:
             return None
+        needed = self._leading_to(tensor)
+        if not needed.issubset(self.recipes):  # an operand has changed since
+            return None
         with internals.without_modes():
-            return of(self._compute(tensor)).item()
+            return of(self._compute(needed)[id(tensor)]).item()
 
-    def _compute(self, leaf: Any) -> Any:
-        if not _is_tensor(leaf):
-            return leaf
-        recipe = self.recipes[id(leaf)]
-        args, kwargs = internals.pytree.tree_map(self._compute, (recipe.args, recipe.kwargs))
-        return recipe.op(*args, **kwargs)
+    def _leading_to(self, tensor: Any) -> set[int]:
+        """Return the ids of a known tensor and of all tensors that it was computed from."""
+        found, waiting = set[int](), [id(tensor)]
+        while waiting:
+            key = waiting.pop()
+            if key not in found and key in self.recipes:
+                recipe = self.recipes[key]
+                waiting += map(
+                    id, filter(_is_tensor, internals.pytree.tree_leaves((recipe.args, recipe.kwargs)))
+                )
+            found.add(key)
+        return found
+
+    def _compute(self, needed: set[int]) -> dict[int, Any]:
+        """Return the values of tensors by id; recipes are in the order of their ops."""
+        values: dict[int, Any] = {}
+
+        def value(leaf: Any) -> Any:
+            return values[id(leaf)] if _is_tensor(leaf) else leaf
+
+        for key, recipe in self.recipes.items():
+            if key in needed:
+                args, kwargs = internals.pytree.tree_map(value, (recipe.args, recipe.kwargs))
+                values[key] = recipe.op(*args, **kwargs)
+        return values
 
     def answer(self, op: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
         """Return the result of an op that reads the values of known tensors; NotImplemented for others.

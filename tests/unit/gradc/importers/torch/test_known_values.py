@@ -97,3 +97,27 @@ def test_a_change_of_a_view_makes_a_tensor_unknown():
     assert known.number(view, torch.count_nonzero) == 3
     known.note(aten.fill_.Scalar, (view, 0), {}, view)
     assert known.number(ones, torch.count_nonzero) is None
+
+
+def long_chain(x: Any) -> Any:
+    mask = torch.eye(len(x), dtype=torch.bool)
+    for _ in range(300):
+        mask = mask ^ mask.T | mask
+    return (x @ x.T)[mask]
+
+
+def test_chains_of_many_ops_and_readers():
+    found = gradc.torch.export(long_chain, (torch.randn(4, 3),), dynamic_shapes=({0: "N"},))
+    x = torch.randn(6, 3)
+    assert torch.allclose(torch.from_numpy(found.run({"x": x.numpy()})["output"]), long_chain(x), atol=1e-6)
+
+
+def test_a_mask_of_a_tensor_that_has_changed_since_is_refused():
+    def changed(x: Any) -> Any:
+        positions = torch.arange(len(x))
+        mask = positions > 1
+        positions.add_(1)
+        return x[mask]
+
+    with pytest.raises(GradcError, match="mask"):
+        gradc.torch.export(changed, (torch.randn(4, 3),), dynamic_shapes=({0: "N"},))
