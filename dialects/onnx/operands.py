@@ -36,11 +36,13 @@ def optional(call: Call, index: int) -> np.ndarray | None:
 
 
 def sizes(call: Call, index: int, default: Sequence[int]) -> list[int]:
-    """Return the elements of an optional vector operand."""
+    """Return the elements of an optional vector operand. Raises ValueError for another rank."""
     given = call.optional(index)
     if given is None:
         return list(default)
     assert given.value is not None
+    if given.value.ndim != 1:
+        raise ValueError(f"operand {index} has the rank {given.value.ndim}, expected a vector")
     return [int(x) for x in given.value]
 
 

@@ -67,7 +67,7 @@ def test_a_compiled_gradient_that_fails_is_wrong(monkeypatch: pytest.MonkeyPatch
         gradc.vjp(chain())
 
 
-@pytest.mark.parametrize("error", [TypeError, KeyError, AttributeError, AssertionError])
+@pytest.mark.parametrize("error", [KeyError, AttributeError, AssertionError])
 def test_a_bug_is_no_undecided_op(error: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def fail(call: Any) -> Any:
         raise error("of gradc")

@@ -63,8 +63,8 @@ def evaluate(
     return results
 
 
-OPERAND_ERRORS = (ArithmeticError, IndexError, ValueError)
-"""Exceptions that numpy raises for invalid values of an op's operands. Any other exception is a bug."""
+OPERAND_ERRORS = (ArithmeticError, IndexError, TypeError, ValueError)
+"""Exceptions of numpy for operands of wrong values, ranks or dtypes. Any other exception is a bug."""
 
 
 def _infer(call: Call) -> Sequence[Shape | None]:
