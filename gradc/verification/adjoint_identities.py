@@ -41,7 +41,7 @@ class Side:
             return
         if tangent is None:
             return
-        if np.shape(cotangent) != np.shape(tangent):
+        if isinstance(cotangent, list) or np.shape(cotangent) != np.shape(tangent):
             self.total = np.nan
             return
         terms = product(cotangent, tangent)

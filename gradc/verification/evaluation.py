@@ -46,10 +46,6 @@ def reason_of(error: GradcError | NotComputed) -> str:
     return " ".join(text.split())[:200]
 
 
-class MissingValue(KeyError):
-    """A value that an evaluation needs but has not computed."""
-
-
 class Evaluation:
     """Values and tangents of a module whose floats are f64.
 
@@ -85,13 +81,13 @@ class Evaluation:
         self._around: list[Operation] = []
 
     def __getitem__(self, value: SSAValue) -> Any:
-        """Return a value or pair as set or computed; constants in their own type. Raises MissingValue."""
+        """Return a value or pair as set or computed; constants in their own type. Raises NotComputed."""
         for scope in reversed(self._scopes):
             if value in scope:
                 return scope[value]
         constant = constant_attribute(value)
         if constant is None:
-            raise MissingValue(value)
+            raise NotComputed(f"{value.name_hint or 'a value'} is not computed where it is needed")
         return dense.to_numpy(constant)
 
     def __contains__(self, value: SSAValue) -> bool:
@@ -233,6 +229,11 @@ def run_in_float64(module: ModuleOp, inputs: Mapping[SSAValue, Any], kernel: Ker
 def wide_of(given: Any) -> Any:
     """Return a value in float64; pairs already are."""
     return wide(given) if _is_plain(given) else given
+
+
+def shapes_of(given: Any) -> tuple[Any, ...]:
+    """Return the shape of an array, or those of a sequence's elements."""
+    return tuple(map(np.shape, given)) if isinstance(given, list) else np.shape(given)
 
 
 def _is_plain(given: Any) -> bool:

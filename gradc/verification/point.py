@@ -254,9 +254,9 @@ class Point:
     def _roundings(self, index: int, cotangent: Any) -> float:
         """Return the rounding error of a saturated pointwise op's derivative, such as 1 - y y at y = 1."""
         op = self.plan.steps[index].op
-        error = saturation_error(
-            op, self._tangent(op.operands[0]) if op.operands else None, np.shape(cotangent)
-        )
+        if not isinstance(cotangent, np.ndarray):
+            return 0.0
+        error = saturation_error(op, self._tangent(op.operands[0]) if op.operands else None, cotangent.shape)
         return 0.0 if error is None else float(np.linalg.norm(product(cotangent, error)))
 
     def _contribute(self, index: int, operand: SSAValue, contribution: Any) -> None:

@@ -20,7 +20,7 @@ from gradc.verification.adjoint_identities import BOUND, Balance
 from gradc.verification.compiled_model import Model
 from gradc.verification.cost_estimates import estimate_bytes, estimate_seconds
 from gradc.verification.empty_batches import SECONDS_OF_A_POINT, at_empty_batch
-from gradc.verification.evaluation import NotComputed, reason_of
+from gradc.verification.evaluation import NotComputed, reason_of, shapes_of
 from gradc.verification.gradient_spec import CheckError, Claim
 from gradc.verification.kernels import Kernels
 from gradc.verification.point import GradientFails, Outcome, OutOfTime, Point
@@ -225,7 +225,7 @@ class Prover:
 
     def _failing_step(self, failure: GradientFails) -> CheckError:
         """Return the error that blames the op whose derivative has no value where the function has one."""
-        shown = ", ".join(f"{name} {show(np.shape(array))}" for name, array in self.inputs.items())
+        shown = ", ".join(f"{name} {show(shapes_of(array))}" for name, array in self.inputs.items())
         text = f"the derivative of this op has no value, which the function has, for {shown}"
         text = f"{text}: {reason_of(failure.reason)}; this op is to blame"
         step = self.plan.step_of_emitted(failure.op)

@@ -20,7 +20,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.interpreter.pairs import value_of
 from dialects.support.diagnostics import GradcError
 from gradc.verification.adjoint_identities import Balance, add_open
-from gradc.verification.evaluation import Evaluation, MissingValue, NotComputed, wide_of
+from gradc.verification.evaluation import Evaluation, NotComputed, shapes_of, wide_of
 from gradc.verification.kernels import Kernels
 from gradc.verification.point import Arrays, Point
 from gradc.verification.point_plan import Plan
@@ -79,7 +79,7 @@ class LocalPoint(Point):
                     continue
                 try:
                     self._step(index)
-                except (MissingValue, NotComputed):  # it reads values that only the whole walk computes
+                except NotComputed:  # it reads values that only the whole walk computes
                     continue
                 balance = self._balances[index]
                 if balance.verdict() == "idle":
@@ -95,7 +95,7 @@ class LocalPoint(Point):
         """Keep the values; `balances` forgets them after the last step that reads them."""
 
     def _signature(self, op: Operation) -> Hashable:
-        shapes = tuple(np.shape(value_of(self.values[value])) for value in op.operands if not op.regions)
+        shapes = tuple(shapes_of(value_of(self.values[value])) for value in op.operands if not op.regions)
         return (op.name, tuple(sorted(op.properties.items(), key=lambda item: item[0])), shapes)
 
     def _step(self, index: int) -> None:

@@ -50,11 +50,12 @@ def straight_through(
 
 def estimate_operands(op: Operation) -> list[SSAValue]:
     """Return the values besides its operands that a marked op's tangents depend on."""
-    made = quantizing_op(op)
+    passed, made = cotangent_target(op), quantizing_op(op)
+    found = [] if passed is None else [passed]
     if made is None:
-        return []
+        return found
     zero = zero_of(made)
-    return [made.operands[0], scale_of(made), *([] if zero is None else [zero])]
+    return [*found, made.operands[0], scale_of(made), *([] if zero is None else [zero])]
 
 
 def _dequantize(

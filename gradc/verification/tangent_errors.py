@@ -29,7 +29,11 @@ def saturation_error(op: Operation, tangent: Any, shape: tuple[int, ...]) -> np.
 def shake(op: Operation, tangents: Sequence[Any], found: Any, generator: np.random.Generator) -> Any:
     """Return a result with its error, of random signs. `tangents` are those of the operands."""
     if isinstance(found, list):
-        return [shake(op, (), each, generator) for each in found]
+        return [_shake_one(op, (), each, generator) for each in found]
+    return _shake_one(op, tangents, found, generator)
+
+
+def _shake_one(op: Operation, tangents: Sequence[Any], found: Any, generator: np.random.Generator) -> Any:
     if not isinstance(found, Tangent):
         return found
     error = np.broadcast_to(found.noise, found.found.shape)

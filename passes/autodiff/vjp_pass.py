@@ -131,7 +131,7 @@ class _ReversePass:
         set_new_names(function, [*inputs, *cotangents.values()], [*keep, *gradients.values()])
         session.of, session.gradients, session.cotangents = list(of), gradients, cotangents
         if session.records:
-            session.differentiated = self._record(walk, of, wrt, len(ops))
+            session.differentiated = self._record(walk, of, wrt, ops)
         if options.weights_as_inputs:
             keep_as_inputs(function, [argument for argument in weights if argument in wrt.values()])
         update_function_type(function)
@@ -159,10 +159,15 @@ class _ReversePass:
         return left_out
 
     def _record(
-        self, walk: Walk, of: Mapping[str, SSAValue], wrt: Mapping[str, SSAValue], forward: int
+        self, walk: Walk, of: Mapping[str, SSAValue], wrt: Mapping[str, SSAValue], primal: Sequence[Operation]
     ) -> Differentiated:
-        """Return a copy of the module in which each step of the walk can be checked."""
+        """Return a copy of the module in which each step of the walk can be checked.
+
+        Primal ops end with the last of `primal`: checkpoints of a Loop begin before it.
+        """
         function = entry_function(self.module)
+        known = set(primal)
+        forward = 1 + max((at for at, op in enumerate(function.body.block.ops) if op in known), default=-1)
         weights, count = pinned_constants(function), len(of) if self.options.cotangents else 0
         named = zip(input_names(function), function.args, strict=True)
         arguments = {name: argument for name, argument in named if argument not in weights}

@@ -48,6 +48,7 @@ def test_the_gradient_is_that_of_the_sum(kind: str, body: str, batch: int):
     model = onnx.parser.parse_model(text.replace("BODY", BODY[body]))
     wrt = ["x", "w", *(["first"] if kind == "an input" else [])]
     compiled = gradc.grad(model, wrt=wrt, reduce="sum")
+    assert compiled.proof.status == "proved"
     rng = np.random.default_rng(3)
     point = {"x": rng.standard_normal((batch, 2)), "w": rng.standard_normal((2, 4)), "first": np.array(0.5)}
     names = [value.name for value in model.graph.input if value.name != "n"]

@@ -162,6 +162,12 @@ BOUNDED |= {
     for name in ("_is_legal", "_legal_body", "_replace")
 }
 
+BOUNDED |= {
+    ("gradc/importers/torch/dynamic.py", name): "trees of arguments"
+    for name in ("_has_dims", "by_attributes", "check_entries")
+}
+BOUNDED |= {("passes/lower_aten/small_values.py", "_is_read_when_small"): "at most `FAR` ops"}
+
 Functions = dict[str, set[str]]
 """The functions and methods of a file, each with those that it refers to."""
 
