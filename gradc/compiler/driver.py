@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
+from dialects.onnx.base import OnnxOp
 from dialects.support import entry
 from dialects.support.diagnostics import Diagnostic, several, usage
 from dialects.support.limits import Limits, using
@@ -239,12 +240,12 @@ def compile_module(
 
 
 def _write_bodies(module: ModuleOp, options: Options) -> None:
-    """Inline the ONNX function bodies of an imported model's ops that the target does not implement."""
-    if entry.OPSET not in module.attributes:
+    """Inline decompositions of ops that the target lacks, for imported models also ONNX's function bodies."""
+    if not any(isinstance(op, OnnxOp) for op in module.walk()):
         return
     from gradc.compiler.function_bodies import inline_missing_ops
 
-    inline_missing_ops(module, options.resolve_target())
+    inline_missing_ops(module, options.resolve_target(), is_imported=entry.OPSET in module.attributes)
 
 
 def _lost_defaults(source: ModuleOp) -> tuple[Diagnostic, ...]:

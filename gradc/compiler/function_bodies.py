@@ -30,10 +30,15 @@ MAX_DEPTH = 8
 """Maximum nesting of function bodies: Gelu's contains CastLike, which has one."""
 
 
-def inline_missing_ops(module: ModuleOp, target: Target) -> None:
-    """Inline ops that the target implements in no version, if it implements every op of the decomposition."""
+def inline_missing_ops(module: ModuleOp, target: Target, is_imported: bool = True) -> None:
+    """Inline ops that the target implements in no version, if it implements every op of the decomposition.
+
+    In modules that are not imported, only ops with a decomposition of gradc's own.
+    """
     for op in list(module.walk()):
-        if isinstance(op, OnnxOp) and _has_body(op.onnx_name()) and _is_missing(op, target):
+        if not isinstance(op, OnnxOp) or not (is_imported or _own_decomposition(op)):
+            continue
+        if _has_body(op.onnx_name()) and _is_missing(op, target):
             _replace(op, target, 1)
     update_function_type(entry_function(module))  # a body may have results of other types
 
