@@ -29,6 +29,7 @@ from dialects.onnx.ops import op_class
 from dialects.onnx.opsets import OLDEST
 from dialects.support.diagnostics import GradcError, UnsupportedError
 from gradc.compiler.compiled import Compiled
+from gradc.runtime.session import newest_released_opset
 
 Feeds = Mapping[str, np.ndarray]
 
@@ -79,9 +80,10 @@ BATCHES = [(op, first) for op in OPS for first in range(0, len(cases()[op]), BAT
 
 
 def opsets_of(op: str) -> list[int]:
-    """The oldest opset, those before a revision of the op, and the newest."""
+    """The oldest opset, those before a revision of the op, and the newest, of those that onnxruntime has."""
     revisions = [since for since in op_class(op).REVISIONS if since > OLDEST]
-    return sorted({OLDEST, 17, *(since - 1 for since in revisions), max(revisions)})
+    found = {OLDEST, 17, *(since - 1 for since in revisions), max(revisions)}
+    return sorted(opset for opset in found if opset <= newest_released_opset())
 
 
 def forms_of(case: Case) -> Iterator[tuple[ModelProto, Feeds]]:
