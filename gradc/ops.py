@@ -35,8 +35,7 @@ from dialects.onnx.signatures import SIGNATURES
 from dialects.support.diagnostics import GradcError, suggest, violation
 from dialects.support.dtypes import FLOATS, by_name, known_dtype, of_mlir, of_numpy
 from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule, refusal
-from passes.builder.values import Value
-from passes.builder.values import ValueBuilder as Builder
+from passes.builder.values import Builder, Value
 
 __all__ = ["ZERO", "Builder", "Gradient", "Operand", "Primal", "Rule", "Value", "refusal"]
 

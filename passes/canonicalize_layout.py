@@ -21,7 +21,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.documented_op import Declared, build, documented_attributes
 from dialects.support.shapes import shape_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.rewriting import replace, rewrite
 from passes.simplify import simplify
 
@@ -59,7 +59,7 @@ def _canonicalize(op: ConvOp, rewriter: PatternRewriter) -> None:
     page_weights = isinstance(op, ConvTransposeBackwardDataOp) and op.problem().documented_weights
     if op.weights_format == target and not page_weights:
         return
-    emit = Builder()
+    emit = OpBuilder()
     weights = _canonical_weights(op, target, page_weights, emit)
     given = {name: op.value(name) for name in documented_attributes(type(op)) if op.is_given(name)}
     result = build(
@@ -72,7 +72,7 @@ def _canonicalize(op: ConvOp, rewriter: PatternRewriter) -> None:
     replace(op, rewriter, emit, [emit(result)])
 
 
-def _canonical_weights(op: ConvOp, target: str, page_weights: bool, emit: Builder) -> SSAValue:
+def _canonical_weights(op: ConvOp, target: str, page_weights: bool, emit: OpBuilder) -> SSAValue:
     n = len(shape_of(op.weights)) - 2
     perm = layouts.permutation(op.weights_format, target, n)
     weights = emit(onnx.TransposeOp(op.weights, perm=perm))

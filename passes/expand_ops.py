@@ -23,7 +23,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.ops import op_class
 from dialects.support.dtypes import name_of, of_mlir
 from dialects.support.shapes import element_type_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.rewriting import replace, rewrite
 from passes.decompositions.missing_kernels.empty_expand import EmptyExpand
 from passes.decompositions.missing_kernels.matrix_vector import VectorAsColumn
@@ -58,7 +58,7 @@ class Expand(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         if not isinstance(op, OnnxOp):
             return
-        body, emit = self._body(op), Builder()
+        body, emit = self._body(op), OpBuilder()
         values = None if body is None else decompose(body, op, emit)
         if values is not None:
             replace(op, rewriter, emit, values)
@@ -85,7 +85,7 @@ class KeepBounds(RewritePattern):
         dtype = of_mlir(element_type_of(op.x))
         if dtype is None or name_of(element_type_of(op.y)) in ("s8", "u8") or not _is_bounded(op.x):
             return
-        emit = Builder()
+        emit = OpBuilder()
         least = emit.constant(np.array(-np.inf, dtype.numpy))
         op.operands[0] = emit(onnx.MaxOp([op.x, least]))
         for added in emit.ops:

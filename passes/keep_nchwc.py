@@ -28,7 +28,7 @@ from xdsl.rewriter import Rewriter
 
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import static_shape
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.rewriting import functions, replace
 from passes.layout.nchwc_forms import (
     ABSORBED,
@@ -205,7 +205,7 @@ def _write(block: Block, chosen: Mapping[Operation, Form], fixed: Mapping[Operat
         for value in form.operands:
             now = renamed.get(value, value)
             given.append(now if value in blocked else _enter(block, now, entered))
-        emit = Builder()
+        emit = OpBuilder()
         value = form.write(emit, given)
         old, read = op.results[0], op.operands[0].owner
         replace(op, PatternRewriter(op), emit, [value])
@@ -220,7 +220,7 @@ def _write(block: Block, chosen: Mapping[Operation, Form], fixed: Mapping[Operat
 def _enter(block: Block, value: SSAValue, entered: dict[SSAValue, SSAValue]) -> SSAValue:
     if value in entered:
         return entered[value]
-    shape, emit = static_shape(value), Builder()
+    shape, emit = static_shape(value), OpBuilder()
     assert shape is not None
     inner = scale_channels(emit, value, np.ones(shape[1]), None)
     if isinstance(value.owner, Operation):

@@ -21,7 +21,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.documented_op import build
 from dialects.support.shapes import element_type_of, shape_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.rewriting import replace, rewrite
 
 
@@ -38,7 +38,7 @@ class LowerCannPass(ModulePass):
 class ConvertUpsample(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: UpsampleBilinear2dBackwardOp, rewriter: PatternRewriter) -> None:
-        emit = Builder()
+        emit = OpBuilder()
         image = _image(op, emit)
         corners = op.alignCorners
         resized = build(
@@ -54,7 +54,7 @@ class ConvertUpsample(RewritePattern):
         replace(op, rewriter, emit, [emit(resized)])
 
 
-def _image(op: UpsampleBilinear2dBackwardOp, emit: Builder) -> SSAValue:
+def _image(op: UpsampleBilinear2dBackwardOp, emit: OpBuilder) -> SSAValue:
     """Return a tensor of inputSize with gradOut's batch; it folds away, as only its shape is read."""
     batch = layouts.axis_of(op.format, "N", 2)
     sizes = [
@@ -70,7 +70,7 @@ class ConvertResize(RewritePattern):
     def match_and_rewrite(self, op: ResizeBilinearV2GradOp, rewriter: PatternRewriter) -> None:
         from passes.resize.backward import ResizeAxis, emit_resize_backward
 
-        emit = Builder()
+        emit = OpBuilder()
         image = shape_of(op.original_image)
         spatial = layouts.spatial_axes(op.format, 2)
         axes = [ResizeAxis(axis, image[axis], step) for axis, step in zip(spatial, op.steps(), strict=True)]

@@ -43,12 +43,12 @@ from dialects.onnx.values import constant_of
 from dialects.support.shapes import element_type_of, has_rank, shape_of, static_shape
 from passes.autodiff.common.primal import Primal
 from passes.autodiff.rules.pointwise import GATES
-from passes.builder.builder import Builder
 from passes.builder.equal_ops import bring_forward, equal_ops
+from passes.builder.op_builder import OpBuilder
 from passes.builder.rewriting import replace, rewrite
 from passes.builder.step_as_hard_sigmoid import Line, line_behind
 from passes.builder.tensors import reshape
-from passes.builder.values import EXPONENTIAL, MASK, SUM, ValueBuilder
+from passes.builder.values import EXPONENTIAL, MASK, SUM, Builder
 from passes.decompositions.missing_kernels.pointwise import softplus
 from passes.decompositions.registry import decompose
 from passes.layout.orders import reduction_axes
@@ -106,7 +106,7 @@ class MaskAsStep(RewritePattern):
         if slope is None:
             return
         alpha, beta = slope if isinstance(compared, onnx.GreaterOp) else (-slope[0], -slope[1])
-        emit = Builder()
+        emit = OpBuilder()
         value = emit(onnx.HardSigmoidOp(x, alpha=alpha, beta=beta + 0.0))
         replace(op, rewriter, emit, [value])
         rewriter.erase(compared)
@@ -125,7 +125,7 @@ class ByGate(RewritePattern):
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, OnnxOp)
-        block, x, e = op.parent, op.operands[0], ValueBuilder()
+        block, x, e = op.parent, op.operands[0], Builder()
         assert block is not None
         GATES[type(op)](Primal(e, [e(x)], python_values(op.properties)))
         found = equal_ops(block, e.emit.ops)
@@ -145,7 +145,7 @@ class FactorOfExp(RewritePattern):
             negated, number = _negated_argument(value), _positive_number(factor)
             if negated is None or number is None:
                 continue
-            emit = Builder()
+            emit = OpBuilder()
             offset = emit.constant(np.array(math.log(number), np.float32))
             argument = emit(onnx.SubOp(offset, negated.X))
             replace(op, rewriter, emit, [emit(onnx.ExpOp(argument))])
@@ -165,7 +165,7 @@ class SoftplusOfMany(RewritePattern):
         sizes = static_shape(op.X) if has_rank(op.X) else None
         if sizes is not None and math.prod(sizes) < FEWEST_OF_SOFTPLUS:
             return
-        emit = Builder()
+        emit = OpBuilder()
         results = decompose(softplus, op, emit)
         assert results is not None
         replace(op, rewriter, emit, results)
@@ -182,7 +182,7 @@ class NegativePart(RewritePattern):
         inner = relu.X.owner
         if not isinstance(inner, onnx.NegOp) or not relu.X.has_one_use():
             return
-        e = ValueBuilder()
+        e = Builder()
         least = e(inner.X).at_most(0)
         replace(op, rewriter, e.emit, [least.value])
         for unread in (relu, inner):
@@ -221,7 +221,7 @@ class SumOfRows(RewritePattern):
         is_leading = rows == math.prod(sizes[axis] for axis in axes)
         if not is_leading or columns == 1 or rows > MOST_ROWS or rows * columns < FEWEST:
             return
-        emit = Builder()
+        emit = OpBuilder()
         view = reshape(emit, op.data, (rows, columns))
         total = emit(onnx.MatMulOp(emit.constant(np.ones(rows, np.float32)), view))
         replace(op, rewriter, emit, [reshape(emit, total, static_shape(op.reduced) or ())])
@@ -241,6 +241,6 @@ class SizesOfAxes(RewritePattern):
             return
         if not has_rank(shape.data) or taken[-1] >= len(shape_of(shape.data)):
             return
-        emit = Builder()
+        emit = OpBuilder()
         value = emit(onnx.ShapeOp(shape.data, start=first, end=first + len(taken)))
         replace(op, rewriter, emit, [value])

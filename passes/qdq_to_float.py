@@ -23,9 +23,9 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import UnknownRank, element_type_of, has_rank, shape_of
 from passes.autodiff.common.slice_adjoint import size_of, vector
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.rewriting import replace, rewrite
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.decompositions.contrib import quantized
 from passes.decompositions.registry import Reason, decompose, decomposition_of
 
@@ -73,7 +73,7 @@ def compute_with_floats(module: ModuleOp) -> None:
 class QLinearOpsAsFloats(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, OnnxOp)
-        found, emit = decomposition_of(op.onnx_name(), Reason.STRAIGHT_THROUGH), Builder()
+        found, emit = decomposition_of(op.onnx_name(), Reason.STRAIGHT_THROUGH), OpBuilder()
         values = None if found is None else decompose(found.body, op, emit)
         if values is not None:  # else the op stays, and blocks gradients
             replace(op, rewriter, emit, values)
@@ -87,7 +87,7 @@ class ProductsOfFloats(RewritePattern):
         product = op.input.owner
         if not isinstance(product, onnx.MatMulIntegerOp | onnx.ConvIntegerOp):
             return
-        e, dtype = ValueBuilder(), element_type_of(op.output)
+        e, dtype = Builder(), element_type_of(op.output)
         inputs = [None if value is None else e(value) for value in (*product.onnx_inputs(), None, None)][:4]
         try:
             x, w = (
@@ -129,7 +129,7 @@ class HoistDequantize(RewritePattern):
             return
         if isinstance(move, _SELECTION_OPS) and not _is_positive(op.x_scale):
             return
-        e, codes, operands = ValueBuilder(), element_type_of(op.x), list[SSAValue](move.operands)
+        e, codes, operands = Builder(), element_type_of(op.x), list[SSAValue](move.operands)
         for place in places:
             operands[place] = e.emit(onnx.DequantizeLinearOp(operands[place], op.x_scale, op.x_zero_point))
         new = type(move).create(

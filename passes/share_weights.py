@@ -19,7 +19,7 @@ from xdsl.rewriter import Rewriter
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.values import constant_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.rewriting import functions
 from passes.targets.target import Target, TargetPass
 
@@ -46,7 +46,7 @@ class Turn:
         axes = range(array.ndim if self.flipped is None else self.flipped, array.ndim)
         return np.flip(turned, tuple(axes))
 
-    def write(self, value: SSAValue, sizes: Sequence[int], emit: Builder) -> SSAValue:
+    def write(self, value: SSAValue, sizes: Sequence[int], emit: OpBuilder) -> SSAValue:
         turned = emit(onnx.TransposeOp(value, perm=self.perm))
         if self.flipped is None:
             return turned
@@ -91,7 +91,7 @@ def _replace_by_turn(
     for turn in _turns(given.ndim):
         if array.nbytes < turn.nodes * BYTES_OF_A_NODE or not _is_same(turn.of(given), array):
             continue
-        emit = Builder()
+        emit = OpBuilder()
         value = turn.write(other, array.shape, emit)
         if any(isinstance(new, OnnxOp) and target.lacks_form(new) for new in emit.ops):
             return False

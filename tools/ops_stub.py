@@ -31,10 +31,9 @@ from passes.autodiff.common.primal import Gradient as Gradient
 from passes.autodiff.common.primal import Primal as Primal
 from passes.autodiff.common.primal import Rule as Rule
 from passes.autodiff.common.primal import refusal as refusal
+from passes.builder.values import Builder as Builder
 from passes.builder.values import Value as Value
-from passes.builder.values import ValueBuilder
 
-Builder: TypeAlias = ValueBuilder
 Number: TypeAlias = bool | int | float
 Operand: TypeAlias = Value | Number | Sequence[Number] | np.ndarray
 

@@ -8,7 +8,7 @@ from typing import Any
 from dialects.onednn.families import TableOp
 from dialects.onednn.spec_classes import FAMILIES, spec_class
 from dialects.support.attributes import AttributeSpec, documented_attributes
-from gradc.builder.graph import Graph, Value
+from gradc.builder.graph import Graph, GraphValue
 
 SIZE = 3
 SOME_VALUE = {"f32": 0.5, "s64": 1, "bool": True, "s64[]": [0], "f32[]": [0.5]}
@@ -44,7 +44,7 @@ def probe(kind: str, dtype: str, rank: int, dynamic: bool) -> Graph:
     return g
 
 
-def _input(g: Graph, cls: type[TableOp], port: str, dtype: str, shape: Sequence[Any]) -> Value:
+def _input(g: Graph, cls: type[TableOp], port: str, dtype: str, shape: Sequence[Any]) -> GraphValue:
     known = [SIZE] * len(shape) if cls.knows_sizes(port) else shape
     return g.input(port, cls.port_dtype(port, dtype), cls.port_shape(port, tuple(known)))
 

@@ -46,13 +46,13 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-Operand: TypeAlias = "Value | Sequence[Value] | None"
+Operand: TypeAlias = "GraphValue | Sequence[GraphValue] | None"
 """Operand of an op: a tensor, the tensors of a variadic port, or None if omitted."""
 
 
 @dataclass(frozen=True, eq=False)
-class Value:
-    """A tensor of a graph."""
+class GraphValue:
+    """A tensor of a source graph. No arithmetic: a source graph has ops of oneDNN and CANN only."""
 
     _graph: GraphBuilder = field(repr=False)
     _ssa: SSAValue = field(repr=False)
@@ -68,7 +68,7 @@ class Value:
         return dtypes.name_of(shapes.element_type_of(self._ssa))
 
     def __repr__(self) -> str:
-        return f"Value({self.dtype} {shapes.show(self.shape)})"
+        return f"GraphValue({self.dtype} {shapes.show(self.shape)})"
 
     def __reduce__(self):
         return (GraphBuilder._value, (self._graph, values_of(self._graph._block).index(self._ssa)))
@@ -92,7 +92,7 @@ class GraphBuilder:
         def __getattr__(self, name: str) -> NoReturn:
             raise AttributeError(_no_such_op(name))
 
-    def input(self, name: str, dtype: npt.DTypeLike, shape: Dims) -> Value:
+    def input(self, name: str, dtype: npt.DTypeLike, shape: Dims) -> GraphValue:
         """Add an input.
 
         `dtype` is oneDNN's name or anything that numpy accepts as a dtype; a dim of `shape` is a size, a name
@@ -104,9 +104,9 @@ class GraphBuilder:
         argument = self._block.insert_arg(type_, len(self._block.args))
         _hint(argument, name)
         self._inputs[name] = None
-        return Value(self, argument)
+        return GraphValue(self, argument)
 
-    def constant(self, array: npt.ArrayLike, name: str | None = None) -> Value:
+    def constant(self, array: npt.ArrayLike, name: str | None = None) -> GraphValue:
         """Add a constant: weights, or the values of `dst_shape` and `sizes`."""
         from dialects.onnx.ops import ConstantOp
 
@@ -120,7 +120,7 @@ class GraphBuilder:
         (value,) = self._add(op, name)
         return value
 
-    def output(self, value: Value, name: str | None = None) -> None:
+    def output(self, value: GraphValue, name: str | None = None) -> None:
         """Make a value an output. Its default name is that of its op, else `result<i>`."""
         ssa = self._operand(value, "output", "value")
         if name is None:
@@ -189,8 +189,8 @@ class GraphBuilder:
         self._outputs = {name: values[number] for name, number in state["_outputs"].items()}
         self._op_names = {values[number]: name for number, name in state["_op_names"].items()}
 
-    def _value(self, number: int) -> Value:
-        return Value(self, values_of(self._block)[number])
+    def _value(self, number: int) -> GraphValue:
+        return GraphValue(self, values_of(self._block)[number])
 
     def __repr__(self) -> str:
         """Return the inputs, the outputs so far and the number of ops."""
@@ -227,7 +227,7 @@ class GraphBuilder:
         name: str | None,
         result_shape: Dims | None,
         result_dtype: npt.DTypeLike | None = None,
-    ) -> Value:
+    ) -> GraphValue:
         """Add an op of one result. A documented argument of None is not given."""
         given = {key: value for key, value in documented.items() if value is not None} | dict(others)
         shapes_given = None if result_shape is None else (result_shape,)
@@ -243,7 +243,7 @@ class GraphBuilder:
         result_shapes: Sequence[Dims | None] | None,
         result_dtypes: Sequence[npt.DTypeLike | None] | None = None,
         result_dtype: npt.DTypeLike | None = None,
-    ) -> Sequence[Value]:
+    ) -> Sequence[GraphValue]:
         """Add an op and return its results. A documented attribute of None is not given."""
         self._check_op_name(name, cls.KIND)
         subject = f'{cls.KIND} "{name}"' if name else cls.KIND
@@ -269,16 +269,16 @@ class GraphBuilder:
         return [self._operand(v, subject, f"input {cls.port(i)}") for i, v in enumerate(given)]
 
     def _operand(self, value: Any, subject: str, role: str) -> SSAValue:
-        if not isinstance(value, Value):
+        if not isinstance(value, GraphValue):
             hint = "g.constant(array) makes one of an array"
             raise misuse(
-                role, subject, given=type(value).__name__, expected="a Value of this graph", hint=hint
+                role, subject, given=type(value).__name__, expected="a GraphValue of this graph", hint=hint
             )
         if value._graph is not self:
-            raise misuse(role, subject, given="a Value of another graph", expected="one of this graph")
+            raise misuse(role, subject, given="a GraphValue of another graph", expected="one of this graph")
         return value._ssa
 
-    def _add(self, op: Operation, name: str | None) -> Sequence[Value]:
+    def _add(self, op: Operation, name: str | None) -> Sequence[GraphValue]:
         """Append an op. Its first result gets the op's name, the others `<name>_<role>`."""
         self._block.add_op(op)
         if name:
@@ -286,7 +286,7 @@ class GraphBuilder:
             for result, hint in zip(op.results, (name, *others), strict=True):
                 _hint(result, hint)
                 self._op_names[result] = hint
-        return [Value(self, result) for result in op.results]
+        return [GraphValue(self, result) for result in op.results]
 
     def _default_output(self, value: SSAValue) -> str:
         wanted = self._op_names.get(value, "")

@@ -17,7 +17,7 @@ from typing import Any, Never
 from dialects.cann import UpsampleBilinear2dBackwardOp
 from dialects.support.attributes import unknown_dims
 from gradc.builder.arguments import Dims, Ints
-from gradc.builder.base import Value
+from gradc.builder.base import GraphValue
 from gradc.builder.spec_methods import REQUIRED, SpecMethods
 
 
@@ -26,14 +26,14 @@ class Graph(SpecMethods):
 
     def upsample_bilinear2d_backward(
         self,
-        gradOut: Value = REQUIRED,
+        gradOut: GraphValue = REQUIRED,
         outputSize: Ints = REQUIRED,
         inputSize: Dims = REQUIRED,
         alignCorners: bool | None = None,
         scalesH: float | None = None,
         scalesW: float | None = None,
         *,
-        grad_out: Value | None = None,
+        grad_out: GraphValue | None = None,
         output_size: Ints | None = None,
         input_size: Dims | None = None,
         align_corners: bool | None = None,
@@ -43,7 +43,7 @@ class Graph(SpecMethods):
         name: str | None = None,
         result_shape: Dims | None = None,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """Gradient of a bilinear upsampling as the aclnn function that ResizeBilinearV2Grad implements.
 
         Every argument has two spellings, the documented one and snake case.

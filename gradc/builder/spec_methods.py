@@ -18,7 +18,7 @@ from dialects.onednn import CLASSES, NAMES
 from dialects.onednn.base import OneDNNOp
 from dialects.support.attributes import DocumentedAttribute, documented_attributes, unknown_dims
 from gradc.builder.arguments import Dims, Floats, Ints  # noqa: F401  names of annotations
-from gradc.builder.base import GraphBuilder, Value
+from gradc.builder.base import GraphBuilder, GraphValue
 
 REQUIRED: Any = None
 """Default of a required argument; the op reports that it is missing."""
@@ -69,7 +69,7 @@ def _create_method(kind: str) -> Any:
     signature = method_signature(cls)
     operands = [operand_argument(port) for port in cls.PORTS if port not in documented_attributes(cls)]
 
-    def method(*args: Any, **kwargs: Any) -> Value | tuple[Value, ...]:
+    def method(*args: Any, **kwargs: Any) -> GraphValue | tuple[GraphValue, ...]:
         try:
             given = signature.bind(*args, **kwargs).arguments
         except TypeError as error:
@@ -94,11 +94,11 @@ def _add(
     result_dtype: Any = None,
     unknown: dict[str, Any] | None = None,
     **attributes: Any,
-) -> Value | tuple[Value, ...]:
-    """Add an op. A Value among the attributes is passed as an input instead."""
+) -> GraphValue | tuple[GraphValue, ...]:
+    """Add an op. A GraphValue among the attributes is passed as an input instead."""
     given = attributes | (unknown or {})
-    inputs = [value for value in given.values() if isinstance(value, Value)]
-    plain = {key: _attribute(key, value) for key, value in given.items() if not isinstance(value, Value)}
+    inputs = [value for value in given.values() if isinstance(value, GraphValue)]
+    plain = {key: _attribute(key, value) for key, value in given.items() if not isinstance(value, GraphValue)}
     shapes = (result_shape,) if result_shape is not None else result_shapes
     results = graph._build_all(cls, [*operands, *inputs], plain, name, shapes, result_dtypes, result_dtype)
     return results[0] if len(cls.RESULTS) == 1 else tuple(results)
@@ -113,7 +113,7 @@ def method_signature(cls: type[SourceOp]) -> Signature:
     attributes = {attribute.name: _type_of(attribute) for attribute in documented_attributes(cls).values()}
     types = {
         **{operand_argument(port): _operand_type(cls, port) for port in cls.PORTS if port not in attributes},
-        **{port: f"Value | {attributes[port]}" for port in cls.PORTS if port in attributes},
+        **{port: f"GraphValue | {attributes[port]}" for port in cls.PORTS if port in attributes},
     }
     keywords = {name: type_ for name, type_ in attributes.items() if name not in cls.PORTS}
     keywords |= {"name": "str | None"}
@@ -130,8 +130,10 @@ def method_signature(cls: type[SourceOp]) -> Signature:
         *(_parameter(name, type_, Parameter.KEYWORD_ONLY) for name, type_ in keywords.items()),
         Parameter("unknown", Parameter.VAR_KEYWORD, annotation="Never"),
     ]
-    values = ", ".join(["Value"] * len(cls.RESULTS))
-    return Signature(parameters, return_annotation="Value" if len(cls.RESULTS) == 1 else f"tuple[{values}]")
+    values = ", ".join(["GraphValue"] * len(cls.RESULTS))
+    return Signature(
+        parameters, return_annotation="GraphValue" if len(cls.RESULTS) == 1 else f"tuple[{values}]"
+    )
 
 
 def _parameter(name: str, type_: str, kind: Any) -> Parameter:
@@ -144,10 +146,10 @@ def operand_argument(port: str) -> str:
 
 def _operand_type(cls: type[SourceOp], port: str) -> str:
     if port.endswith("_i"):
-        return "Sequence[Value]"
+        return "Sequence[GraphValue]"
     definitions = cls.get_irdl_definition().operands
     required = sum(not isinstance(definition, VariadicDef) for _, definition in definitions)
-    return "Value" if cls.PORTS.index(port) < required else "Value | None"
+    return "GraphValue" if cls.PORTS.index(port) < required else "GraphValue | None"
 
 
 def _type_of(attribute: DocumentedAttribute) -> str:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from dialects.cann.resize import CannResizeOp
 from dialects.onednn.base import OneDNNOp
 from gradc.builder.arguments import Dims, Floats, Ints
-from gradc.builder.base import GraphBuilder, Value
+from gradc.builder.base import GraphBuilder, GraphValue
 
 REQUIRED: Any
 KINDS: dict[str, str]
@@ -31,9 +31,9 @@ class SpecMethods(GraphBuilder):
 
     def convolution_backward_data(
         self,
-        diff_dst: Value = ...,
-        weights: Value = ...,
-        dst_shape: Value | Dims | None = ...,
+        diff_dst: GraphValue = ...,
+        weights: GraphValue = ...,
+        dst_shape: GraphValue | Dims | None = ...,
         *,
         weights_format: str | None = ...,
         strides: Ints = ...,
@@ -48,7 +48,7 @@ class SpecMethods(GraphBuilder):
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """Gradient of a convolution with respect to its input.
 
         diff_src[n, c, x] = sum over o, k of diff_dst[n, o, y] weights[o, j, k], with x + pb - k d = y s on
@@ -60,8 +60,8 @@ class SpecMethods(GraphBuilder):
 
     def conv_transpose_backward_data(
         self,
-        diff_dst: Value = ...,
-        weights: Value = ...,
+        diff_dst: GraphValue = ...,
+        weights: GraphValue = ...,
         *,
         weights_format: str | None = ...,
         strides: Ints = ...,
@@ -76,7 +76,7 @@ class SpecMethods(GraphBuilder):
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """Gradient of a transposed convolution with respect to its input: a forward convolution.
 
         diff_src[n, c, x] = sum over j, k of diff_dst[n, o, x s - pb + k d] weights[c, j, k], with o the
@@ -89,9 +89,9 @@ class SpecMethods(GraphBuilder):
 
     def interpolate_backward(
         self,
-        src: Value = ...,
-        diff_dst: Value = ...,
-        sizes: Value | Ints | None = ...,
+        src: GraphValue = ...,
+        diff_dst: GraphValue = ...,
+        sizes: GraphValue | Ints | None = ...,
         *,
         mode: str = ...,
         coordinate_transformation_mode: str | None = ...,
@@ -101,7 +101,7 @@ class SpecMethods(GraphBuilder):
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """Gradient of an interpolation with respect to its input.
 
         diff_src[n, c, x] = sum over y of diff_dst[n, c, y] prod over axes a of M_a[y_a, x_a], where row y
@@ -116,8 +116,8 @@ class SpecMethods(GraphBuilder):
 
     def resize_bilinear_v2_grad(
         self,
-        grads: Value = ...,
-        original_image: Value = ...,
+        grads: GraphValue = ...,
+        original_image: GraphValue = ...,
         *,
         align_corners: bool | None = ...,
         half_pixel_centers: bool | None = ...,
@@ -126,7 +126,7 @@ class SpecMethods(GraphBuilder):
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """Gradient of a bilinear resize with respect to the image.
 
         y[n, c, h, w] = sum over p, q of grads[n, c, p, q] M_h[p, h] M_w[q, w]; row p of M holds 1 - d at
@@ -140,12 +140,12 @@ class SpecMethods(GraphBuilder):
 
     def abs(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A function of each element.
 
         dst[i] = abs(src[i]).
@@ -153,14 +153,14 @@ class SpecMethods(GraphBuilder):
 
     def clamp(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         min: float = ...,
         max: float = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A function of each element.
 
         dst[i] = min(max(src[i], min), max).
@@ -168,13 +168,13 @@ class SpecMethods(GraphBuilder):
 
     def elu(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         alpha: float = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A function of each element.
 
         dst[i] = src[i] if src[i] > 0, else alpha (exp(src[i]) - 1).
@@ -182,12 +182,12 @@ class SpecMethods(GraphBuilder):
 
     def exp(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A function of each element.
 
         dst[i] = exp(src[i]).
@@ -195,13 +195,13 @@ class SpecMethods(GraphBuilder):
 
     def gelu(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         mode: str | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A function of each element.
 
         dst[i] = src[i] (1 + erf(src[i] / sqrt(2))) / 2, or with gelu_tanh src[i] (1 + tanh(sqrt(2 / pi)
@@ -210,14 +210,14 @@ class SpecMethods(GraphBuilder):
 
     def hard_sigmoid(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         alpha: float = ...,
         beta: float = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A function of each element.
 
         dst[i] = max(0, min(1, alpha src[i] + beta)).
@@ -225,12 +225,12 @@ class SpecMethods(GraphBuilder):
 
     def hard_swish(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A function of each element.
 
         dst[i] = src[i] min(max(src[i] + 3, 0), 6) / 6.
@@ -238,13 +238,13 @@ class SpecMethods(GraphBuilder):
 
     def leaky_relu(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         alpha: float = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A function of each element.
 
         dst[i] = src[i] if src[i] > 0, else alpha src[i].
@@ -252,12 +252,12 @@ class SpecMethods(GraphBuilder):
 
     def log(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A function of each element.
 
         dst[i] = log(src[i]).
@@ -265,12 +265,12 @@ class SpecMethods(GraphBuilder):
 
     def mish(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A function of each element.
 
         dst[i] = src[i] tanh(log(1 + exp(src[i]))).
@@ -278,13 +278,13 @@ class SpecMethods(GraphBuilder):
 
     def pow(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         beta: float = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A function of each element.
 
         dst[i] = src[i]^beta.
@@ -292,12 +292,12 @@ class SpecMethods(GraphBuilder):
 
     def relu(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A function of each element.
 
         dst[i] = max(src[i], 0).
@@ -305,12 +305,12 @@ class SpecMethods(GraphBuilder):
 
     def reciprocal(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A function of each element.
 
         dst[i] = 1 / src[i].
@@ -318,12 +318,12 @@ class SpecMethods(GraphBuilder):
 
     def reorder(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A function of each element.
 
         dst[i] = src[i]: an order of bytes in memory is none of a model.
@@ -331,12 +331,12 @@ class SpecMethods(GraphBuilder):
 
     def round(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A function of each element.
 
         dst[i] = src[i] rounded to an integer, half to even.
@@ -344,12 +344,12 @@ class SpecMethods(GraphBuilder):
 
     def sigmoid(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A function of each element.
 
         dst[i] = 1 / (1 + exp(-src[i])).
@@ -357,13 +357,13 @@ class SpecMethods(GraphBuilder):
 
     def soft_plus(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         beta: float | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A function of each element.
 
         dst[i] = log(1 + exp(beta src[i])) / beta.
@@ -371,12 +371,12 @@ class SpecMethods(GraphBuilder):
 
     def sqrt(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A function of each element.
 
         dst[i] = sqrt(src[i]).
@@ -384,12 +384,12 @@ class SpecMethods(GraphBuilder):
 
     def square(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A function of each element.
 
         dst[i] = src[i]^2.
@@ -397,12 +397,12 @@ class SpecMethods(GraphBuilder):
 
     def tanh(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A function of each element.
 
         dst[i] = tanh(src[i]).
@@ -410,15 +410,15 @@ class SpecMethods(GraphBuilder):
 
     def add(
         self,
-        src_0: Value = ...,
-        src_1: Value = ...,
+        src_0: GraphValue = ...,
+        src_1: GraphValue = ...,
         *,
         auto_broadcast: str | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         result_dtype: npt.DTypeLike | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A function of two elements, with numpy's broadcasting.
 
         dst[i] = src_0[i] + src_1[i].
@@ -426,15 +426,15 @@ class SpecMethods(GraphBuilder):
 
     def divide(
         self,
-        src_0: Value = ...,
-        src_1: Value = ...,
+        src_0: GraphValue = ...,
+        src_1: GraphValue = ...,
         *,
         auto_broadcast: str | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         result_dtype: npt.DTypeLike | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A function of two elements, with numpy's broadcasting.
 
         dst[i] = src_0[i] / src_1[i].
@@ -442,15 +442,15 @@ class SpecMethods(GraphBuilder):
 
     def maximum(
         self,
-        src_0: Value = ...,
-        src_1: Value = ...,
+        src_0: GraphValue = ...,
+        src_1: GraphValue = ...,
         *,
         auto_broadcast: str | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         result_dtype: npt.DTypeLike | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A function of two elements, with numpy's broadcasting.
 
         dst[i] = max(src_0[i], src_1[i]).
@@ -458,15 +458,15 @@ class SpecMethods(GraphBuilder):
 
     def minimum(
         self,
-        src_0: Value = ...,
-        src_1: Value = ...,
+        src_0: GraphValue = ...,
+        src_1: GraphValue = ...,
         *,
         auto_broadcast: str | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         result_dtype: npt.DTypeLike | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A function of two elements, with numpy's broadcasting.
 
         dst[i] = min(src_0[i], src_1[i]).
@@ -474,15 +474,15 @@ class SpecMethods(GraphBuilder):
 
     def multiply(
         self,
-        src_0: Value = ...,
-        src_1: Value = ...,
+        src_0: GraphValue = ...,
+        src_1: GraphValue = ...,
         *,
         auto_broadcast: str | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         result_dtype: npt.DTypeLike | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A function of two elements, with numpy's broadcasting.
 
         dst[i] = src_0[i] src_1[i].
@@ -490,15 +490,15 @@ class SpecMethods(GraphBuilder):
 
     def squared_difference(
         self,
-        src_0: Value = ...,
-        src_1: Value = ...,
+        src_0: GraphValue = ...,
+        src_1: GraphValue = ...,
         *,
         auto_broadcast: str | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         result_dtype: npt.DTypeLike | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A function of two elements, with numpy's broadcasting.
 
         dst[i] = (src_0[i] - src_1[i])^2.
@@ -506,15 +506,15 @@ class SpecMethods(GraphBuilder):
 
     def subtract(
         self,
-        src_0: Value = ...,
-        src_1: Value = ...,
+        src_0: GraphValue = ...,
+        src_1: GraphValue = ...,
         *,
         auto_broadcast: str | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         result_dtype: npt.DTypeLike | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A function of two elements, with numpy's broadcasting.
 
         dst[i] = src_0[i] - src_1[i].
@@ -522,14 +522,14 @@ class SpecMethods(GraphBuilder):
 
     def greater_equal(
         self,
-        src_0: Value = ...,
-        src_1: Value = ...,
+        src_0: GraphValue = ...,
+        src_1: GraphValue = ...,
         *,
         auto_broadcast: str | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """A relation of two elements, with numpy's broadcasting.
 
         dst[i] = src_0[i] >= src_1[i].
@@ -537,15 +537,15 @@ class SpecMethods(GraphBuilder):
 
     def select(
         self,
-        cond: Value = ...,
-        src_0: Value = ...,
-        src_1: Value = ...,
+        cond: GraphValue = ...,
+        src_0: GraphValue = ...,
+        src_1: GraphValue = ...,
         *,
         auto_broadcast: str | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """Selects elements of two tensors by a condition.
 
         dst[i] = src_0[i] where cond[i], else src_1[i].
@@ -553,13 +553,13 @@ class SpecMethods(GraphBuilder):
 
     def abs_backward(
         self,
-        src: Value = ...,
-        diff_dst: Value = ...,
+        src: GraphValue = ...,
+        diff_dst: GraphValue = ...,
         *,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """The gradient of a function of each element.
 
         diff_src[i] = diff_dst[i] sign(src[i]), 0 at 0.
@@ -567,8 +567,8 @@ class SpecMethods(GraphBuilder):
 
     def clamp_backward(
         self,
-        src: Value = ...,
-        diff_dst: Value = ...,
+        src: GraphValue = ...,
+        diff_dst: GraphValue = ...,
         *,
         min: float = ...,
         max: float = ...,
@@ -576,7 +576,7 @@ class SpecMethods(GraphBuilder):
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """The gradient of a function of each element.
 
         diff_src[i] = diff_dst[i] where min < src[i] < max, else 0.
@@ -584,15 +584,15 @@ class SpecMethods(GraphBuilder):
 
     def elu_backward(
         self,
-        src: Value = ...,
-        diff_dst: Value = ...,
+        src: GraphValue = ...,
+        diff_dst: GraphValue = ...,
         *,
         alpha: float = ...,
         use_dst: bool | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """The gradient of a function of each element.
 
         diff_src[i] = diff_dst[i] where src[i] > 0, else diff_dst[i] alpha exp(src[i]); by dst, else
@@ -601,14 +601,14 @@ class SpecMethods(GraphBuilder):
 
     def gelu_backward(
         self,
-        src: Value = ...,
-        diff_dst: Value = ...,
+        src: GraphValue = ...,
+        diff_dst: GraphValue = ...,
         *,
         mode: str | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """The gradient of a function of each element.
 
         diff_src[i] = diff_dst[i] times the derivative of GELU at src[i].
@@ -616,15 +616,15 @@ class SpecMethods(GraphBuilder):
 
     def hard_sigmoid_backward(
         self,
-        src: Value = ...,
-        diff_dst: Value = ...,
+        src: GraphValue = ...,
+        diff_dst: GraphValue = ...,
         *,
         alpha: float = ...,
         beta: float = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """The gradient of a function of each element.
 
         diff_src[i] = diff_dst[i] alpha where 0 < alpha src[i] + beta < 1, else 0.
@@ -632,13 +632,13 @@ class SpecMethods(GraphBuilder):
 
     def hard_swish_backward(
         self,
-        src: Value = ...,
-        diff_dst: Value = ...,
+        src: GraphValue = ...,
+        diff_dst: GraphValue = ...,
         *,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """The gradient of a function of each element.
 
         diff_src[i] = 0 where src[i] <= -3, diff_dst[i] where src[i] >= 3, else diff_dst[i] (src[i] / 3 +
@@ -647,13 +647,13 @@ class SpecMethods(GraphBuilder):
 
     def mish_backward(
         self,
-        src: Value = ...,
-        diff_dst: Value = ...,
+        src: GraphValue = ...,
+        diff_dst: GraphValue = ...,
         *,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """The gradient of a function of each element.
 
         diff_src[i] = diff_dst[i] times the derivative of Mish at src[i].
@@ -661,14 +661,14 @@ class SpecMethods(GraphBuilder):
 
     def relu_backward(
         self,
-        src: Value = ...,
-        diff_dst: Value = ...,
+        src: GraphValue = ...,
+        diff_dst: GraphValue = ...,
         *,
         use_dst: bool | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """The gradient of a function of each element.
 
         diff_src[i] = diff_dst[i] where src[i] > 0, else 0.
@@ -676,14 +676,14 @@ class SpecMethods(GraphBuilder):
 
     def sigmoid_backward(
         self,
-        src: Value = ...,
-        diff_dst: Value = ...,
+        src: GraphValue = ...,
+        diff_dst: GraphValue = ...,
         *,
         use_dst: bool | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """The gradient of a function of each element.
 
         diff_src[i] = diff_dst[i] s (1 - s), s being the sigmoid of src[i]; by dst, s is dst[i].
@@ -691,14 +691,14 @@ class SpecMethods(GraphBuilder):
 
     def soft_plus_backward(
         self,
-        src: Value = ...,
-        diff_dst: Value = ...,
+        src: GraphValue = ...,
+        diff_dst: GraphValue = ...,
         *,
         beta: float | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """The gradient of a function of each element.
 
         diff_src[i] = diff_dst[i] / (1 + exp(-beta src[i])).
@@ -706,14 +706,14 @@ class SpecMethods(GraphBuilder):
 
     def sqrt_backward(
         self,
-        src: Value = ...,
-        diff_dst: Value = ...,
+        src: GraphValue = ...,
+        diff_dst: GraphValue = ...,
         *,
         use_dst: bool | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """The gradient of a function of each element.
 
         diff_src[i] = diff_dst[i] / (2 sqrt(src[i])); by dst, diff_dst[i] / (2 dst[i]).
@@ -721,14 +721,14 @@ class SpecMethods(GraphBuilder):
 
     def tanh_backward(
         self,
-        src: Value = ...,
-        diff_dst: Value = ...,
+        src: GraphValue = ...,
+        diff_dst: GraphValue = ...,
         *,
         use_dst: bool | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """The gradient of a function of each element.
 
         diff_src[i] = diff_dst[i] (1 - tanh(src[i])^2); by dst, diff_dst[i] (1 - dst[i]^2).
@@ -736,14 +736,14 @@ class SpecMethods(GraphBuilder):
 
     def reduce_l1(
         self,
-        src: Value = ...,
-        axes: Value | Ints | None = ...,
+        src: GraphValue = ...,
+        axes: GraphValue | Ints | None = ...,
         *,
         keep_dims: bool | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """Over the elements src[j] that share the position of dst on the axes that stay.
 
         dst = sum of abs(src[j]).
@@ -751,14 +751,14 @@ class SpecMethods(GraphBuilder):
 
     def reduce_l2(
         self,
-        src: Value = ...,
-        axes: Value | Ints | None = ...,
+        src: GraphValue = ...,
+        axes: GraphValue | Ints | None = ...,
         *,
         keep_dims: bool | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """Over the elements src[j] that share the position of dst on the axes that stay.
 
         dst = sqrt(sum of src[j]^2).
@@ -766,14 +766,14 @@ class SpecMethods(GraphBuilder):
 
     def reduce_max(
         self,
-        src: Value = ...,
-        axes: Value | Ints | None = ...,
+        src: GraphValue = ...,
+        axes: GraphValue | Ints | None = ...,
         *,
         keep_dims: bool | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """Over the elements src[j] that share the position of dst on the axes that stay.
 
         dst = the largest src[j].
@@ -781,14 +781,14 @@ class SpecMethods(GraphBuilder):
 
     def reduce_mean(
         self,
-        src: Value = ...,
-        axes: Value | Ints | None = ...,
+        src: GraphValue = ...,
+        axes: GraphValue | Ints | None = ...,
         *,
         keep_dims: bool | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """Over the elements src[j] that share the position of dst on the axes that stay.
 
         dst = the mean of src[j].
@@ -796,14 +796,14 @@ class SpecMethods(GraphBuilder):
 
     def reduce_min(
         self,
-        src: Value = ...,
-        axes: Value | Ints | None = ...,
+        src: GraphValue = ...,
+        axes: GraphValue | Ints | None = ...,
         *,
         keep_dims: bool | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """Over the elements src[j] that share the position of dst on the axes that stay.
 
         dst = the smallest src[j].
@@ -811,14 +811,14 @@ class SpecMethods(GraphBuilder):
 
     def reduce_prod(
         self,
-        src: Value = ...,
-        axes: Value | Ints | None = ...,
+        src: GraphValue = ...,
+        axes: GraphValue | Ints | None = ...,
         *,
         keep_dims: bool | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """Over the elements src[j] that share the position of dst on the axes that stay.
 
         dst = the product of src[j].
@@ -826,14 +826,14 @@ class SpecMethods(GraphBuilder):
 
     def reduce_sum(
         self,
-        src: Value = ...,
-        axes: Value | Ints | None = ...,
+        src: GraphValue = ...,
+        axes: GraphValue | Ints | None = ...,
         *,
         keep_dims: bool | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """Over the elements src[j] that share the position of dst on the axes that stay.
 
         dst = sum of src[j].
@@ -841,15 +841,15 @@ class SpecMethods(GraphBuilder):
 
     def prelu(
         self,
-        src: Value = ...,
-        slope: Value = ...,
+        src: GraphValue = ...,
+        slope: GraphValue = ...,
         *,
         data_format: str | None = ...,
         per_channel_broadcast: bool | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """PReLU: the slope for negative elements is an operand.
 
         dst[i] = src[i] if src[i] > 0, else slope[i] src[i].
@@ -857,16 +857,16 @@ class SpecMethods(GraphBuilder):
 
     def prelu_backward(
         self,
-        src: Value = ...,
-        slope: Value = ...,
-        diff_dst: Value = ...,
+        src: GraphValue = ...,
+        slope: GraphValue = ...,
+        diff_dst: GraphValue = ...,
         *,
         data_format: str | None = ...,
         name: str | None = ...,
         result_shapes: Sequence[Dims | None] | None = ...,
         result_dtypes: Sequence[npt.DTypeLike | None] | None = ...,
         **unknown: Never,
-    ) -> tuple[Value, Value]:
+    ) -> tuple[GraphValue, GraphValue]:
         """The gradients of PReLU with respect to its data and its slope.
 
         diff_src[i] = diff_dst[i] if src[i] > 0, else slope[i] diff_dst[i]; diff_slope is the sum of src[i]
@@ -875,13 +875,13 @@ class SpecMethods(GraphBuilder):
 
     def concat(
         self,
-        src: Sequence[Value] = ...,
+        src: Sequence[GraphValue] = ...,
         *,
         axis: int = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """Tensors joined along an axis.
 
         dst = the elements of src_0, src_1, ... along the axis.
@@ -889,14 +889,14 @@ class SpecMethods(GraphBuilder):
 
     def static_reshape(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         shape: Ints = ...,
         special_zero: bool = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """The elements of a tensor in another shape.
 
         dst = the elements of src, those of the last axis next to each other.
@@ -904,13 +904,13 @@ class SpecMethods(GraphBuilder):
 
     def static_transpose(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         order: Ints = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """The axes of a tensor in another order.
 
         dst = src with its axes in the given order: axis k is axis order[k] of src.
@@ -918,13 +918,13 @@ class SpecMethods(GraphBuilder):
 
     def type_cast(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         result_dtype: npt.DTypeLike | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """Each element in the dtype of the result.
 
         dst[i] = src[i], rounded to nearest, half to even, where the dtype of dst is the narrower one.
@@ -932,13 +932,13 @@ class SpecMethods(GraphBuilder):
 
     def gen_index(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         axis: int = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """The position of each element on an axis.
 
         dst = the position of i on the axis.
@@ -946,16 +946,16 @@ class SpecMethods(GraphBuilder):
 
     def dropout(
         self,
-        src: Value = ...,
-        seed: Value = ...,
-        offset: Value = ...,
-        probability: Value = ...,
+        src: GraphValue = ...,
+        seed: GraphValue = ...,
+        offset: GraphValue = ...,
+        probability: GraphValue = ...,
         *,
         name: str | None = ...,
         result_shapes: Sequence[Dims | None] | None = ...,
         result_dtypes: Sequence[npt.DTypeLike | None] | None = ...,
         **unknown: Never,
-    ) -> tuple[Value, Value]:
+    ) -> tuple[GraphValue, GraphValue]:
         """Drops elements with a probability; only 0 is supported.
 
         dst[i] = src[i]; mask is 1.
@@ -963,14 +963,14 @@ class SpecMethods(GraphBuilder):
 
     def bias_add(
         self,
-        src: Value = ...,
-        bias: Value = ...,
+        src: GraphValue = ...,
+        bias: GraphValue = ...,
         *,
         data_format: str | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """Adds a number per channel to each element of the channel.
 
         dst[i] = src[i] + bias[c], c the channel of i.
@@ -978,8 +978,8 @@ class SpecMethods(GraphBuilder):
 
     def avg_pool_backward(
         self,
-        diff_dst: Value = ...,
-        src_shape: Value | Ints | None = ...,
+        diff_dst: GraphValue = ...,
+        src_shape: GraphValue | Ints | None = ...,
         *,
         strides: Ints = ...,
         pads_begin: Ints = ...,
@@ -991,7 +991,7 @@ class SpecMethods(GraphBuilder):
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """The gradient of average pooling: an equal share to each element of a window.
 
         diff_src = sum over the windows that contain i of diff_dst / (size of the window).
@@ -999,8 +999,8 @@ class SpecMethods(GraphBuilder):
 
     def max_pool_backward(
         self,
-        src: Value = ...,
-        diff_dst: Value = ...,
+        src: GraphValue = ...,
+        diff_dst: GraphValue = ...,
         *,
         strides: Ints = ...,
         pads_begin: Ints = ...,
@@ -1012,7 +1012,7 @@ class SpecMethods(GraphBuilder):
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """The gradient of max pooling: to the first maximum of each window.
 
         diff_src[i] = sum of diff_dst over the windows whose first maximum is src[i].
@@ -1020,9 +1020,9 @@ class SpecMethods(GraphBuilder):
 
     def convolution_backward_weights(
         self,
-        src: Value = ...,
-        diff_dst: Value = ...,
-        weights_shape: Value | Ints | None = ...,
+        src: GraphValue = ...,
+        diff_dst: GraphValue = ...,
+        weights_shape: GraphValue | Ints | None = ...,
         *,
         weights_format: str | None = ...,
         strides: Ints = ...,
@@ -1035,7 +1035,7 @@ class SpecMethods(GraphBuilder):
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """The gradient of a convolution with respect to its weights.
 
         diff_weights = sum over n, y of diff_dst[n, o, y] src[n, c, y s - pb + k d], for each o, c of its
@@ -1044,9 +1044,9 @@ class SpecMethods(GraphBuilder):
 
     def conv_transpose_backward_weights(
         self,
-        src: Value = ...,
-        diff_dst: Value = ...,
-        weights_shape: Value | Ints | None = ...,
+        src: GraphValue = ...,
+        diff_dst: GraphValue = ...,
+        weights_shape: GraphValue | Ints | None = ...,
         *,
         weights_format: str | None = ...,
         strides: Ints = ...,
@@ -1059,7 +1059,7 @@ class SpecMethods(GraphBuilder):
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """The gradient of a convolution with respect to its weights.
 
         diff_weights = sum over n, x of src[n, c, x] diff_dst[n, o, x s - pb + k d], for each c, o of its
@@ -1068,13 +1068,13 @@ class SpecMethods(GraphBuilder):
 
     def bias_add_backward(
         self,
-        diff_dst: Value = ...,
+        diff_dst: GraphValue = ...,
         *,
         data_format: str | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """The gradient of an added bias: the sum of each channel.
 
         diff_bias[i] = the sum of diff_dst[i] over the i of a channel.
@@ -1082,9 +1082,9 @@ class SpecMethods(GraphBuilder):
 
     def matmul(
         self,
-        src: Value = ...,
-        weights: Value = ...,
-        bias: Value | None = ...,
+        src: GraphValue = ...,
+        weights: GraphValue = ...,
+        bias: GraphValue | None = ...,
         *,
         transpose_a: bool | None = ...,
         transpose_b: bool | None = ...,
@@ -1093,7 +1093,7 @@ class SpecMethods(GraphBuilder):
         result_shape: Dims | None = ...,
         result_dtype: npt.DTypeLike | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """Products of matrices, the last two axes, as numpy's matmul has them, plus a bias.
 
         dst = sum of src[i, k] weights[k, j] over k, plus bias[j].
@@ -1101,7 +1101,7 @@ class SpecMethods(GraphBuilder):
 
     def quantize(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         qtype: str | None = ...,
         axis: int | None = ...,
@@ -1111,7 +1111,7 @@ class SpecMethods(GraphBuilder):
         result_shape: Dims | None = ...,
         result_dtype: npt.DTypeLike | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """Floats in a dtype of eight bits, by scales that are attributes.
 
         dst[i] = src[i] (1 / scale) + zp, rounded half to even and clipped to the range of the dtype; f8 is
@@ -1120,7 +1120,7 @@ class SpecMethods(GraphBuilder):
 
     def dequantize(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         qtype: str | None = ...,
         axis: int | None = ...,
@@ -1129,7 +1129,7 @@ class SpecMethods(GraphBuilder):
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """Numbers of eight bits as floats, by scales that are attributes.
 
         dst[i] = (src[i] - zp) scale.
@@ -1137,9 +1137,9 @@ class SpecMethods(GraphBuilder):
 
     def dynamic_quantize(
         self,
-        src: Value = ...,
-        scales: Value = ...,
-        zps: Value | None = ...,
+        src: GraphValue = ...,
+        scales: GraphValue = ...,
+        zps: GraphValue | None = ...,
         *,
         qtype: str | None = ...,
         axis: int | None = ...,
@@ -1147,7 +1147,7 @@ class SpecMethods(GraphBuilder):
         result_shape: Dims | None = ...,
         result_dtype: npt.DTypeLike | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """Floats in a dtype of eight bits, by scales that are inputs.
 
         dst[i] = src[i] (1 / scale) + zp, rounded half to even and clipped to the range of the dtype.
@@ -1155,9 +1155,9 @@ class SpecMethods(GraphBuilder):
 
     def dynamic_dequantize(
         self,
-        src: Value = ...,
-        scales: Value = ...,
-        zps: Value | None = ...,
+        src: GraphValue = ...,
+        scales: GraphValue = ...,
+        zps: GraphValue | None = ...,
         *,
         qtype: str | None = ...,
         axis: int | None = ...,
@@ -1165,7 +1165,7 @@ class SpecMethods(GraphBuilder):
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """Integers of few bits as floats, by scales that are inputs.
 
         dst[i] = (src[i] - zp) scale.
@@ -1173,7 +1173,7 @@ class SpecMethods(GraphBuilder):
 
     def softmax(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         axis: int | None = ...,
         mode: str | None = ...,
@@ -1182,7 +1182,7 @@ class SpecMethods(GraphBuilder):
         result_dtypes: Sequence[npt.DTypeLike | None] | None = ...,
         result_dtype: npt.DTypeLike | None = ...,
         **unknown: Never,
-    ) -> tuple[Value, Value]:
+    ) -> tuple[GraphValue, GraphValue]:
         """Each exponential divided by the sum of those along an axis.
 
         dst[i] = exp(src[i]) / s, s the sum of exp(src[j]), j along the axis; stats is log(s); with
@@ -1191,13 +1191,13 @@ class SpecMethods(GraphBuilder):
 
     def log_softmax(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         axis: int | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """The logarithm of a softmax along an axis.
 
         dst[i] = src[i] - log(sum of exp(src[j])), j along the axis.
@@ -1205,15 +1205,15 @@ class SpecMethods(GraphBuilder):
 
     def softmax_backward(
         self,
-        diff_dst: Value = ...,
-        dst: Value = ...,
+        diff_dst: GraphValue = ...,
+        dst: GraphValue = ...,
         *,
         axis: int | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         result_dtype: npt.DTypeLike | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """The gradient of a softmax by its result, which is the second input.
 
         diff_src[i] = dst[i] (diff_dst[i] - sum of dst[j] diff_dst[j]), j along the axis.
@@ -1221,15 +1221,15 @@ class SpecMethods(GraphBuilder):
 
     def log_softmax_backward(
         self,
-        diff_dst: Value = ...,
-        dst: Value = ...,
+        diff_dst: GraphValue = ...,
+        dst: GraphValue = ...,
         *,
         axis: int | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         result_dtype: npt.DTypeLike | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """The gradient of a softmax by its result, which is the second input.
 
         diff_src[i] = diff_dst[i] - exp(dst[i]) sum of diff_dst[j], j along the axis.
@@ -1237,9 +1237,9 @@ class SpecMethods(GraphBuilder):
 
     def convolution(
         self,
-        src: Value = ...,
-        weights: Value = ...,
-        bias: Value | None = ...,
+        src: GraphValue = ...,
+        weights: GraphValue = ...,
+        bias: GraphValue | None = ...,
         *,
         weights_format: str | None = ...,
         strides: Ints = ...,
@@ -1252,7 +1252,7 @@ class SpecMethods(GraphBuilder):
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """The weighted sum of each window of the input.
 
         dst = bias[o] + the sum over c, k of src[n, c, y s - pb + k d] weights[o, c, k], with c of o's group
@@ -1261,9 +1261,9 @@ class SpecMethods(GraphBuilder):
 
     def conv_transpose(
         self,
-        src: Value = ...,
-        weights: Value = ...,
-        bias: Value | None = ...,
+        src: GraphValue = ...,
+        weights: GraphValue = ...,
+        bias: GraphValue | None = ...,
         *,
         weights_format: str | None = ...,
         output_padding: Ints | None = ...,
@@ -1277,7 +1277,7 @@ class SpecMethods(GraphBuilder):
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """Each element of the input adds its weights, scaled, to a window of the output.
 
         dst = bias[o] + the sum over c, x, k of src[n, c, x] weights[c, o, k], with y = x s - pb + k d and c
@@ -1286,7 +1286,7 @@ class SpecMethods(GraphBuilder):
 
     def avg_pool(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         exclude_pad: bool = ...,
         strides: Ints = ...,
@@ -1299,7 +1299,7 @@ class SpecMethods(GraphBuilder):
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """The mean of each window of the input.
 
         dst = the mean of src[n, c, y s - pb + k] over k, of the elements alone with exclude_pad, else with
@@ -1308,7 +1308,7 @@ class SpecMethods(GraphBuilder):
 
     def max_pool(
         self,
-        src: Value = ...,
+        src: GraphValue = ...,
         *,
         dilations: Ints | None = ...,
         strides: Ints = ...,
@@ -1321,7 +1321,7 @@ class SpecMethods(GraphBuilder):
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """The maximum of each window of the input.
 
         dst = the maximum of src[n, c, y s - pb + k d] over k within the edges; NaN is ignored, and an empty
@@ -1330,8 +1330,8 @@ class SpecMethods(GraphBuilder):
 
     def interpolate(
         self,
-        src: Value = ...,
-        sizes: Value | Ints | None = ...,
+        src: GraphValue = ...,
+        sizes: GraphValue | Ints | None = ...,
         *,
         mode: str = ...,
         coordinate_transformation_mode: str | None = ...,
@@ -1340,7 +1340,7 @@ class SpecMethods(GraphBuilder):
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """The input at other positions along its spatial axes.
 
         dst = src[n, c, t], t = (y + 1/2) X / Y - 1/2 (half_pixel) or y (X - 1) / (Y - 1), 0 if Y = 1
@@ -1349,9 +1349,9 @@ class SpecMethods(GraphBuilder):
 
     def layer_norm(
         self,
-        src: Value = ...,
-        gamma: Value | None = ...,
-        beta: Value | None = ...,
+        src: GraphValue = ...,
+        gamma: GraphValue | None = ...,
+        beta: GraphValue | None = ...,
         *,
         keep_stats: bool | None = ...,
         begin_norm_axis: int | None = ...,
@@ -1361,7 +1361,7 @@ class SpecMethods(GraphBuilder):
         result_shapes: Sequence[Dims | None] | None = ...,
         result_dtypes: Sequence[npt.DTypeLike | None] | None = ...,
         **unknown: Never,
-    ) -> tuple[Value, Value, Value]:
+    ) -> tuple[GraphValue, GraphValue, GraphValue]:
         """Normalises slices over the last axes to mean 0 and variance 1, then scales and shifts.
 
         dst = (src - mean) / sqrt(variance + epsilon) gamma + beta; mean and variance are those of each
@@ -1370,12 +1370,12 @@ class SpecMethods(GraphBuilder):
 
     def layer_norm_backward(
         self,
-        src: Value = ...,
-        diff_dst: Value = ...,
-        mean: Value = ...,
-        variance: Value = ...,
-        gamma: Value | None = ...,
-        beta: Value | None = ...,
+        src: GraphValue = ...,
+        diff_dst: GraphValue = ...,
+        mean: GraphValue = ...,
+        variance: GraphValue = ...,
+        gamma: GraphValue | None = ...,
+        beta: GraphValue | None = ...,
         *,
         begin_norm_axis: int | None = ...,
         use_affine: bool | None = ...,
@@ -1384,7 +1384,7 @@ class SpecMethods(GraphBuilder):
         result_shapes: Sequence[Dims | None] | None = ...,
         result_dtypes: Sequence[npt.DTypeLike | None] | None = ...,
         **unknown: Never,
-    ) -> tuple[Value, Value, Value]:
+    ) -> tuple[GraphValue, GraphValue, GraphValue]:
         """The gradients of a layer normalisation, for given mean and variance.
 
         diff_src = r (g - mean of g - n mean of g n), with r = 1 / sqrt(variance + epsilon), n = (src -
@@ -1394,15 +1394,15 @@ class SpecMethods(GraphBuilder):
 
     def rms_norm(
         self,
-        src: Value = ...,
-        gamma: Value | None = ...,
+        src: GraphValue = ...,
+        gamma: GraphValue | None = ...,
         *,
         begin_norm_axis: int | None = ...,
         epsilon: float | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """Normalises slices over the last axes to a mean square of 1, then scales.
 
         dst = src / sqrt(mean of src^2 + epsilon) gamma; the mean is that of each slice over the axes from
@@ -1411,9 +1411,9 @@ class SpecMethods(GraphBuilder):
 
     def group_norm(
         self,
-        src: Value = ...,
-        gamma: Value | None = ...,
-        beta: Value | None = ...,
+        src: GraphValue = ...,
+        gamma: GraphValue | None = ...,
+        beta: GraphValue | None = ...,
         *,
         groups: int = ...,
         keep_stats: bool | None = ...,
@@ -1424,7 +1424,7 @@ class SpecMethods(GraphBuilder):
         result_shapes: Sequence[Dims | None] | None = ...,
         result_dtypes: Sequence[npt.DTypeLike | None] | None = ...,
         **unknown: Never,
-    ) -> tuple[Value, Value, Value]:
+    ) -> tuple[GraphValue, GraphValue, GraphValue]:
         """Normalises groups of channels to mean 0 and variance 1, then scales and shifts.
 
         dst = (src - mean) / sqrt(variance + epsilon) gamma + beta; mean and variance are those of each
@@ -1433,18 +1433,18 @@ class SpecMethods(GraphBuilder):
 
     def batch_norm_inference(
         self,
-        src: Value = ...,
-        gamma: Value = ...,
-        beta: Value = ...,
-        mean: Value = ...,
-        variance: Value = ...,
+        src: GraphValue = ...,
+        gamma: GraphValue = ...,
+        beta: GraphValue = ...,
+        mean: GraphValue = ...,
+        variance: GraphValue = ...,
         *,
         epsilon: float = ...,
         data_format: str | None = ...,
         name: str | None = ...,
         result_shape: Dims | None = ...,
         **unknown: Never,
-    ) -> Value:
+    ) -> GraphValue:
         """Normalises channels to mean 0 and variance 1 by given statistics.
 
         dst[i] = (src[i] - mean[c]) / sqrt(variance[c] + epsilon) gamma[c] + beta[c].
@@ -1452,11 +1452,11 @@ class SpecMethods(GraphBuilder):
 
     def batch_norm_forward_training(
         self,
-        src: Value = ...,
-        mean: Value = ...,
-        variance: Value = ...,
-        gamma: Value | None = ...,
-        beta: Value | None = ...,
+        src: GraphValue = ...,
+        mean: GraphValue = ...,
+        variance: GraphValue = ...,
+        gamma: GraphValue | None = ...,
+        beta: GraphValue | None = ...,
         *,
         epsilon: float = ...,
         data_format: str | None = ...,
@@ -1465,7 +1465,7 @@ class SpecMethods(GraphBuilder):
         result_shapes: Sequence[Dims | None] | None = ...,
         result_dtypes: Sequence[npt.DTypeLike | None] | None = ...,
         **unknown: Never,
-    ) -> tuple[Value, Value, Value, Value, Value]:
+    ) -> tuple[GraphValue, GraphValue, GraphValue, GraphValue, GraphValue]:
         """Normalises channels to mean 0 and variance 1 by the statistics of the batch.
 
         dst[i] = (src[i] - m[c]) / sqrt(v[c] + epsilon) gamma[c] + beta[c], with m and v, the batch_mean and
@@ -1475,11 +1475,11 @@ class SpecMethods(GraphBuilder):
 
     def batch_norm_training_backward(
         self,
-        src: Value = ...,
-        diff_dst: Value = ...,
-        mean: Value = ...,
-        variance: Value = ...,
-        gamma: Value | None = ...,
+        src: GraphValue = ...,
+        diff_dst: GraphValue = ...,
+        mean: GraphValue = ...,
+        variance: GraphValue = ...,
+        gamma: GraphValue | None = ...,
         *,
         epsilon: float = ...,
         data_format: str | None = ...,
@@ -1487,7 +1487,7 @@ class SpecMethods(GraphBuilder):
         result_shapes: Sequence[Dims | None] | None = ...,
         result_dtypes: Sequence[npt.DTypeLike | None] | None = ...,
         **unknown: Never,
-    ) -> tuple[Value, Value, Value]:
+    ) -> tuple[GraphValue, GraphValue, GraphValue]:
         """The gradients of batch normalisation in training, for given statistics.
 
         diff_src[i] = gamma[c] r (diff_dst[i] - mean of diff_dst - n[i] mean of diff_dst n), with r = 1 /

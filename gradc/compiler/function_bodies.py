@@ -22,7 +22,7 @@ from dialects.support.diagnostics import GradcError, name_of, violation
 from dialects.support.entry import entry_function, update_function_type
 from gradc.importers.onnx.read import body_of
 from gradc.model.attribute_protos import fill_attribute, type_proto
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.decompositions.registry import Decomposition, Reason, decompose, decomposition_of
 from passes.targets.target import Target
 
@@ -125,7 +125,7 @@ def _own_decomposition(op: OnnxOp) -> Decomposition | None:
 
 def _write_own(op: OnnxOp, opset: int, block: Block) -> list[SSAValue] | None:
     """Build gradc's own decomposition and return its values for the used results, or None."""
-    found, emit = _own_decomposition(op), Builder()
+    found, emit = _own_decomposition(op), OpBuilder()
     values = None if found is None else decompose(found.body, op, emit)
     if values is None:
         return None

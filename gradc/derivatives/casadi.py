@@ -35,7 +35,7 @@ from gradc.verification.written_casadi import MATRIX, WrittenCasadi, vector_orde
 from passes.autodiff.vjp_pass import check_names
 from passes.builder.locations import place_by_operands
 from passes.builder.operands import replace_uses
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 PREFIXES = {"grad": "adj", "jvp": "fwd", "jacobian": "jac"}
 """Kind of a derivative -> CasADi's prefix."""
@@ -123,7 +123,7 @@ def _family() -> str:
 
 def _shape_inputs(function: FuncOp, shapes: Mapping[str, Sequence[int]]) -> None:
     """Replace inputs of rows by inputs that have them side by side."""
-    e, block = ValueBuilder(), function.body.block
+    e, block = Builder(), function.body.block
     named = dict(zip(entry.input_names(function), function.args, strict=True))
     for name, shape in shapes.items():
         old = named[name]
@@ -143,7 +143,7 @@ def _shape_inputs(function: FuncOp, shapes: Mapping[str, Sequence[int]]) -> None
 
 def _shape_results(function: FuncOp, shapes: Mapping[str, Shapes]) -> None:
     """Put the rows of results side by side, and make matrices of blocks."""
-    e, results = ValueBuilder(), results_of(function)
+    e, results = Builder(), results_of(function)
     shaped = {
         name: _columns(e, e(results[name]), *own) if len(own) == 1 else _matrix_of(e, e(results[name]), *own)
         for name, own in shapes.items()
@@ -159,13 +159,13 @@ def _matrix(shape: Sequence[int]) -> tuple[int, int]:
     return (shape[0], shape[1]) if len(shape) == MATRIX else (prod(shape), 1)
 
 
-def _rows(e: ValueBuilder, columns: Value, shape: Sequence[int]) -> Value:
+def _rows(e: Builder, columns: Value, shape: Sequence[int]) -> Value:
     if len(shape) == MATRIX:
         return columns.apply(onnx.ReshapeOp, e.ints([shape[0], -1, shape[1]])).transpose([1, 0, 2])
     return columns.transpose([1, 0]).apply(onnx.ReshapeOp, e.ints([-1, *shape]))
 
 
-def _columns(e: ValueBuilder, rows: Value, shape: Sequence[int]) -> Value:
+def _columns(e: Builder, rows: Value, shape: Sequence[int]) -> Value:
     count = rows.shape[0]
     assert count is not None
     if len(shape) == MATRIX:
@@ -176,6 +176,6 @@ def _columns(e: ValueBuilder, rows: Value, shape: Sequence[int]) -> Value:
     return found.assume_shape((height, count * width))
 
 
-def _matrix_of(e: ValueBuilder, block: Value, of: Sequence[int], wrt: Sequence[int]) -> Value:
+def _matrix_of(e: Builder, block: Value, of: Sequence[int], wrt: Sequence[int]) -> Value:
     order = [*vector_order(of), *(len(of) + axis for axis in vector_order(wrt))]
     return block.transpose(order).apply(onnx.ReshapeOp, e.ints([prod(of), prod(wrt)]))

@@ -31,7 +31,7 @@ from gradc.verification.written_forms import WrittenRows
 from passes.autodiff.pin_values import set_results
 from passes.autodiff.session import Session
 from passes.builder.rewriting import drop_unread_nodes
-from passes.builder.values import ValueBuilder
+from passes.builder.values import Builder
 from passes.differentiate import Request
 from passes.vectorize.jacobian_pass import JacobianPass
 from passes.vectorize.samples_pass import PerSamplePass
@@ -136,7 +136,7 @@ class Derivation:
         function = entry.entry_function(self.module)
         inputs = entry.input_names(function)
         named = dict(zip(entry.output_names(function), entry.return_op(function).arguments, strict=True))
-        set_results(function, ValueBuilder(), [named[name] for name in names])
+        set_results(function, Builder(), [named[name] for name in names])
         entry.set_new_names(function, inputs, names)
         drop_unread_nodes(function)
         entry.update_function_type(function)

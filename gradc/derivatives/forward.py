@@ -29,7 +29,7 @@ from gradc.verification.gradient_spec import Written
 from passes.autodiff.request import default_output
 from passes.autodiff.session import Session
 from passes.autodiff.vjp_pass import check_names
-from passes.builder.values import ValueBuilder
+from passes.builder.values import Builder
 from passes.differentiate import Request
 
 SHAPES = "gradc.shape_of."
@@ -149,7 +149,7 @@ def _remove_inputs(
 
 def _zeros(function: FuncOp, like: SSAValue) -> SSAValue:
     """Insert zeros in the shape of a value directly after it, or at the begin of the function."""
-    e = ValueBuilder()
+    e = Builder()
     zeros = e.fill_like(0, e(like)).value
     first = function.body.block.first_op
     assert first is not None

@@ -31,7 +31,7 @@ from passes.autodiff.pin_values import default_wrt
 from passes.autodiff.request import default_output
 from passes.autodiff.session import Session
 from passes.autodiff.vjp_pass import check_names
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.vectorize.jacobian_pass import JacobianPass
 
 
@@ -212,7 +212,7 @@ def _diagonals(
     parts = _diagonal_parts(derivation, found, user_request.chunk_size or 0, kept)
     function, e, template = (
         entry.entry_function(derivation.module),
-        ValueBuilder(),
+        Builder(),
         user_request.name_template,
     )
     results, derivatives = results_of(function), list[Derivative]()
@@ -247,7 +247,7 @@ def _diagonal_parts(
 
     Return the results, [*of, *wrt], by the names of `of` and `wrt`.
     """
-    function, e = entry.entry_function(derivation.module), ValueBuilder()
+    function, e = entry.entry_function(derivation.module), Builder()
     tangents = dict(zip(entry.input_names(function), function.args, strict=True))
     results, cotangents = results_of(function), found.twice.cotangents
     pairs = [

@@ -22,7 +22,7 @@ from passes.autodiff.activity.active_values import is_float
 from passes.autodiff.named_values import add_elements, values_by_name
 from passes.autodiff.pin_values import set_results
 from passes.builder.locations import place_by_operands
-from passes.builder.values import ValueBuilder
+from passes.builder.values import Builder
 
 NAMES = "a mapping from names to names"
 NUMBERS = "a mapping from names of results to numbers"
@@ -68,7 +68,7 @@ def scale_results(
     if not scales:
         return {}
     function = entry.entry_function(module)
-    names, last, e = entry.output_names(function), entry.return_op(function), ValueBuilder()
+    names, last, e = entry.output_names(function), entry.return_op(function), Builder()
     values = dict(zip(names, last.arguments, strict=True))
     for name, factor in scales.items():
         if name not in values:
@@ -98,7 +98,7 @@ def add_results(function: FuncOp, names: Iterable[str], prefix: str) -> dict[str
 
 def add_axes(function: FuncOp, names: Collection[str], count: int) -> None:
     """Give results leading axes of size 1."""
-    e, results = ValueBuilder(), results_of(function)
+    e, results = Builder(), results_of(function)
     shaped = {name: e(results[name]).unsqueeze(list(range(count))).value for name in names}
     set_results_of(function, {**results, **shaped}, e)
 
@@ -108,10 +108,10 @@ def results_of(function: FuncOp) -> dict[str, SSAValue]:
     return dict(zip(entry.output_names(function), entry.return_op(function).arguments, strict=True))
 
 
-def set_results_of(function: FuncOp, results: Mapping[str, SSAValue], e: ValueBuilder | None = None) -> None:
+def set_results_of(function: FuncOp, results: Mapping[str, SSAValue], e: Builder | None = None) -> None:
     """Insert the ops of `e` at the end of a function, and return `results` instead."""
     inputs = entry.input_names(function)
-    set_results(function, ValueBuilder() if e is None else e, list(results.values()))
+    set_results(function, Builder() if e is None else e, list(results.values()))
     entry.set_new_names(function, inputs, list(results))
     entry.update_function_type(function)
 

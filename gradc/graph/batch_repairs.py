@@ -13,7 +13,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from dialects.onnx import ops as onnx
 from dialects.support.constants import constant_value
 from dialects.support.shapes import Shape, has_rank, shape_of, static_shape
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class ShapeEntry:
 
     def apply(self, op: Operation, batch: Batch) -> None:
         shape = [int(n) for n in ints_of(op.operands[1]) or ()]
-        factor, e = shape[self.entry] // batch.before, Builder()
+        factor, e = shape[self.entry] // batch.before, OpBuilder()
         copies = not getattr(op, "allowzero", None) or not attribute_of(op, "allowzero", 0)
         if isinstance(batch.size, int):
             shape[self.entry] = factor * batch.size
@@ -47,7 +47,7 @@ class Repeat:
     axis: int
 
     def apply(self, op: Operation, batch: Batch) -> None:
-        value, e = op.operands[self.operand], Builder()
+        value, e = op.operands[self.operand], OpBuilder()
         shape = [int(n) for n in batch.old[value] if isinstance(n, int)]
         seed = _single_slice(value, shape, self.axis, e)
         shape[self.axis] = 1
@@ -67,7 +67,7 @@ class Batch:
     old: Mapping[SSAValue, Shape]
     source: SSAValue | None = None
 
-    def vector(self, e: Builder, shape: Sequence[int], axis: int, factor: int) -> SSAValue:
+    def vector(self, e: OpBuilder, shape: Sequence[int], axis: int, factor: int) -> SSAValue:
         """Return a shape tensor with a multiple of the batch at one axis."""
         if isinstance(self.size, int):
             return e.ints([*shape[:axis], factor * self.size, *shape[axis + 1 :]])
@@ -125,7 +125,7 @@ def _constant_array(value: SSAValue) -> np.ndarray | None:
     return array if array is not None and array.shape == static_shape(value) else None
 
 
-def _single_slice(value: SSAValue, shape: Sequence[int], axis: int, e: Builder) -> SSAValue:
+def _single_slice(value: SSAValue, shape: Sequence[int], axis: int, e: OpBuilder) -> SSAValue:
     """Return the value of size 1 along an axis whose repetition is `value`."""
     if shape[axis] == 1:
         return value
@@ -136,7 +136,7 @@ def _single_slice(value: SSAValue, shape: Sequence[int], axis: int, e: Builder) 
     return e.constant(array)
 
 
-def _set_operand(op: Operation, index: int, value: SSAValue, e: Builder) -> None:
+def _set_operand(op: Operation, index: int, value: SSAValue, e: OpBuilder) -> None:
     """Replace an operand; insert the builder's ops before the op."""
     for new in e.ops:
         new.location = op.location

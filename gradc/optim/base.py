@@ -11,8 +11,7 @@ from typing import cast
 from xdsl.dialects.builtin import TensorType
 
 from dialects.support.diagnostics import usage
-from passes.builder.values import Value
-from passes.builder.values import ValueBuilder as Builder
+from passes.builder.values import Builder, Value
 from passes.training.optimizer import Slot
 
 Update = tuple[Value, Mapping[str, Value]]

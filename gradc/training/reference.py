@@ -27,7 +27,7 @@ from gradc.optim import (
     Schedule,
     StepDecay,
 )
-from passes.builder.values import ValueBuilder
+from passes.builder.values import Builder
 from passes.training.optimizer import EMA, MASTER, Slot
 
 Arrays: TypeAlias = Mapping[str, np.ndarray]
@@ -187,7 +187,7 @@ def _run_ops(
     slots = list(scales)
     own, scalar = tensor_type(f64, p.shape), tensor_type(f64, ())
     types = [own, own, scalar, tensor_type(i64, ()), *(own for _ in slots)]
-    block, e = Block(arg_types=types), ValueBuilder()
+    block, e = Block(arg_types=types), Builder()
     new_p, rate, count, *rest = (e(value) for index, value in enumerate(block.args) if index != 1)
     new, states = optimizer.update(
         new_p, e(block.args[1]), dict(zip(slots, rest, strict=True)), rate, count, e

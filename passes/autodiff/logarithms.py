@@ -23,7 +23,7 @@ from passes.autodiff.compositions import (
     negative,
     uniform_number,
 )
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Logarithms:
     """
 
     opaque: Opaque
-    e: ValueBuilder
+    e: Builder
     of_positive: bool = False
 
     def of(self, value: SSAValue, left: int) -> Value | None:

@@ -26,7 +26,7 @@ from dialects.support.shapes import element_type_of, has_rank
 from passes.autodiff.activity.active_values import is_float
 from passes.autodiff.compositions import is_at_most_zero
 from passes.builder.pattern_driver import ops_within
-from passes.builder.values import ValueBuilder
+from passes.builder.values import Builder
 
 _STEEP: Mapping[str, tuple[int, ...]] = {
     "Acos": (0,),
@@ -106,7 +106,7 @@ class Branch:
         numbers = self._safe_numbers(operands) if guarded else None
         if numbers is None:
             return False
-        e = ValueBuilder()
+        e = Builder()
         condition = e(self.where.operands[0])
         own, is_broadcast = set(self.ops), False
         for value in guarded:

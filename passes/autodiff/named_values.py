@@ -15,7 +15,7 @@ from dialects.support.entry import input_names, output_names, return_op
 from dialects.support.names import name_of_value
 from dialects.support.option_names import option
 from dialects.support.shapes import Dim, has_rank
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 _ELEMENT = re.compile(r"(.+)\[([^\]]*)\]")
 
@@ -76,7 +76,7 @@ def add_elements(
 ) -> dict[str, SSAValue]:
     """Emit the elements among the names, such as logits[0,281], at the end of the function; exact names take
     precedence."""
-    e, found = ValueBuilder(), dict[str, SSAValue]()
+    e, found = Builder(), dict[str, SSAValue]()
     for name in names:
         whole = values.get(base_of(name))
         if name in values or whole is None or not _ELEMENT.fullmatch(name):

@@ -48,7 +48,7 @@ from passes.autodiff.shared_weights import pop_copies
 from passes.autodiff.stop_gradient import drop_constant_stops, values_after_stops, values_before_stops
 from passes.builder.locations import place_by_operands
 from passes.builder.rewriting import REQUEST
-from passes.builder.values import ValueBuilder
+from passes.builder.values import Builder
 
 PINNED = "gradc.pinned"
 """Attribute of an argument that replaces a constant: the constant, the location and attributes of its op."""
@@ -125,7 +125,7 @@ def set_pinned_values(
 ) -> None:
     """Let a function with named arguments return the values of a request."""
     parts = {"of": of, "keep": keep, "wrt": wrt}
-    set_results(function, ValueBuilder(), [value for named in parts.values() for value in named.values()])
+    set_results(function, Builder(), [value for named in parts.values() for value in named.values()])
     set_new_names(function, input_names(function), [name for named in parts.values() for name in named])
     function.attributes[REQUEST] = DictionaryAttr(
         {part: ArrayAttr(map(StringAttr, named)) for part, named in parts.items()}
@@ -133,7 +133,7 @@ def set_pinned_values(
     update_function_type(function)
 
 
-def set_results(function: FuncOp, e: ValueBuilder, results: Sequence[SSAValue]) -> None:
+def set_results(function: FuncOp, e: Builder, results: Sequence[SSAValue]) -> None:
     """Insert the ops of `e` at the end of a function, and return `results` instead."""
     last = return_op(function)
     place_by_operands(e.emit.ops, function.body.block, "result")

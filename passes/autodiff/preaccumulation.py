@@ -21,7 +21,7 @@ from dialects.support.shapes import element_type_of, has_rank, shape_of
 from passes.autodiff.activity.straight_through_marks import ESTIMATE
 from passes.autodiff.common.primal import Primal, Zero
 from passes.autodiff.rules import pointwise
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 MOST_OPS = 16
 """Size limit; larger subgraphs are not known to gain."""
@@ -70,7 +70,7 @@ class ElementwiseSubgraph:
     source: SSAValue
     ops: Sequence[Operation]
 
-    def derivative(self, e: ValueBuilder) -> Tangent:
+    def derivative(self, e: Builder) -> Tangent:
         """Return the derivative of the last op's result by the source."""
         known: dict[SSAValue, Tangent] = {self.source: Number.of(1, element_type_of(self.source))}
         for op in self.ops:
@@ -78,7 +78,7 @@ class ElementwiseSubgraph:
         return known[self.ops[-1].results[0]]
 
 
-def _tangent(op: Operation, known: Mapping[SSAValue, Tangent], e: ValueBuilder) -> Tangent:
+def _tangent(op: Operation, known: Mapping[SSAValue, Tangent], e: Builder) -> Tangent:
     total: Tangent | None = None
     for moved in dict.fromkeys(value for value in op.operands if value in known):
         for part in _parts(op, moved, known[moved], e):
@@ -86,7 +86,7 @@ def _tangent(op: Operation, known: Mapping[SSAValue, Tangent], e: ValueBuilder) 
     return Number.of(0, element_type_of(op.results[0])) if total is None else total
 
 
-def _parts(op: Operation, moved: SSAValue, tangent: Tangent, e: ValueBuilder) -> list[Tangent]:
+def _parts(op: Operation, moved: SSAValue, tangent: Tangent, e: Builder) -> list[Tangent]:
     """Return the terms that one operand, at each of its positions, adds to the derivative."""
     by_result = _by_result(op, moved, tangent, e)
     if by_result is not None:
@@ -106,7 +106,7 @@ def _parts(op: Operation, moved: SSAValue, tangent: Tangent, e: ValueBuilder) ->
     return [part for part in (found[i] for i in wanted) if not isinstance(part, Zero)]
 
 
-def _by_result(op: Operation, moved: SSAValue, tangent: Tangent, e: ValueBuilder) -> Value | None:
+def _by_result(op: Operation, moved: SSAValue, tangent: Tangent, e: Builder) -> Value | None:
     """For y = a s with ds = s r (as for a sigmoid), return y r, cheaper than a (s r)."""
     if not isinstance(op, onnx.MulOp) or op.A is op.B or not isinstance(tangent, Value):
         return None

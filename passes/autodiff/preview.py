@@ -8,7 +8,7 @@ from xdsl.ir import Operation, SSAValue
 
 from passes.autodiff.activity.active_values import operands_and_captures
 from passes.autodiff.vjp import Walk
-from passes.builder.values import ValueBuilder
+from passes.builder.values import Builder
 
 
 def expand_gradient_node(
@@ -23,7 +23,7 @@ def expand_gradient_node(
     `ops` precede the node; those from `named` to y are differentiated at `given`, and cloned if the two
     differ.
     """
-    e = ValueBuilder()
+    e = Builder()
     between = _between(ops, named, y)
     if list(named) != list(given):
         values = dict(zip(named, given, strict=True))

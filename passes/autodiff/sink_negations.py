@@ -17,7 +17,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
 from dialects.support.interfaces import set_type
-from passes.builder.values import ValueBuilder
+from passes.builder.values import Builder
 
 _ODD = (
     onnx.ReduceMeanOp,
@@ -82,7 +82,7 @@ def _absorb(op: Operation, value: SSAValue, negation: onnx.NegOp) -> Sequence[Op
             array = constant_of(factor)
             if array is None or array.size != 1:
                 return None
-            e = ValueBuilder()
+            e = Builder()
             constant = e.emit.constant(-array)
             return [*e.emit.ops, onnx.MulOp(kept, constant)]
         case _:

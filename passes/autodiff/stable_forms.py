@@ -34,7 +34,7 @@ from passes.autodiff.compositions import (
 )
 from passes.autodiff.logarithms import Logarithms
 from passes.builder.rewriting import replace, rewrite
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 DEEPEST = 8
 """Limit on the depth of a matched composition."""
@@ -60,14 +60,14 @@ class _Stable(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         if self.opaque.excludes(op) or not self.opaque.values.isdisjoint(op.results):
             return
-        e = ValueBuilder()
+        e = Builder()
         found = self.form(op, e)
         if found is None or not _is_of_type(found, op.results[0]):
             e.emit.discard()
             return
         replace(op, rewriter, e.emit, [found.value])
 
-    def form(self, op: Operation, e: ValueBuilder) -> Value | None:
+    def form(self, op: Operation, e: Builder) -> Value | None:
         raise NotImplementedError
 
 
@@ -78,7 +78,7 @@ def _is_of_type(found: Value, result: SSAValue) -> bool:
 class StableQuotient(_Stable):
     """Sigmoid, Tanh and Softmax written as quotients of exponentials."""
 
-    def form(self, op: Operation, e: ValueBuilder) -> Value | None:
+    def form(self, op: Operation, e: Builder) -> Value | None:
         upper, lower = (None, op.operands[0]) if len(op.operands) == 1 else op.operands
         if upper is not None:
             found = self._tanh(upper, lower, e)
@@ -93,7 +93,7 @@ class StableQuotient(_Stable):
         complement = negative(e(t)).sigmoid()
         return complement if upper is None or uniform_number(upper, t) == 1 else e(upper) * complement
 
-    def _tanh(self, upper: SSAValue, lower: SSAValue, e: ValueBuilder) -> Value | None:
+    def _tanh(self, upper: SSAValue, lower: SSAValue, e: Builder) -> Value | None:
         above, below = self.opaque.match_one_plus(upper), self.opaque.match_one_plus(lower)
         if above is not None and below is not None:
             t, is_sum = self.opaque.exponent(above[0]), below[1:] == (False, False)
@@ -112,7 +112,7 @@ class StableQuotient(_Stable):
             return e(s).tanh()
         return ((e(s) - e(t)) * 0.5).tanh()
 
-    def _softmax(self, upper: SSAValue, lower: SSAValue, e: ValueBuilder) -> Value | None:
+    def _softmax(self, upper: SSAValue, lower: SSAValue, e: Builder) -> Value | None:
         total, t = self.opaque.maker(lower), self.opaque.exponent(upper)
         if not isinstance(total, onnx.ReduceSumOp) or t is None or total.operands[0] is not upper:
             return None
@@ -125,7 +125,7 @@ class StableQuotient(_Stable):
 class StableProduct(_Stable):
     """Exp(t) Sigmoid(-t), the rewritten Exp(t) (1 / (1 + Exp(t)))."""
 
-    def form(self, op: Operation, e: ValueBuilder) -> Value | None:
+    def form(self, op: Operation, e: Builder) -> Value | None:
         for one, other in (op.operands, op.operands[::-1]):
             t, inner = self.opaque.exponent(one), self.opaque.operand(other, onnx.SigmoidOp)
             if t is None or inner is None:
@@ -138,7 +138,7 @@ class StableProduct(_Stable):
 class StableDifference(_Stable):
     """LogSoftmax written as the difference of possibly large numbers."""
 
-    def form(self, op: Operation, e: ValueBuilder) -> Value | None:
+    def form(self, op: Operation, e: Builder) -> Value | None:
         x, total = op.operands[0], self.opaque.maker(op.operands[1])
         if not isinstance(total, onnx.ReduceLogSumExpOp) or total.operands[0] is not x:
             return None
@@ -151,5 +151,5 @@ class StableDifference(_Stable):
 class StableLogarithm(_Stable):
     """Logarithms of values that may round to 0 or overflow."""
 
-    def form(self, op: Operation, e: ValueBuilder) -> Value | None:
+    def form(self, op: Operation, e: Builder) -> Value | None:
         return Logarithms(self.opaque, e).of(op.operands[0], DEEPEST)

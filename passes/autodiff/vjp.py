@@ -42,7 +42,7 @@ from passes.autodiff.rules.angles import angle, quotient_of_angle
 from passes.autodiff.rules.quantize import quantizing_op, straight_through_gradient
 from passes.autodiff.table import GRADIENT_RULES, REGION_RULES, RULES, is_repeated
 from passes.autodiff.user_rules import attribute_to_rule
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.decompositions.registry import Decomposition, Reason, decomposition_of
 
 
@@ -50,7 +50,7 @@ from passes.decompositions.registry import Decomposition, Reason, decomposition_
 class Walk:
     """One walk over the ops of a block; `e` collects the emitted ops."""
 
-    e: ValueBuilder
+    e: Builder
     ops: Sequence[Operation]
     wrt: Collection[SSAValue]
     rules: Mapping[str, Rule] = field(default_factory=dict[str, Rule])
@@ -88,7 +88,7 @@ class Walk:
         return {value: self._total(value) for value in reached}
 
     def _walk_region(
-        self, e: ValueBuilder, ops: Sequence[Operation], wrt: Collection[SSAValue], seeds: Seeds
+        self, e: Builder, ops: Sequence[Operation], wrt: Collection[SSAValue], seeds: Seeds
     ) -> Gradients:
         """Walk the ops of a region, collecting refusals in this walk."""
         return Walk(e, ops, wrt, self.rules, refused=self.refused)._collect(seeds)
@@ -151,7 +151,7 @@ class Walk:
             wanted=[i for i, value in enumerate(operands) if value in self._flows],
             read=list(totals),
         )
-        e = ValueBuilder(self.e.emit, strict_ieee=True) if op in self._unbounded else self.e
+        e = Builder(self.e.emit, strict_ieee=True) if op in self._unbounded else self.e
         with self._attribute_errors(op):
             gradients = rule(forward, Cotangents(self.e, op, totals), e)
         self._check_count(op, gradients, len(operands))
@@ -299,7 +299,7 @@ def missing_decomposition(value: SSAValue) -> str:
 def by_decomposition(decomposition: Decomposition) -> Rule:
     """Return a rule that walks the op's decomposition. Emitted ops that no gradient uses are dead code."""
 
-    def rule(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+    def rule(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
         first = len(e.emit.ops)
         results = decomposition.write(f, e)
         if results is None:
@@ -340,9 +340,7 @@ def _refusal(why: str, ops: Sequence[Operation]) -> Diagnostic:
     return Diagnostic("error", message, "", found[0].position)
 
 
-def unbroadcast_to_operand(
-    gradient: Value, operand: Value, index: int, op: Operation, e: ValueBuilder
-) -> Value:
+def unbroadcast_to_operand(gradient: Value, operand: Value, index: int, op: Operation, e: Builder) -> Value:
     """Return a rule's gradient for an operand, summed to the operand's shape."""
     name = op.name.removeprefix("onnx.")
     if name in traits.POINTWISE:
@@ -359,7 +357,7 @@ def unbroadcast_to_operand(
 class Cotangents(Sequence[Value]):
     """Cotangents of the results of an op; zeros, emitted on access, for an unused result."""
 
-    e: ValueBuilder
+    e: Builder
     op: Operation
     known: Mapping[int, Value]
 

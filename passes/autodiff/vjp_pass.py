@@ -50,7 +50,7 @@ from passes.autodiff.session import SessionPass
 from passes.autodiff.shared_weights import copy_remarks, several_readers, shared_statistics
 from passes.autodiff.vjp import Walk
 from passes.builder.rewriting import REQUEST
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 REDUCTIONS = ("sum", "mean")
 
@@ -79,14 +79,14 @@ class VjpPass(SessionPass):
     optional: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        _ReversePass(op, self, ValueBuilder(strict_ieee=self.strict_ieee)).write()
+        _ReversePass(op, self, Builder(strict_ieee=self.strict_ieee)).write()
 
 
 @dataclass
 class _ReversePass:
     module: ModuleOp
     options: VjpPass
-    e: ValueBuilder
+    e: Builder
 
     def write(self) -> None:
         function, options, session = entry_function(self.module), self.options, self.options.session
@@ -101,7 +101,7 @@ class _ReversePass:
         check_names([*cotangents.values(), *gradients.values()], [*taken, *keep], hint)
         declared = declared_types(function.res_attrs, return_op(function).arguments)
         collect_errors(lambda: check_floats("of", of), lambda: check_floats("wrt", wrt))
-        set_results(function, ValueBuilder(), [*of.values(), *keep.values()])
+        set_results(function, Builder(), [*of.values(), *keep.values()])
         del function.attributes[REQUEST]
         ops = list(function.body.block.ops)[:-1]
         if options.straight_through:

@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from dialects.support.memo import Memo
 from dialects.support.op_cache_key import state_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 
 MOST_TEMPLATES, MOST_BYTES = 2048, 2**16
 """Limits on the templates of a cache, and on the constant bytes of a template."""
@@ -25,9 +25,9 @@ class Template:
     values: Sequence[SSAValue]
 
     @classmethod
-    def of(cls, op: Operation, write: Callable[[Builder], Sequence[SSAValue]]) -> Template | None:
+    def of(cls, op: Operation, write: Callable[[OpBuilder], Sequence[SSAValue]]) -> Template | None:
         """Lower an op into a template; None if its constants are too large to store."""
-        emit = Builder()
+        emit = OpBuilder()
         values = write(emit)
         if sum(map(_constant_bytes, emit.ops)) > MOST_BYTES:
             for emitted in reversed(emit.ops):
@@ -39,7 +39,7 @@ class Template:
             emitted.operands = [instead.get(operand, operand) for operand in emitted.operands]
         return cls(arguments, emit.ops, [instead.get(value, value) for value in values])
 
-    def write(self, op: Operation, emit: Builder) -> Sequence[SSAValue]:
+    def write(self, op: Operation, emit: OpBuilder) -> Sequence[SSAValue]:
         """Clone the template with the op's operands."""
         values: dict[SSAValue, SSAValue] = dict(zip(self.arguments, op.operands, strict=True))
         for kept in self.ops:
@@ -60,8 +60,8 @@ def templates() -> Memo:
 def write_from_template(
     op: Operation,
     known: Memo,
-    emit: Builder,
-    write: Callable[[Builder], Sequence[SSAValue]],
+    emit: OpBuilder,
+    write: Callable[[OpBuilder], Sequence[SSAValue]],
     *further: object,
 ) -> Sequence[SSAValue]:
     """Return what `write` returns for an op, from the cache `known` if possible. `write` must depend only on

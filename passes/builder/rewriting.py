@@ -23,7 +23,7 @@ from dialects.support.documented_op import CHOICE, DocumentedOp
 from dialects.support.entry import return_op, update_function_type
 from dialects.support.interfaces import set_type
 from dialects.support.shapes import shape_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.pattern_driver import Walker
 
 
@@ -74,7 +74,7 @@ def drop_unread_nodes(function: FuncOp) -> None:
             Rewriter.erase_op(op)
 
 
-def replace(op: Operation, rewriter: PatternRewriter, emit: Builder, values: Sequence[SSAValue]) -> None:
+def replace(op: Operation, rewriter: PatternRewriter, emit: OpBuilder, values: Sequence[SSAValue]) -> None:
     """Replace `op` by the new ops, and its results by `values`.
 
     The values inherit the results' known sizes and names; gradient ops inherit the op's choice of a strategy.

@@ -10,15 +10,15 @@ from xdsl.ir import Block, Region
 from dialects.onnx import ops as onnx
 from dialects.onnx.control import YieldOp
 from dialects.support.shapes import tensor_type
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 Exprs: TypeAlias = Sequence[Value]
-Step: TypeAlias = Callable[[ValueBuilder, Exprs, Exprs], tuple[Exprs, Exprs]]
+Step: TypeAlias = Callable[[Builder, Exprs, Exprs], tuple[Exprs, Exprs]]
 """(builder of the body, states, slices) -> (next states, outputs of the step)."""
 
 
 def scan(
-    e: ValueBuilder, states: Exprs, scanned: Exprs, step: Step, *, backward: bool = False
+    e: Builder, states: Exprs, scanned: Exprs, step: Step, *, backward: bool = False
 ) -> tuple[list[Value], list[Value]]:
     """Return the final states, and the outputs of all steps stacked along a new first axis.
 
@@ -27,7 +27,7 @@ def scan(
     """
     slices = [tensor_type(x.dtype, x.shape[1:]) for x in scanned]
     block = Block(arg_types=[*(state.value.type for state in states), *slices])
-    inner = ValueBuilder(strict_ieee=e.strict_ieee)
+    inner = Builder(strict_ieee=e.strict_ieee)
     given = list(map(inner, block.args))
     after, kept = step(inner, given[: len(states)], given[len(states) :])
     block.add_ops([*inner.emit.ops, YieldOp(*(x.value for x in (*after, *kept)))])

@@ -12,18 +12,18 @@ from dialects.onnx import ops as onnx
 from dialects.support.constants import is_const
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import Dim, element_type_of, shape_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 
 Size = int | SSAValue
 """A static size, or an int64 vector of one element."""
 
 
-def size_of(emit: Builder, value: SSAValue, axis: int) -> Size:
+def size_of(emit: OpBuilder, value: SSAValue, axis: int) -> Size:
     dim = shape_of(value)[axis]
     return dim if isinstance(dim, int) else emit.sizes(value, [axis])
 
 
-def product(emit: Builder, sizes: Sequence[Size]) -> Size:
+def product(emit: OpBuilder, sizes: Sequence[Size]) -> Size:
     known = math.prod(size for size in sizes if isinstance(size, int))
     unknown = [size for size in sizes if not isinstance(size, int)]
     if not unknown:
@@ -34,7 +34,7 @@ def product(emit: Builder, sizes: Sequence[Size]) -> Size:
     return total if known == 1 else emit.mul(total, emit.ints([known]))
 
 
-def sum_values(emit: Builder, parts: Iterable[SSAValue]) -> SSAValue:
+def sum_values(emit: OpBuilder, parts: Iterable[SSAValue]) -> SSAValue:
     """Sum at least one value, adding each as soon as it is produced."""
     total: SSAValue | None = None
     for part in parts:
@@ -44,7 +44,7 @@ def sum_values(emit: Builder, parts: Iterable[SSAValue]) -> SSAValue:
 
 
 def reshape(
-    emit: Builder, value: SSAValue, sizes: Sequence[Size], *, literal_zeros: bool = False
+    emit: OpBuilder, value: SSAValue, sizes: Sequence[Size], *, literal_zeros: bool = False
 ) -> SSAValue:
     """Reshape to sizes of which some may be dynamic.
 
@@ -65,7 +65,7 @@ def reshape(
     return emit(onnx.ReshapeOp(value, shape, allowzero=1) if literal_zeros else onnx.ReshapeOp(value, shape))
 
 
-def repeat(emit: Builder, value: SSAValue, times: Sequence[int]) -> SSAValue:
+def repeat(emit: OpBuilder, value: SSAValue, times: Sequence[int]) -> SSAValue:
     """Repeat each position of axis i of a tensor `times[i]` times. `no_resize` must accept the tensor."""
     repeated = onnx.ResizeOp(
         value,
@@ -85,7 +85,7 @@ def _zero_like(value: SSAValue) -> np.ndarray:
 
 
 def take_static_window(
-    emit: Builder, value: SSAValue, begin: Sequence[int], size: Sequence[Size | None]
+    emit: OpBuilder, value: SSAValue, begin: Sequence[int], size: Sequence[Size | None]
 ) -> SSAValue:
     """Slice the window [begin, begin + size) of the spatial axes; None leaves an axis whole."""
     axes = [2 + i for i, s in enumerate(size) if s is not None]
@@ -101,14 +101,14 @@ def take_static_window(
     return emit(onnx.SliceOp(value, emit.ints(starts), emit.ints(ends), emit.ints(axes)))
 
 
-def multiply_left(emit: Builder, matrix: SSAValue, value: SSAValue) -> SSAValue:
+def multiply_left(emit: OpBuilder, matrix: SSAValue, value: SSAValue) -> SSAValue:
     """Return matrix @ value; the first axis of a value of higher rank is a batch, which the matrix lacks."""
     if not _repeats(matrix, value):
         return emit(onnx.MatMulOp(matrix, value))
     return emit(onnx.MatMulOp(_broadcast_to_batch(emit, matrix, value), value))
 
 
-def multiply_right(emit: Builder, value: SSAValue, matrix: SSAValue) -> SSAValue:
+def multiply_right(emit: OpBuilder, value: SSAValue, matrix: SSAValue) -> SSAValue:
     """Return value @ matrix, also for an empty batch (quirk transposed-factor-of-an-empty-batch)."""
     if _repeats(matrix, value) and (_is_transposed(value) or not is_const(matrix)):
         matrix = _broadcast_to_batch(emit, matrix, value)
@@ -139,7 +139,7 @@ def _is_transposed(value: SSAValue) -> bool:
     return isinstance(op, onnx.TransposeOp)
 
 
-def _broadcast_to_batch(emit: Builder, matrix: SSAValue, value: SSAValue) -> SSAValue:
+def _broadcast_to_batch(emit: OpBuilder, matrix: SSAValue, value: SSAValue) -> SSAValue:
     """Broadcast the matrix to value's rank with a first axis of min(batch, 1).
 
     It avoids the quirk product-of-an-empty-batch. onnxruntime prepacks only right factors, so a left factor
@@ -153,7 +153,7 @@ def _broadcast_to_batch(emit: Builder, matrix: SSAValue, value: SSAValue) -> SSA
 
 
 def contract(
-    emit: Builder, value: SSAValue, axis: int, matrix: SSAValue, *, literal_zeros: bool = False
+    emit: OpBuilder, value: SSAValue, axis: int, matrix: SSAValue, *, literal_zeros: bool = False
 ) -> SSAValue:
     """Multiply an axis of Y positions by a matrix (Y, X). Any other axis may be empty with `literal_zeros`,
     otherwise only the first."""

@@ -25,7 +25,7 @@ from dialects.support.shapes import (
     static_shape,
     tensor_type,
 )
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 
 MASK = "gradc.mask"
 """Attribute of a 0/1 mask that a rule multiplies by, as opposed to a mask of the model."""
@@ -38,13 +38,13 @@ EXPONENTIAL = "gradc.exponential"
 
 
 @dataclass
-class ValueBuilder:
-    """Creates constants and sizes; equal scalars and int64 vectors are one op.
+class Builder:
+    """Creates constants and sizes as values; equal scalars and int64 vectors are one op. `emit` has the ops.
 
     `strict_ieee`: select with Where instead of multiplying by a mask, as 0 * inf is NaN.
     """
 
-    emit: Builder = field(default_factory=Builder)
+    emit: OpBuilder = field(default_factory=OpBuilder)
     strict_ieee: bool = False
     _scalars: dict[tuple[float, Attribute], SSAValue] = field(default_factory=dict)
 
@@ -122,7 +122,7 @@ class Value:
     identity: use `equals`.
     """
 
-    e: ValueBuilder
+    e: Builder
     value: SSAValue
 
     @property

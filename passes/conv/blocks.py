@@ -15,7 +15,7 @@ from dialects.onnx import ops as onnx
 from dialects.support.constants import is_const
 from dialects.support.dtypes import name_of
 from dialects.support.shapes import element_type_of, shape_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.onnxruntime.optimizer_model import BLOCK
 from passes.targets.target import Target
 
@@ -36,7 +36,7 @@ def reads_blocks(op: ConvBackwardDataOp | ConvTransposeBackwardDataOp, target: T
     )
 
 
-def to_blocks(emit: Builder, data: SSAValue, shared: bool) -> SSAValue:
+def to_blocks(emit: OpBuilder, data: SSAValue, shared: bool) -> SSAValue:
     """Transpose an image (N, H, W, C) to (N, C, H, W); `shared` if several blocked Convs read it."""
     image = emit(onnx.TransposeOp(data, perm=[0, 3, 1, 2]))
     return emit(onnx.AveragePoolOp(image, kernel_shape=[1, 1])) if shared else image

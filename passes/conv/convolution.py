@@ -12,7 +12,7 @@ from dialects.grad.geometry import axis_letters
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import element_type_of, shape_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import Size, product, reshape, size_of
 from passes.conv.blocks import to_blocks
 from passes.conv.weights import flip_kernel
@@ -67,7 +67,7 @@ def no_sums(op: GradConv) -> str | None:
     return f"every sum would round to {dtype}" if dtype in HALVES else None
 
 
-def as_convolution(emit: Builder, op: GradConv) -> tuple[SSAValue, Convolution]:
+def as_convolution(emit: OpBuilder, op: GradConv) -> tuple[SSAValue, Convolution]:
     """Return weights (C, O / g, K...) and geometry of the op as a convolution of diff_dst."""
     is_flipped = isinstance(op, ConvBackwardDataOp)
     weights = flip_kernel(emit, op.weights, op.groups) if is_flipped else op.weights
@@ -84,7 +84,7 @@ def convolution_of(op: GradConv) -> Convolution:
     return Convolution(strides, dilations, tuple(begin), tuple(end), op.groups)
 
 
-def convolve(emit: Builder, data: SSAValue, weights: SSAValue, conv: Convolution) -> SSAValue:
+def convolve(emit: OpBuilder, data: SSAValue, weights: SSAValue, conv: Convolution) -> SSAValue:
     """Create a Conv of any rank."""
     return emit(
         onnx.ConvOp(
@@ -98,7 +98,7 @@ def convolve(emit: Builder, data: SSAValue, weights: SSAValue, conv: Convolution
     )
 
 
-def convolve_planes(emit: Builder, data: SSAValue, weights: SSAValue, conv: Convolution) -> SSAValue:
+def convolve_planes(emit: OpBuilder, data: SSAValue, weights: SSAValue, conv: Convolution) -> SSAValue:
     """Convolve by a Conv on two axes only: onnxruntime has blocked kernels for no other rank.
 
     A line becomes an image of one row. A volume is unrolled along its first axis: see `_unroll_depth`.
@@ -119,7 +119,7 @@ def convolve_planes(emit: Builder, data: SSAValue, weights: SSAValue, conv: Conv
 
 
 def convolve_planes_last(
-    emit: Builder, data: SSAValue, weights: SSAValue, conv: Convolution, shared: bool = False
+    emit: OpBuilder, data: SSAValue, weights: SSAValue, conv: Convolution, shared: bool = False
 ) -> SSAValue:
     """Do `convolve_planes` for data (N, X.., C), with a result of that layout.
 
@@ -142,23 +142,23 @@ def convolve_planes_last(
 
 
 def _convolve_last(
-    emit: Builder, images: SSAValue, weights: SSAValue, conv: Convolution, shared: bool = False
+    emit: OpBuilder, images: SSAValue, weights: SSAValue, conv: Convolution, shared: bool = False
 ) -> SSAValue:
     first = to_blocks(emit, images, shared)
     return emit(onnx.TransposeOp(convolve(emit, first, weights, conv), perm=[0, 2, 3, 1]))
 
 
-def _sizes(emit: Builder, value: SSAValue, first: int) -> list[Size]:
+def _sizes(emit: OpBuilder, value: SSAValue, first: int) -> list[Size]:
     return [size_of(emit, value, axis) for axis in range(first, len(shape_of(value)))]
 
 
-def _row(emit: Builder, weights: SSAValue, conv: Convolution) -> tuple[SSAValue, Convolution]:
+def _row(emit: OpBuilder, weights: SSAValue, conv: Convolution) -> tuple[SSAValue, Convolution]:
     """Return weights and geometry of a 1-D convolution for an image of one row."""
     lists = ((1, *conv.strides), (1, *conv.dilations), (0, *conv.begin), (0, *conv.end))
     return emit(onnx.UnsqueezeOp(weights, emit.ints([2]))), Convolution(*lists, conv.groups)
 
 
-def _flat(emit: Builder, weights: SSAValue, conv: Convolution) -> tuple[SSAValue, Convolution]:
+def _flat(emit: OpBuilder, weights: SSAValue, conv: Convolution) -> tuple[SSAValue, Convolution]:
     """Reshape weights (M, C, K, kh, kw) to (M, K C, kh, kw); drop the first axis of the geometry."""
     out, channels, taps, *kernel = (k for k in shape_of(weights) if isinstance(k, int))
     matrix = emit(onnx.TransposeOp(weights, perm=[0, 2, 1, 3, 4]))
@@ -166,7 +166,7 @@ def _flat(emit: Builder, weights: SSAValue, conv: Convolution) -> tuple[SSAValue
 
 
 def _unroll_depth(
-    emit: Builder, slices: SSAValue, channel_axis: int, weights: SSAValue, conv: Convolution
+    emit: OpBuilder, slices: SSAValue, channel_axis: int, weights: SSAValue, conv: Convolution
 ) -> tuple[SSAValue, int]:
     """Unroll slices (N, D, ..) to images (N D', ..), and return D'. The K input slices of an output slice are
     concatenated as channels. One group only."""
@@ -186,7 +186,7 @@ def _unroll_depth(
     return reshape(emit, stacked, [product(emit, [batch, count]), *image]), count
 
 
-def strided_rows(emit: Builder, value: SSAValue, start: int, step: int, count: int) -> SSAValue:
+def strided_rows(emit: OpBuilder, value: SSAValue, start: int, step: int, count: int) -> SSAValue:
     """Take positions start, start + step, .. of axis 1."""
     if count == shape_of(value)[1]:
         return value
@@ -195,7 +195,7 @@ def strided_rows(emit: Builder, value: SSAValue, start: int, step: int, count: i
 
 
 def crop(
-    emit: Builder,
+    emit: OpBuilder,
     value: SSAValue,
     axes: Sequence[int],
     sizes: Sequence[int],

@@ -12,7 +12,7 @@ from dialects.grad.geometry import ConvAxis, Pads, Window
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.shapes import shape_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 
 Sides = tuple[SSAValue, SSAValue]
 """Begin and end pads of the spatial axes, two int64 vectors."""
@@ -22,7 +22,7 @@ def conv_axes(windows: Sequence[Window], pads: Sequence[Pads]) -> list[ConvAxis]
     return [ConvAxis(window, *pad) for window, pad in zip(windows, pads, strict=True)]
 
 
-def library_total(windows: Sequence[Window], size: SSAValue, emit: Builder) -> SSAValue:
+def library_total(windows: Sequence[Window], size: SSAValue, emit: OpBuilder) -> SSAValue:
     """Return max(0, Ke - (X mod s, or s if that is 0)) = max(0, Ke - (X - s ((X - 1) div s)))."""
     strides = emit.ints([w.stride for w in windows])
     whole = emit.mul(strides, emit.div(emit.sub(size, emit.ints([1])), strides))
@@ -30,14 +30,14 @@ def library_total(windows: Sequence[Window], size: SSAValue, emit: Builder) -> S
     return emit.max(emit.sub(emit.ints([w.extent for w in windows]), rest), 0)
 
 
-def begin_of(total: SSAValue, odd_at_end: bool, emit: Builder) -> SSAValue:
+def begin_of(total: SSAValue, odd_at_end: bool, emit: OpBuilder) -> SSAValue:
     """Return the begin's share of a total: the smaller half if the odd one goes to the end."""
     less = emit.div(total, emit.ints([2]))
     return less if odd_at_end else emit.sub(total, less)
 
 
 def same_sides(
-    data: SSAValue, layout: str, windows: Sequence[Window], odd_at_end: bool, emit: Builder
+    data: SSAValue, layout: str, windows: Sequence[Window], odd_at_end: bool, emit: OpBuilder
 ) -> Sides:
     """Return the pads of an op with `auto_pad` SAME_* for data in a layout."""
     spatial = layouts.spatial_axes(layout, len(windows))
@@ -47,7 +47,7 @@ def same_sides(
 
 
 def pad_input(
-    data: SSAValue, layout: str, sides: Sides, emit: Builder, fill: SSAValue | None = None
+    data: SSAValue, layout: str, sides: Sides, emit: OpBuilder, fill: SSAValue | None = None
 ) -> SSAValue:
     """Pad the spatial axes with `fill`, by default 0."""
     rank = len(shape_of(data))
@@ -63,7 +63,7 @@ def convolve_all_windows(
     groups: int,
     layout: str,
     sides: Sides,
-    emit: Builder,
+    emit: OpBuilder,
 ) -> SSAValue:
     """Convolve with dynamic pads without multiplying padding by weights: compute the Y + Ke - 1 windows of
     stride 1 that overlap the data, and slice those at x s - pb + Ke - 1, the last at most at Y + pe - 1."""

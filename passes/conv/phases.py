@@ -24,7 +24,7 @@ from dialects.grad.geometry import ConvAxis
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import Size, product, reshape, size_of
 from passes.conv.convolution import crop
 
@@ -116,7 +116,7 @@ def op_phases(op: ConvBackwardDataOp) -> list[AxisPhases]:
 
 
 def interleave_channels_first(
-    emit: Builder, axes: Sequence[AxisPhases], part: Callable[[tuple[Phase, ...]], SSAValue]
+    emit: OpBuilder, axes: Sequence[AxisPhases], part: Callable[[tuple[Phase, ...]], SSAValue]
 ) -> SSAValue:
     """Interleave parts to diff_src (N, C, X..); `part` returns (N, C, Q..) for one phase per axis.
 
@@ -136,7 +136,7 @@ def interleave_channels_first(
 
 
 def interleave_channels_last(
-    emit: Builder, axes: Sequence[AxisPhases], part: Callable[[tuple[Phase, ...]], SSAValue]
+    emit: OpBuilder, axes: Sequence[AxisPhases], part: Callable[[tuple[Phase, ...]], SSAValue]
 ) -> SSAValue:
     """Interleave parts to diff_src (N, X.., C); `part` returns (N, Q.., C) for one phase per axis.
 
@@ -174,7 +174,7 @@ def _row_indices(
     return np.where(first[phase] < 0, zeros, first[phase] + row)
 
 
-def _interleave_axis(emit: Builder, parts: Sequence[SSAValue], phases: AxisPhases, axis: int) -> SSAValue:
+def _interleave_axis(emit: OpBuilder, parts: Sequence[SSAValue], phases: AxisPhases, axis: int) -> SSAValue:
     """Interleave parts (.., Q, ..) to (.., Q s, ..), with zeros for phases without taps.
 
     The parts are concatenated as matrices (.. Q, ..) along the columns.
@@ -193,7 +193,7 @@ def _interleave_axis(emit: Builder, parts: Sequence[SSAValue], phases: AxisPhase
     return reshape(emit, value, [*sizes[:axis], phases.positions * stride, *sizes[axis + 1 :]])
 
 
-def _pad_columns(emit: Builder, matrix: SSAValue, before: int, after: int) -> SSAValue:
+def _pad_columns(emit: OpBuilder, matrix: SSAValue, before: int, after: int) -> SSAValue:
     if not before and not after:
         return matrix
     return emit(onnx.PadOp(matrix, emit.ints([0, before, 0, after])))

@@ -28,7 +28,7 @@ from xdsl.ir import SSAValue
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import is_static, shape_of, static, static_size
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import product, reshape, size_of, sum_values
 from passes.conv.blocks import to_blocks
 from passes.conv.convolution import Convolution, GradConv, convolve, crop, no_sums
@@ -83,7 +83,7 @@ def no_rows(op: GradConv) -> str | None:
 
 
 def convolve_rows(
-    emit: Builder, data: SSAValue, weights: SSAValue, conv: Convolution, axis: int, shared: bool = False
+    emit: OpBuilder, data: SSAValue, weights: SSAValue, conv: Convolution, axis: int, shared: bool = False
 ) -> SSAValue:
     """Convolve data (N, C, D, H, W), or (N, D, H, W, C) if the first spatial `axis` is 1.
 
@@ -109,7 +109,7 @@ def convolve_rows(
     return crop(emit, value, (axis, axis + 1), (count, results), (0, slices.first))
 
 
-def _crop_last(emit: Builder, value: SSAValue, slices: Slices, count: int, results: int) -> SSAValue:
+def _crop_last(emit: OpBuilder, value: SSAValue, slices: Slices, count: int, results: int) -> SSAValue:
     """Crop and transpose to channels last in one Gather: onnxruntime would move the Transpose behind a
     Reshape, where it is no longer one of images."""
     rows = np.arange(count)[:, None] * slices.rows + slices.first + np.arange(results)
@@ -117,7 +117,7 @@ def _crop_last(emit: Builder, value: SSAValue, slices: Slices, count: int, resul
     return emit(onnx.GatherOp(value, emit.constant(rows), axis=1))
 
 
-def _image(emit: Builder, data: SSAValue, axis: int, slices: Slices) -> SSAValue:
+def _image(emit: OpBuilder, data: SSAValue, axis: int, slices: Slices) -> SSAValue:
     """Concatenate the zero-padded slices along the rows."""
     depth, height = (static_size(data, axis + i) for i in range(2))
     if slices.rows > height:
@@ -130,7 +130,7 @@ def _image(emit: Builder, data: SSAValue, axis: int, slices: Slices) -> SSAValue
 
 
 def _planes(
-    emit: Builder, weights: SSAValue, conv: Convolution, slices: Slices
+    emit: OpBuilder, weights: SSAValue, conv: Convolution, slices: Slices
 ) -> Iterator[tuple[SSAValue, Convolution]]:
     """Yield weights (M, C / g, K, KW) and geometry of each convolution of the image."""
     deep, high = (static_size(weights, axis) for axis in (2, 3))

@@ -16,7 +16,7 @@ from dialects.grad.geometry import ConvAxis, Window
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import product, reshape, size_of
 from passes.conv.weight_gradients import channels_first, product_of
 
@@ -25,7 +25,7 @@ from passes.conv.weight_gradients import channels_first, product_of
 class Sliding:
     """Windows over data with spatial axes from `first` on; diff_dst has one position per window."""
 
-    emit: Builder
+    emit: OpBuilder
     axes: Sequence[ConvAxis]
     diff_dst: SSAValue
     first: int
@@ -60,11 +60,11 @@ class Sliding:
         return found
 
 
-def concat_values(emit: Builder, values: Sequence[SSAValue], axis: int) -> SSAValue:
+def concat_values(emit: OpBuilder, values: Sequence[SSAValue], axis: int) -> SSAValue:
     return emit(onnx.ConcatOp(list(values), axis=axis)) if len(values) > 1 else values[0]
 
 
-def by_columns(op: ConvBackwardWeightsOp, emit: Builder, count: int) -> SSAValue:
+def by_columns(op: ConvBackwardWeightsOp, emit: OpBuilder, count: int) -> SSAValue:
     """Multiply once for all taps along the last `count` axes, for each tap of the others; channels first.
 
     The taps of a channel are adjacent, (N, C, taps, Y...), as in the weights.
@@ -85,7 +85,7 @@ def by_columns(op: ConvBackwardWeightsOp, emit: Builder, count: int) -> SSAValue
 
 
 def _without_batch(
-    op: ConvBackwardWeightsOp, emit: Builder
+    op: ConvBackwardWeightsOp, emit: OpBuilder
 ) -> tuple[SSAValue, SSAValue, tuple[ConvAxis, ...]]:
     """Return src, diff_dst and axes with a batch of 1; the images become another spatial axis. Not for a
     batch that is known to be empty."""
@@ -99,7 +99,7 @@ def _without_batch(
     return src, diff_dst, (image, *op.axes)
 
 
-def by_channels_last_columns(op: ConvBackwardWeightsOp, emit: Builder) -> SSAValue:
+def by_channels_last_columns(op: ConvBackwardWeightsOp, emit: OpBuilder) -> SSAValue:
     """Do `by_columns` for channels-last data with the taps of the last axis joined, (N, Y..., taps C);
     products contract the first axes of both matrices."""
     shape = shapes.static_shape(op.diff_weights)

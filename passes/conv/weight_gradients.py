@@ -21,7 +21,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import layouts, shapes
 from dialects.support.dtypes import known_dtype
 from dialects.support.shapes import element_type_of, shape_of, static_size
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import Size, product, reshape, size_of
 
 Tap = tuple[int, ...]
@@ -58,7 +58,7 @@ class Taps:
         return any(isinstance(side, SSAValue) or any(side) for side in (self.begin, self.end))
 
 
-def channels_first(op: ConvBackwardWeightsOp, emit: Builder) -> tuple[SSAValue, SSAValue]:
+def channels_first(op: ConvBackwardWeightsOp, emit: OpBuilder) -> tuple[SSAValue, SSAValue]:
     """Return src and diff_dst of an op, transposed to channels first."""
     if op.layout == "NCX":
         return op.src, op.diff_dst
@@ -67,7 +67,7 @@ def channels_first(op: ConvBackwardWeightsOp, emit: Builder) -> tuple[SSAValue, 
     return src, diff_dst
 
 
-def tap_reads(emit: Builder, src: SSAValue, diff_dst: SSAValue, taps: Taps) -> list[SSAValue]:
+def tap_reads(emit: OpBuilder, src: SSAValue, diff_dst: SSAValue, taps: Taps) -> list[SSAValue]:
     """Return the reads of each tap for all windows, (N, C, Y...), with zeros in the padding."""
     if taps.is_whole:
         return [src]
@@ -83,7 +83,7 @@ def tap_reads(emit: Builder, src: SSAValue, diff_dst: SSAValue, taps: Taps) -> l
     return found
 
 
-def _pad_src(emit: Builder, src: SSAValue, taps: Taps) -> SSAValue:
+def _pad_src(emit: OpBuilder, src: SSAValue, taps: Taps) -> SSAValue:
     if not taps.has_pads:
         return src
     rank = len(shape_of(src))
@@ -92,7 +92,7 @@ def _pad_src(emit: Builder, src: SSAValue, taps: Taps) -> SSAValue:
     return emit(onnx.PadOp(src, emit.concat(spread)))
 
 
-def without_padding(emit: Builder, src: SSAValue, diff_dst: SSAValue, taps: Taps) -> Iterator[SSAValue]:
+def without_padding(emit: OpBuilder, src: SSAValue, diff_dst: SSAValue, taps: Taps) -> Iterator[SSAValue]:
     """Yield diff_dst for each tap, 0 where the tap reads padding, so that 0 * inf is not computed."""
     inside = [_inside(emit, src, diff_dst, taps, axis) for axis in range(len(taps.windows))]
     zero = emit.constant(np.zeros((), known_dtype(element_type_of(diff_dst)).numpy))
@@ -105,14 +105,16 @@ def without_padding(emit: Builder, src: SSAValue, diff_dst: SSAValue, taps: Taps
         yield value
 
 
-def _both(emit: Builder, one: SSAValue | None, other: SSAValue | None) -> SSAValue | None:
+def _both(emit: OpBuilder, one: SSAValue | None, other: SSAValue | None) -> SSAValue | None:
     """Return the conjunction of two masks; None is all true."""
     if one is None or other is None:
         return other if one is None else one
     return emit(onnx.AndOp(one, other))
 
 
-def _inside(emit: Builder, src: SSAValue, diff_dst: SSAValue, taps: Taps, axis: int) -> list[SSAValue | None]:
+def _inside(
+    emit: OpBuilder, src: SSAValue, diff_dst: SSAValue, taps: Taps, axis: int
+) -> list[SSAValue | None]:
     """Return masks over the taps of an axis: y s - pb + k d is a position of src. None is all true."""
     window, n = taps.windows[axis], len(taps.windows)
     x, y, begin = shape_of(src)[2 + axis], shape_of(diff_dst)[2 + axis], taps.begin
@@ -136,11 +138,11 @@ def _inside(emit: Builder, src: SSAValue, diff_dst: SSAValue, taps: Taps, axis: 
     return found
 
 
-def _not_negative(emit: Builder, place: SSAValue) -> SSAValue:
+def _not_negative(emit: OpBuilder, place: SSAValue) -> SSAValue:
     return emit(onnx.GreaterOrEqualOp(place, emit.ints([0])))
 
 
-def product_of(emit: Builder, diff_dst: SSAValue, reads: SSAValue, groups: int) -> SSAValue:
+def product_of(emit: OpBuilder, diff_dst: SSAValue, reads: SSAValue, groups: int) -> SSAValue:
     """Contract diff_dst (N, O, Y...) and reads (N, R..., Y...) over N and windows to (O, R / groups), each
     group of O with its part of R. `reads` may have a single axis for all windows."""
     batch, out = size_of(emit, diff_dst, 0), static_size(diff_dst, 1)
@@ -163,14 +165,14 @@ def product_of(emit: Builder, diff_dst: SSAValue, reads: SSAValue, groups: int) 
     return reshape(emit, products, [out, rows // groups])
 
 
-def _zero_if_empty(emit: Builder, diff_dst: SSAValue, products: SSAValue) -> SSAValue:
+def _zero_if_empty(emit: OpBuilder, diff_dst: SSAValue, products: SSAValue) -> SSAValue:
     """Select 0 for an empty sum: onnxruntime 1.31 does not write a product with a fused Transpose."""
     dtype = known_dtype(element_type_of(products))
     some = emit(onnx.CastOp(emit.sizes(diff_dst, [2]), to=i1))
     return emit(onnx.WhereOp(some, products, emit.constant(np.zeros(1, dtype.numpy))))
 
 
-def _length(emit: Builder, diff_dst: SSAValue, batch: Size) -> Size:
+def _length(emit: OpBuilder, diff_dst: SSAValue, batch: Size) -> Size:
     """Return the number of windows. With one image but a dynamic number of windows, it may be 0: then -1,
     which Reshape infers, as it would read 0 as "copy"."""
     found = product(emit, [size_of(emit, diff_dst, axis) for axis in range(2, len(shape_of(diff_dst)))])
@@ -190,7 +192,7 @@ def _with_groups(batch: Size, groups: int, channels: int, length: Size) -> list[
 
 
 def by_taps(
-    emit: Builder, src: SSAValue, diff_dst: SSAValue, taps: Taps, groups: int, *, exact: bool = False
+    emit: OpBuilder, src: SSAValue, diff_dst: SSAValue, taps: Taps, groups: int, *, exact: bool = False
 ) -> SSAValue:
     """Multiply once per tap and stack the products. `exact` skips products with padding."""
     reads = tap_reads(emit, src, diff_dst, taps)

@@ -19,7 +19,7 @@ from dialects.onnx.base import FREE_FOLD_BYTES
 from dialects.onnx.dims import TO_THE_END
 from dialects.support.constants import is_const
 from dialects.support.shapes import shape_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import reshape
 
 MOST_GATHERED = 2**16
@@ -39,26 +39,26 @@ class SwappedWeights:
     kernel: tuple[int, ...]
 
     @classmethod
-    def of(cls, emit: Builder, weights: SSAValue, groups: int) -> SwappedWeights:
+    def of(cls, emit: OpBuilder, weights: SSAValue, groups: int) -> SwappedWeights:
         first, second, *kernel = _sizes(weights)
         taps, per_group = math.prod(kernel), first // groups
         matrices = reshape(emit, weights, [groups, per_group, second * taps])
         swapped = _transpose_matrices(emit, matrices)
         return cls(reshape(emit, swapped, [groups * second, taps, per_group]), tuple(kernel))
 
-    def taps(self, emit: Builder, chosen: Sequence[Sequence[int]]) -> SSAValue:
+    def taps(self, emit: OpBuilder, chosen: Sequence[Sequence[int]]) -> SSAValue:
         """Take the chosen taps of each axis, in the given order, as (B, A / g, taps..)."""
         rows, _, columns = _sizes(self.value)
         return reshape(
             emit, _transpose_matrices(emit, self._take_taps(emit, chosen)), [rows, columns, *map(len, chosen)]
         )
 
-    def rows(self, emit: Builder, chosen: Sequence[Sequence[int]]) -> SSAValue:
+    def rows(self, emit: OpBuilder, chosen: Sequence[Sequence[int]]) -> SSAValue:
         """Take the chosen taps as (B, taps A / g), without a second Transpose."""
         rows, _, columns = _sizes(self.value)
         return reshape(emit, self._take_taps(emit, chosen), [rows, math.prod(map(len, chosen)) * columns])
 
-    def _take_taps(self, emit: Builder, chosen: Sequence[Sequence[int]]) -> SSAValue:
+    def _take_taps(self, emit: OpBuilder, chosen: Sequence[Sequence[int]]) -> SSAValue:
         """Take the chosen taps as (B, taps, A / g)."""
         if math.prod(map(len, chosen)) <= MOST_GATHERED:
             return take(emit, self.value, 1, flat_taps(self.kernel, chosen))
@@ -85,7 +85,7 @@ class TapRows:
     kernel: tuple[int, ...]
 
     @classmethod
-    def of_backward(cls, emit: Builder, weights: SSAValue) -> TapRows:
+    def of_backward(cls, emit: OpBuilder, weights: SSAValue) -> TapRows:
         """Return the rows of weights (O, C, K..): (O C, K) transposed to (K, O C)."""
         first, second, *kernel = _sizes(weights)
         taps = math.prod(kernel)
@@ -94,20 +94,20 @@ class TapRows:
         return cls(rows, first, 1, first, tuple(kernel))
 
     @classmethod
-    def of_forward(cls, emit: Builder, weights: SSAValue) -> TapRows:
+    def of_forward(cls, emit: OpBuilder, weights: SSAValue) -> TapRows:
         """Return the rows of weights (C, O, K..): (C, O K) transposed to (O K, C)."""
         first, second, *kernel = _sizes(weights)
         taps = math.prod(kernel)
         matrix = reshape(emit, weights, [first, second * taps])
         return cls(emit(onnx.TransposeOp(matrix, perm=[1, 0])), second, taps, 1, tuple(kernel))
 
-    def matrix(self, emit: Builder, chosen: Sequence[Sequence[int]]) -> SSAValue:
+    def matrix(self, emit: OpBuilder, chosen: Sequence[Sequence[int]]) -> SSAValue:
         """Return the chosen taps of each axis as a matrix (T O, C)."""
         places = flat_taps(self.kernel, chosen)[:, None] * self.tap + np.arange(self.channels) * self.channel
         return take(emit, self.value, 0, places.reshape(-1))
 
 
-def flip_kernel(emit: Builder, weights: SSAValue, groups: int) -> SSAValue:
+def flip_kernel(emit: OpBuilder, weights: SSAValue, groups: int) -> SSAValue:
     """Swap channels of weights (A, B / g, K..) to (B, A / g, K..), and reverse the spatial axes."""
     _, _, *kernel = _sizes(weights)
     if groups == 1 and (math.prod(kernel) == 1 or _is_folded(weights)):
@@ -121,7 +121,7 @@ def _is_folded(weights: SSAValue) -> bool:
     return is_const(weights) and math.prod(_sizes(weights)) <= MOST_FOLDED
 
 
-def _reverse_axes(emit: Builder, weights: SSAValue) -> SSAValue:
+def _reverse_axes(emit: OpBuilder, weights: SSAValue) -> SSAValue:
     """Reverse every spatial axis."""
     for axis, size in enumerate(_sizes(weights)[2:], 2):
         if size > 1:
@@ -145,7 +145,7 @@ def flat_taps(kernel: Sequence[int], chosen: Sequence[Sequence[int]]) -> np.ndar
     return np.ravel_multi_index(np.ix_(*chosen), tuple(kernel)).reshape(-1)
 
 
-def take(emit: Builder, value: SSAValue, axis: int, places: np.ndarray) -> SSAValue:
+def take(emit: OpBuilder, value: SSAValue, axis: int, places: np.ndarray) -> SSAValue:
     """Gather indices of an axis, unless they are all of it in order."""
     size = _sizes(value)[axis]
     if len(places) == size and np.array_equal(places, np.arange(size)):
@@ -153,7 +153,7 @@ def take(emit: Builder, value: SSAValue, axis: int, places: np.ndarray) -> SSAVa
     return emit(onnx.GatherOp(value, emit.constant(places), axis=axis))
 
 
-def _transpose_matrices(emit: Builder, matrices: SSAValue) -> SSAValue:
+def _transpose_matrices(emit: OpBuilder, matrices: SSAValue) -> SSAValue:
     """Transpose (N, A, B) to (N, B, A)."""
     _, rows, columns = _sizes(matrices)
     if 1 in (rows, columns):

@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.geometry import ConvAxis
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import product, reshape, size_of
 from passes.conv.phases import Phase
 
@@ -34,7 +34,7 @@ def tap_numbers(taps: Sequence[Taps]) -> list[list[int]]:
 
 
 def pad_spatial(
-    emit: Builder, data: SSAValue, axis: int, begin: Sequence[int], end: Sequence[int]
+    emit: OpBuilder, data: SSAValue, axis: int, begin: Sequence[int], end: Sequence[int]
 ) -> SSAValue:
     """Zero-pad the spatial axes, the first of which is `axis`; negative pads crop."""
     if not any((*begin, *end)):
@@ -44,7 +44,7 @@ def pad_spatial(
 
 
 def gather_taps(
-    emit: Builder,
+    emit: OpBuilder,
     data: SSAValue,
     axis: int,
     taps: Sequence[Taps],

@@ -19,7 +19,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from dialects.support.constants import constant_attribute
 from dialects.support.shapes import shape_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.cost import rates, roofline
 from passes.cost.features import features
 from passes.cost.graph import SMALL, Graph
@@ -30,7 +30,7 @@ from passes.targets.target import Target
 
 __all__ = ["Write", "exceeds", "features_of", "price_ops", "price_written", "problem_key"]
 
-Write = Callable[[Operation, Target, Builder], Sequence[SSAValue]]
+Write = Callable[[Operation, Target, OpBuilder], Sequence[SSAValue]]
 """Function that lowers an op to ONNX: `Strategy.write`."""
 
 
@@ -63,7 +63,7 @@ def features_of(ops: Sequence[Operation], results: Sequence[SSAValue]) -> Featur
 def price_written(write: Write, op: Operation, target: Target) -> tuple[float, ...]:
     """Return the seconds of an op's lowering: one number, or one for each of `sizes.SIZES` if a size is
     unknown. The op and its module are not modified."""
-    emit = Builder()
+    emit = OpBuilder()
     results = write(op, target, emit)
     try:
         if not has_unknown(op):

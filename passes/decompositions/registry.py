@@ -20,8 +20,8 @@ from dialects.onnx.ops import op_class
 from dialects.support.diagnostics import violation
 from dialects.support.shapes import UnknownRank, has_rank
 from passes.autodiff.common.primal import Primal
-from passes.builder.builder import Builder
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.op_builder import OpBuilder
+from passes.builder.values import Builder, Value
 
 
 class Reason(StrEnum):
@@ -42,7 +42,7 @@ class Reason(StrEnum):
 Results: TypeAlias = Sequence[Value | SSAValue | None]
 """Results in order; None for one that only the op itself can compute."""
 
-Body: TypeAlias = Callable[[Primal, ValueBuilder], Results | None]
+Body: TypeAlias = Callable[[Primal, Builder], Results | None]
 """Writes an op as other ops. For a variant that it does not cover it returns None, or raises `refusal`."""
 
 
@@ -91,7 +91,7 @@ class Decomposition:
         home = module if module.startswith("passes.") else f"{__package__}.{self.reason}.{module}"
         return getattr(import_module(home), name)
 
-    def write(self, f: Primal, e: ValueBuilder) -> list[Value | None] | None:
+    def write(self, f: Primal, e: Builder) -> list[Value | None] | None:
         """Write the op as other ops; return its results, or None for a variant that is not covered."""
         return as_values(self.body(f, e), e)
 
@@ -138,14 +138,14 @@ def decomposition_of(op: str, reason: Reason) -> Decomposition | None:
     return table_of(reason).get(op)
 
 
-def as_values(results: Results | None, e: ValueBuilder) -> list[Value | None] | None:
+def as_values(results: Results | None, e: Builder) -> list[Value | None] | None:
     return None if results is None else [e(x) if isinstance(x, SSAValue) else x for x in results]
 
 
-def decompose(body: Body, op: OnnxOp, emit: Builder) -> Sequence[SSAValue] | None:
+def decompose(body: Body, op: OnnxOp, emit: OpBuilder) -> Sequence[SSAValue] | None:
     """Return the results of an op by a decomposition. Return None, and emit nothing, for a variant that it
     does not cover, or if it needs an unknown rank."""
-    e = ValueBuilder(emit)
+    e = Builder(emit)
     try:
         results = as_values(body(Primal.of(op, e), e), e)
     except UnknownRank:

@@ -14,7 +14,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import element_type_of, has_rank
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.operands import replace_uses
 from passes.builder.rewriting import functions
 from passes.fold_affine.affine_ops import (
@@ -320,7 +320,7 @@ def _dependent_values(block: Block, sources: frozenset[SSAValue]) -> set[SSAValu
 
 
 def _write_gelu(op: onnx.GeluOp) -> None:
-    emit = Builder()
+    emit = OpBuilder()
     number = element_type_of(op.X)
     half, root, one = (
         emit.constant(np.array(value, np.float64 if number == f64 else np.float32))

@@ -16,7 +16,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import element_type_of, has_rank, static_shape
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.step_as_hard_sigmoid import Line, line_from, step_of_square
 from passes.builder.values import MASK, SUM
 from passes.cost.graph import Constants, step_of
@@ -51,7 +51,7 @@ class Form:
     """
 
     operands: tuple[SSAValue, ...]
-    write: Callable[[Builder, list[SSAValue]], SSAValue]
+    write: Callable[[OpBuilder, list[SSAValue]], SSAValue]
     extra: float = 0.0
     inner: tuple[SSAValue, ...] = ()
 
@@ -137,7 +137,9 @@ def _per_channel(value: SSAValue, shape: Shape) -> np.ndarray | None:
     return known.reshape(-1) if sizes == (1, shape[1], 1, 1) else None
 
 
-def scale_channels(emit: Builder, data: SSAValue, factor: np.ndarray, offset: np.ndarray | None) -> SSAValue:
+def scale_channels(
+    emit: OpBuilder, data: SSAValue, factor: np.ndarray, offset: np.ndarray | None
+) -> SSAValue:
     """Compute data * factor + offset, both per channel."""
     channels = len(factor)
     bias = None if offset is None else emit.constant(offset.astype(np.float32))
@@ -163,7 +165,7 @@ def _product(op: Operation) -> Form | None:
 
 
 def _product_with_channels(data: SSAValue, other: SSAValue, shape: Shape) -> Form:
-    def write(emit: Builder, given: list[SSAValue]) -> SSAValue:
+    def write(emit: OpBuilder, given: list[SSAValue]) -> SSAValue:
         scales = emit.constant(np.array([1, 1, *shape[2:]], np.float32))
         repeated = onnx.ResizeOp(
             given[1],
@@ -228,7 +230,7 @@ def _clip(op: Operation) -> Form | None:
     if _bounds(op) == (0, 1):
         return Form((op.input,), lambda emit, v: emit(onnx.HardSigmoidOp(v[0], alpha=1.0, beta=0.0)))
 
-    def write(emit: Builder, given: list[SSAValue]) -> SSAValue:
+    def write(emit: OpBuilder, given: list[SSAValue]) -> SSAValue:
         data = scale_channels(emit, given[0], np.ones(shape[1]), None)
         return emit(onnx.ClipOp(data, op.min, op.max))
 
@@ -245,7 +247,7 @@ def _hard_sigmoid(op: Operation) -> Form | None:
         return _native(op)
     squared = step_of_square((alpha, beta))
 
-    def write(emit: Builder, given: list[SSAValue]) -> SSAValue:
+    def write(emit: OpBuilder, given: list[SSAValue]) -> SSAValue:
         if squared is not None:
             square = emit(onnx.MulOp(given[0], given[0]))
             return emit(onnx.HardSigmoidOp(square, alpha=squared[0], beta=squared[1]))
@@ -274,7 +276,7 @@ def _within(compared: onnx.EqualOp, data: SSAValue, bounds: tuple[float, float] 
     if steps is None or blocked_shape(data) is None:
         return None
 
-    def write(emit: Builder, given: list[SSAValue]) -> SSAValue:
+    def write(emit: OpBuilder, given: list[SSAValue]) -> SSAValue:
         above, below = (emit(onnx.HardSigmoidOp(given[0], alpha=alpha, beta=beta)) for alpha, beta in steps)
         return emit(onnx.MulOp(above, below))
 
@@ -300,7 +302,7 @@ def _mean(op: Operation) -> Form | None:
     if static_shape(op.results[0]) != (*shape[:2], 1, 1) or math.prod(shape[2:]) > MOST_POOLED:
         return None
 
-    def write(emit: Builder, given: list[SSAValue]) -> SSAValue:
+    def write(emit: OpBuilder, given: list[SSAValue]) -> SSAValue:
         mean = emit(onnx.GlobalAveragePoolOp(given[0]))
         if isinstance(op, onnx.ReduceMeanOp):
             return mean

@@ -15,8 +15,8 @@ from xdsl.ir import Operation, SSAValue
 from dialects.grad.layout import LayoutOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import has_rank, shape_of
-from passes.builder.builder import Builder
 from passes.builder.captured_values import uses_by
+from passes.builder.op_builder import OpBuilder
 from passes.builder.operands import set_operand
 from passes.layout.orders import (
     Order,
@@ -213,7 +213,7 @@ class TensorLayouts:
 
 def _create_in_order(op: Operation, order: Order, data: Sequence[SSAValue]) -> SSAValue:
     """Create the op in another order before the original; return its result."""
-    block, emit = op.parent_block(), Builder()
+    block, emit = op.parent_block(), OpBuilder()
     assert block is not None
     result = emit(with_order(op, order, data, emit))
     for emitted in emit.ops:

@@ -23,7 +23,7 @@ from dialects.support import layouts
 from dialects.support.attributes import INTS
 from dialects.support.constants import constant_value
 from dialects.support.shapes import element_type_of, has_rank, shape_of, tensor_type
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 
 Order = tuple[int, ...]
 OpT = TypeVar("OpT", bound=Operation)
@@ -144,7 +144,7 @@ def type_in_order(value: SSAValue, order: Order) -> TensorType:
     return tensor_type(element_type_of(value), [shape_of(value)[axis] for axis in order])
 
 
-def with_order(op: OpT, order: Order, data: Sequence[SSAValue], emit: Builder) -> OpT:
+def with_order(op: OpT, order: Order, data: Sequence[SSAValue], emit: OpBuilder) -> OpT:
     """Return the op in one of its `orders_of`, reading `data` for its `data_of`."""
     properties = dict(op.properties)
     moving = dict(zip(transposable_operands(op), data, strict=True))
@@ -178,7 +178,7 @@ def with_order(op: OpT, order: Order, data: Sequence[SSAValue], emit: Builder) -
     )
 
 
-def _insert_axes(value: SSAValue, order: Order, emit: Builder) -> SSAValue:
+def _insert_axes(value: SSAValue, order: Order, emit: OpBuilder) -> SSAValue:
     """Reorder an operand that broadcasts along the last axes, inserting axes of size 1."""
     rank, own = len(order), len(shape_of(value))
     if own == 0:
@@ -201,7 +201,7 @@ def layout_variant(op: OpT, order: Order, data: Sequence[SSAValue] = ()) -> Gene
     It reads `data`, or by default block arguments of the same types.
     """
     data = data or Block(arg_types=[type_in_order(value, order) for value in data_of(op)]).args
-    other = with_order(op, order, data, Builder())
+    other = with_order(op, order, data, OpBuilder())
     try:
         yield other
     finally:

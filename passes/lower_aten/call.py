@@ -19,7 +19,7 @@ from dialects.shapes.forms import Form, Size
 from dialects.support.diagnostics import UnsupportedError, error_at
 from dialects.support.dtypes import known_dtype
 from dialects.support.shapes import element_type_of, shape_of
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.size_checks.expressions import Expressions
 
 Number: TypeAlias = float | Size | Ratio
@@ -29,7 +29,7 @@ Number: TypeAlias = float | Size | Ratio
 class Call:
     """An ATen op that is lowered: `f.self` is the argument `self` as a Value, number, list or None."""
 
-    def __init__(self, op: AtenOp, e: ValueBuilder, sizes: Expressions):
+    def __init__(self, op: AtenOp, e: Builder, sizes: Expressions):
         self.op, self.e, self.sizes = op, e, sizes
         self.arguments = {name: self._value(value) for name, value in op.arguments().items()}
 
@@ -113,4 +113,4 @@ def dtype_named(name: str) -> Attribute:
     return known_dtype(name).mlir
 
 
-Rule: TypeAlias = Callable[[Call, ValueBuilder], "Value | Sequence[Value | None]"]
+Rule: TypeAlias = Callable[[Call, Builder], "Value | Sequence[Value | None]"]

@@ -17,14 +17,14 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.control import YieldOp
 from dialects.shapes.forms import Form
 from dialects.support.shapes import tensor_type
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call
 from passes.lower_aten.indices import iota
 
 MOST_UNROLLED = 8
 """Number of columns up to which a loop over them is unrolled."""
 
-Step: TypeAlias = Callable[[ValueBuilder, Value, Sequence[Value]], Sequence[Value]]
+Step: TypeAlias = Callable[[Builder, Value, Sequence[Value]], Sequence[Value]]
 """(builder, index of the column, states) -> next states. A step computes with outer values by its own
 builder: `e(rows.value)`."""
 
@@ -43,7 +43,7 @@ def _over_columns(
 def _loop(f: Call, n: Form, states: Sequence[Value], step: Step, *, backward: bool) -> Sequence[Value]:
     types = [state.value.type for state in states]
     block = Block(arg_types=[tensor_type(i64, ()), tensor_type(i1, ()), *types])
-    inner = ValueBuilder(strict_ieee=f.e.strict_ieee)
+    inner = Builder(strict_ieee=f.e.strict_ieee)
     count = f.vector([n]).squeeze([0])
     index, going, *given = map(inner, block.args)
     after = step(inner, inner(count.value) - 1 - index if backward else index, given)
@@ -137,7 +137,7 @@ def _eliminate(f: Call, a: Value, square: Square) -> Factors:
     assert width is not None
     numbers = iota(f, width)
 
-    def step(e: ValueBuilder, k: Value, states: Sequence[Value]) -> Sequence[Value]:
+    def step(e: Builder, k: Value, states: Sequence[Value]) -> Sequence[Value]:
         (given, pivots), rows, columns = states, e(square.rows.value), e(numbers.value)
         size = (rows >= k).where(_column(given, k).abs(), -1)
         pivot = size.apply(onnx.ArgMaxOp, axis=axis, keepdims=1)
@@ -175,7 +175,7 @@ def permutation(f: Call, pivots: Value, n: Form) -> Value:
     rank = pivots.rank
     start = index.apply(onnx.ExpandOp, f.e.shape(pivots)) if rank > 1 else index
 
-    def step(e: ValueBuilder, k: Value, states: Sequence[Value]) -> Sequence[Value]:
+    def step(e: Builder, k: Value, states: Sequence[Value]) -> Sequence[Value]:
         (given,), numbers, swaps = states, e(index.value), e(pivots.value)
         is_other = numbers.equals(_column(swaps, k))
         other = is_other.where(given, 0).sum_axes([rank - 1], keepdims=1)
@@ -206,7 +206,7 @@ def substitute(f: Call, a: Value, b: Value, *, is_upper: bool, has_unit_diagonal
     square = square_of(f, a)
     diagonal = None if has_unit_diagonal else square.diagonal(a).unsqueeze([a.rank - 1])
 
-    def step(e: ValueBuilder, k: Value, states: Sequence[Value]) -> Sequence[Value]:
+    def step(e: Builder, k: Value, states: Sequence[Value]) -> Sequence[Value]:
         (given,), rows = states, e(square.rows.value)
         found = _row(given, k)
         found = found if diagonal is None else found / _row(e(diagonal.value), k)
@@ -224,7 +224,7 @@ def cholesky(f: Call, a: Value) -> Value:
     """
     square = square_of(f, a)
 
-    def step(e: ValueBuilder, k: Value, states: Sequence[Value]) -> Sequence[Value]:
+    def step(e: Builder, k: Value, states: Sequence[Value]) -> Sequence[Value]:
         (given, factor), rows, columns = states, e(square.rows.value), e(square.columns.value)
         column = _column(given, k)
         found = (rows >= k).where(column / _row(column, k).sqrt(), 0)

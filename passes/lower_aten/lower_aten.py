@@ -19,10 +19,10 @@ from dialects.support.diagnostics import UnsupportedError, error_at
 from dialects.support.error_list import Errors
 from dialects.support.interfaces import set_type
 from dialects.support.shapes import element_type_of, has_rank, merge, shape_of, tensor_type
-from passes.builder.builder import Builder
 from passes.builder.locations import place_at
+from passes.builder.op_builder import OpBuilder
 from passes.builder.rewriting import functions, refresh_function_types
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call
 from passes.lower_aten.table import RULES
 from passes.size_checks.expressions import Expressions, UnknownSize
@@ -42,8 +42,8 @@ class LowerAtenPass(ModulePass):
 def _lower(function: FuncOp) -> None:
     """Lower the ops of a function in order; errors of all of them are reported at once."""
     errors = Errors()
-    emit = Builder()
-    e, sizes = ValueBuilder(emit), _sizes_of(function, emit)
+    emit = OpBuilder()
+    e, sizes = Builder(emit), _sizes_of(function, emit)
     for op in list(function.body.block.ops):
         if isinstance(op, AtenOp):
             with errors.collecting():
@@ -51,7 +51,7 @@ def _lower(function: FuncOp) -> None:
     errors.check()
 
 
-def _sizes_of(function: FuncOp, emit: Builder) -> Expressions:
+def _sizes_of(function: FuncOp, emit: OpBuilder) -> Expressions:
     """Return the sizes of the function, each dim read from the first argument that has it as an axis."""
     sizes = Expressions(emit)
     known: set[str] = set()
@@ -66,7 +66,7 @@ def _sizes_of(function: FuncOp, emit: Builder) -> Expressions:
     return sizes
 
 
-def _lower_op(op: AtenOp, e: ValueBuilder, sizes: Expressions) -> None:
+def _lower_op(op: AtenOp, e: Builder, sizes: Expressions) -> None:
     emit = e.emit
     try:
         made = RULES[op.aten_name](Call(op, e, sizes), e)

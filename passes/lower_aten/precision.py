@@ -9,7 +9,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import Attribute
 
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Rule
 
 HALVES: tuple[Attribute, ...] = (f16, bf16)
@@ -42,7 +42,7 @@ def in_float32(rule: Rule) -> Rule:
     """Let a rule compute in float32 if the first result is of a half dtype."""
 
     @wraps(rule)
-    def widen_rule(f: Call, e: ValueBuilder) -> Value | Sequence[Value | None]:
+    def widen_rule(f: Call, e: Builder) -> Value | Sequence[Value | None]:
         if f.dtype not in HALVES:
             return rule(f, e)
         made = rule(_Widened(f), e)

@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from dialects.aten.ops import AtenOp
 from dialects.onnx import ops as onnx
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call
 
 FAR = 4
@@ -61,7 +61,7 @@ _CARRIERS = frozenset(
 """Ops whose result has the relative error of an operand."""
 
 
-def sigmoid(f: Call, e: ValueBuilder) -> Value:
+def sigmoid(f: Call, e: Builder) -> Value:
     """1 / (1 + exp(-x)), by onnxruntime's kernel where its absolute error is small enough."""
     if f.dtype == f32 and _is_read_when_small(f.op.results[0], FAR):
         return ((-f.self).exp() + 1.0).apply(onnx.ReciprocalOp)

@@ -22,13 +22,13 @@ from dialects.onednn.windows import static_pads
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.shapes import shape_of
-from passes.builder.builder import Builder
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.op_builder import OpBuilder
+from passes.builder.values import Builder, Value
 from passes.conv.dynamic_pads import conv_axes, convolve_all_windows, pad_input, same_sides
 from passes.lower_onednn.channels import to_layout
 
 
-def convolution(op: ConvolutionForwardOp, e: ValueBuilder) -> Sequence[Value]:
+def convolution(op: ConvolutionForwardOp, e: Builder) -> Sequence[Value]:
     weights = to_layout(op.weights, op.weights_format, "OIX", e.emit)
     if e.strict_ieee:
         return [e(_add_bias(_strict_convolution(op, weights, e.emit), op, e.emit))]
@@ -43,7 +43,7 @@ def convolution(op: ConvolutionForwardOp, e: ValueBuilder) -> Sequence[Value]:
     return [e(to_layout(made, "NCX", layout, e.emit))]
 
 
-def conv_transpose(op: ConvTransposeForwardOp, e: ValueBuilder) -> Sequence[Value]:
+def conv_transpose(op: ConvTransposeForwardOp, e: Builder) -> Sequence[Value]:
     """Lower a ConvTranspose. output_padding first reduces pads_end; the rest is the residue of a convolution
     if smaller than the stride, else zeros after the result."""
     weights = to_layout(op.weights, op.weights_format, "IOX", e.emit)
@@ -76,14 +76,14 @@ def _attributes(op: ForwardConvOp, pads: Sequence[Pads]) -> dict[str, Any]:
     }
 
 
-def _append_zeros(value: SSAValue, layout: str, beyond: Sequence[int], emit: Builder) -> SSAValue:
+def _append_zeros(value: SSAValue, layout: str, beyond: Sequence[int], emit: OpBuilder) -> SSAValue:
     """Append zeros to each spatial axis."""
     if not any(beyond):
         return value
     return pad_input(value, layout, (emit.ints([0] * len(beyond)), emit.ints(beyond)), emit)
 
 
-def _add_bias(value: SSAValue, op: ForwardConvOp, emit: Builder) -> SSAValue:
+def _add_bias(value: SSAValue, op: ForwardConvOp, emit: OpBuilder) -> SSAValue:
     """Add the bias to a value in the op's layout."""
     if op.bias is None:
         return value
@@ -93,12 +93,12 @@ def _add_bias(value: SSAValue, op: ForwardConvOp, emit: Builder) -> SSAValue:
     return emit(onnx.AddOp(value, bias))
 
 
-def _sides(op: ConvolutionForwardOp, emit: Builder) -> tuple[SSAValue, SSAValue]:
+def _sides(op: ConvolutionForwardOp, emit: OpBuilder) -> tuple[SSAValue, SSAValue]:
     odd_at_end = op.auto_pad == "same_upper"
     return same_sides(op.src, op.data_format, op.problem().windows, odd_at_end, emit)
 
 
-def _strict_convolution(op: ConvolutionForwardOp, weights: SSAValue, emit: Builder) -> SSAValue:
+def _strict_convolution(op: ConvolutionForwardOp, weights: SSAValue, emit: OpBuilder) -> SSAValue:
     problem, layout = op.problem(), op.data_format
     pads = static_pads(problem.pads)
     if pads is None:
@@ -108,7 +108,7 @@ def _strict_convolution(op: ConvolutionForwardOp, weights: SSAValue, emit: Build
     return emit(conv_transpose_backward_data(op.src, weights, axes, op.groups, layout))
 
 
-def library_weights(weights: SSAValue, groups: int, emit: Builder) -> SSAValue:
+def library_weights(weights: SSAValue, groups: int, emit: OpBuilder) -> SSAValue:
     """Convert (C/g, O, K...) to (C, O/g, K...): split O by group, move the groups first, merge them with C/g.
 
     Input channel i of group q is c = q C/g + i and output channel j of it o = q O/g + j, so library[q C/g +

@@ -17,20 +17,20 @@ from dialects.onednn.windows import static_pads
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.shapes import shape_of
-from passes.builder.builder import Builder
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.op_builder import OpBuilder
+from passes.builder.values import Builder, Value
 from passes.conv.dynamic_pads import Sides, conv_axes, pad_input, same_sides
 from passes.conv.weight_gradients import Taps, by_taps
 
 
-def weights_gradient(op: WeightsGradientOp, e: ValueBuilder) -> Sequence[Value]:
+def weights_gradient(op: WeightsGradientOp, e: Builder) -> Sequence[Value]:
     value = _in_onnx_order(op, e)
     order = layouts.permutation(op.SPEC.order, op.weights_format, len(shape_of(op.src)) - 2)
     moved = order != tuple(range(len(order)))
     return [e(e.emit(onnx.TransposeOp(value, perm=order)) if moved else value)]
 
 
-def _in_onnx_order(op: WeightsGradientOp, e: ValueBuilder) -> SSAValue:
+def _in_onnx_order(op: WeightsGradientOp, e: Builder) -> SSAValue:
     image, windows, layout, pads = op.image, op.kernel_windows, op.data_format, static_pads(op.pads())
     if pads is None:
         sides = _sides(op, e.emit)
@@ -41,7 +41,7 @@ def _in_onnx_order(op: WeightsGradientOp, e: ValueBuilder) -> SSAValue:
     return e.emit(conv_backward_weights(image, op.window_values, axes, op.groups, layout))
 
 
-def _sides(op: WeightsGradientOp, emit: Builder) -> Sides:
+def _sides(op: WeightsGradientOp, emit: OpBuilder) -> Sides:
     """Return the pads of `same_*`. Those of a transposed convolution end with its last window: max(0, s (X -
     1) + Ke - Y - pb)."""
     windows, layout = op.kernel_windows, op.data_format
@@ -55,7 +55,7 @@ def _sides(op: WeightsGradientOp, emit: Builder) -> Sides:
     return begin, emit.max(emit.sub(emit.sub(whole, emit.sizes(op.image, spatial)), begin), 0)
 
 
-def _exactly(op: WeightsGradientOp, sides: Sides, e: ValueBuilder) -> SSAValue:
+def _exactly(op: WeightsGradientOp, sides: Sides, e: Builder) -> SSAValue:
     windows = op.kernel_windows
     perm = layouts.permutation(op.data_format, "NCX", len(windows))
     image, values = (e.emit(onnx.TransposeOp(value, perm=perm)) for value in (op.image, op.window_values))

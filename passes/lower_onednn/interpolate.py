@@ -21,8 +21,8 @@ from xdsl.ir import SSAValue
 from dialects.onednn.interpolate import InterpolationOp, exact_ratio
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import Dim, shape_of
-from passes.builder.builder import Builder
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.op_builder import OpBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_onednn.channels import to_layout
 
 LONG = 2**12
@@ -41,7 +41,7 @@ class Taps:
     fraction: Value | None = None
 
 
-def interpolate(op: InterpolationOp, e: ValueBuilder) -> Sequence[Value]:
+def interpolate(op: InterpolationOp, e: Builder) -> Sequence[Value]:
     if op.mode != "nearest" and not e.strict_ieee and _has_exact_coordinates(op):
         return [_by_resize(op, e)]
     value = e(op.src)
@@ -70,7 +70,7 @@ def _is_near(mode: str, x: Dim, y: Dim) -> bool:
     return all(part & (part - 1) == 0 for part in ratio.as_integer_ratio())
 
 
-def _by_resize(op: InterpolationOp, e: ValueBuilder) -> Value:
+def _by_resize(op: InterpolationOp, e: Builder) -> Value:
     if all(_is_identity(op, index) for index in range(len(op.axes))):
         return e(op.src)
     emit = e.emit
@@ -81,7 +81,7 @@ def _by_resize(op: InterpolationOp, e: ValueBuilder) -> Value:
     return e(to_layout(e.emit(resized), "NCX", op.data_format, e.emit))
 
 
-def _size(op: InterpolationOp, index: int, emit: Builder) -> SSAValue:
+def _size(op: InterpolationOp, index: int, emit: OpBuilder) -> SSAValue:
     """Return Y of an axis as an int64 vector of one element."""
     axis = op.axes[index]
     known = op.axis_size(index, shape_of(op.src)[axis])
@@ -99,7 +99,7 @@ def _size(op: InterpolationOp, index: int, emit: Builder) -> SSAValue:
     return emit.max(emit.as_int64(product), 1)
 
 
-def _taps(op: InterpolationOp, index: int, e: ValueBuilder) -> Taps:
+def _taps(op: InterpolationOp, index: int, e: Builder) -> Taps:
     x = shape_of(op.src)[op.axes[index]]
     y = op.axis_size(index, x)
     if isinstance(x, int) and isinstance(y, int):
@@ -111,11 +111,11 @@ def _taps(op: InterpolationOp, index: int, e: ValueBuilder) -> Taps:
     return _run_time_taps(op, index, e)
 
 
-def _positions(found: np.ndarray, e: ValueBuilder) -> Value:
+def _positions(found: np.ndarray, e: Builder) -> Value:
     return e(e.emit.constant(found.astype(np.int64)))
 
 
-def _run_time_taps(op: InterpolationOp, index: int, e: ValueBuilder) -> Taps:
+def _run_time_taps(op: InterpolationOp, index: int, e: Builder) -> Taps:
     """Return the taps for t = numerator / denominator: ((2y + 1) X - Y) / 2Y, or y (X - 1) / (Y - 1)."""
     emit = e.emit
     one, two = emit.ints([1]), emit.ints([2])
@@ -140,7 +140,7 @@ def _run_time_taps(op: InterpolationOp, index: int, e: ValueBuilder) -> Taps:
     return Taps(e(lower), e(upper), rest.cast(f32) / e(denominator).cast(f32))
 
 
-def _along(value: Value, axis: int, taps: Taps, e: ValueBuilder) -> Value:
+def _along(value: Value, axis: int, taps: Taps, e: Builder) -> Value:
     first = value.apply(onnx.GatherOp, taps.lower, axis=axis)
     if taps.upper is None or taps.fraction is None:
         return first

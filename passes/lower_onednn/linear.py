@@ -9,19 +9,19 @@ from dialects.onednn.linear import BiasBackwardOp, BiasOp, ProductOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import element_type_of, shape_of
 from passes.autodiff.rules.norm import per_channel, sum_over
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 
-def bias_add(op: BiasOp, e: ValueBuilder) -> Sequence[Value]:
+def bias_add(op: BiasOp, e: Builder) -> Sequence[Value]:
     return [e(op.src) + per_channel(e(op.bias), op.channel_axis(op.src), len(shape_of(op.src)))]
 
 
-def bias_backward(op: BiasBackwardOp, e: ValueBuilder) -> Sequence[Value]:
+def bias_backward(op: BiasBackwardOp, e: Builder) -> Sequence[Value]:
     axis = op.channel_axis(op.diff_dst)
     return [sum_over(e(op.diff_dst), [i for i in range(len(shape_of(op.diff_dst))) if i != axis])]
 
 
-def matmul(op: ProductOp, e: ValueBuilder) -> Sequence[Value]:
+def matmul(op: ProductOp, e: Builder) -> Sequence[Value]:
     """Lower a MatMul, to Gemm if that saves an op; a bias that Gemm does not accept is added."""
     src, weights = e(op.src), e(op.weights)
     transposes = [op.is_transposed(port) for port in op.PORTS[:2]]

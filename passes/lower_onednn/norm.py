@@ -17,16 +17,16 @@ from dialects.onnx import ops as onnx
 from dialects.support.shapes import element_type_of, shape_of
 from passes.autodiff.common.primal import Primal
 from passes.autodiff.rules import norm
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 
-def _parameter(op: NormalizationOp, port: str, e: ValueBuilder) -> Value | None:
+def _parameter(op: NormalizationOp, port: str, e: Builder) -> Value | None:
     """Return a parameter in the dtype of the data, None if absent."""
     given = op.parameter(port)
     return None if given is None else e(given).cast(element_type_of(op.data))
 
 
-def _parameter_of(op: NormalizationOp, port: str, e: ValueBuilder) -> Value:
+def _parameter_of(op: NormalizationOp, port: str, e: Builder) -> Value:
     found = _parameter(op, port, e)
     assert found is not None
     return found
@@ -37,11 +37,11 @@ def _in_dtypes(op: NormalizationOp, results: Sequence[Value]) -> Sequence[Value]
     return [expression.cast(element_type_of(result)) for expression, result in rows]
 
 
-def _given_or_ones(scale: Value | None, like: Value, axes: Sequence[int], e: ValueBuilder) -> Value:
+def _given_or_ones(scale: Value | None, like: Value, axes: Sequence[int], e: Builder) -> Value:
     return _ones(like, axes, e) if scale is None else scale
 
 
-def _ones(like: Value, axes: Sequence[int], e: ValueBuilder) -> Value:
+def _ones(like: Value, axes: Sequence[int], e: Builder) -> Value:
     """Return ones in the shape of some axes of a tensor."""
     sizes = e(e.emit.sizes(like.value, axes))
     return e.scalar(1, like).apply(onnx.ExpandOp, sizes)
@@ -54,7 +54,7 @@ def _rank(op: NormalizationOp) -> int:
 # Over the last axes
 
 
-def layer_norm(op: LayerNormalizationOp, e: ValueBuilder) -> Sequence[Value]:
+def layer_norm(op: LayerNormalizationOp, e: Builder) -> Sequence[Value]:
     """Lower a LayerNormalization; the variance is computed separately, as InvStdDev includes epsilon."""
     src, axis = e(op.src), op.first_axis()
     over = range(axis, _rank(op))
@@ -70,7 +70,7 @@ def layer_norm(op: LayerNormalizationOp, e: ValueBuilder) -> Sequence[Value]:
     return _in_dtypes(op, [dst, mean.apply(onnx.SqueezeOp, axes), variance])
 
 
-def layer_norm_backward(op: LayerNormalizationBackwardOp, e: ValueBuilder) -> Sequence[Value]:
+def layer_norm_backward(op: LayerNormalizationBackwardOp, e: Builder) -> Sequence[Value]:
     src, diff_dst, axis = e(op.src), e(op.diff_dst), op.first_axis()
     over = range(axis, _rank(op))
     mean, variance = (_parameter_of(op, port, e).unsqueeze(over) for port in ("mean", "variance"))
@@ -88,7 +88,7 @@ def layer_norm_backward(op: LayerNormalizationBackwardOp, e: ValueBuilder) -> Se
     return _in_dtypes(op, [diff_src, *affine])
 
 
-def rms_norm(op: RMSNormalizationOp, e: ValueBuilder) -> Sequence[Value]:
+def rms_norm(op: RMSNormalizationOp, e: Builder) -> Sequence[Value]:
     src, axis, epsilon = e(op.src), op.first_axis(), op.value("epsilon")
     gamma = _parameter(op, "gamma", e)
     if gamma is not None:
@@ -100,7 +100,7 @@ def rms_norm(op: RMSNormalizationOp, e: ValueBuilder) -> Sequence[Value]:
 # Per channel
 
 
-def group_norm(op: GroupNormalizationOp, e: ValueBuilder) -> Sequence[Value]:
+def group_norm(op: GroupNormalizationOp, e: Builder) -> Sequence[Value]:
     src, axis, groups = e(op.src), op.channel_axis(), op.value("groups")
     rank = _rank(op)
     split = norm.split_channels(src, axis, groups)
@@ -114,14 +114,14 @@ def group_norm(op: GroupNormalizationOp, e: ValueBuilder) -> Sequence[Value]:
     return _in_dtypes(op, [dst, *sides])
 
 
-def _scale_and_shift(op: NormalizationOp, normal: Value, axis: int, e: ValueBuilder) -> Value:
+def _scale_and_shift(op: NormalizationOp, normal: Value, axis: int, e: Builder) -> Value:
     """Multiply by gamma and add beta, if present."""
     gamma, beta = _parameter(op, "gamma", e), _parameter(op, "beta", e)
     scaled = normal if gamma is None else normal * norm.per_channel(gamma, axis, _rank(op))
     return scaled if beta is None else scaled + norm.per_channel(beta, axis, _rank(op))
 
 
-def batch_inference(op: InferenceOp, e: ValueBuilder) -> Sequence[Value]:
+def batch_inference(op: InferenceOp, e: Builder) -> Sequence[Value]:
     """Lower to ONNX's op for channels first; for channels last, vectors broadcast."""
     src, axis, epsilon = e(op.src), op.channel_axis(), op.value("epsilon")
     gamma, beta, mean, variance = (_parameter_of(op, port, e) for port in op.PORTS[1:])
@@ -131,7 +131,7 @@ def batch_inference(op: InferenceOp, e: ValueBuilder) -> Sequence[Value]:
     return [(src - mean) * factor + beta]
 
 
-def batch_training(op: TrainingOp, e: ValueBuilder) -> Sequence[Value]:
+def batch_training(op: TrainingOp, e: Builder) -> Sequence[Value]:
     src, axis, rank = e(op.src), op.channel_axis(), _rank(op)
     others = [i for i in range(rank) if i != axis]
     mean = norm.mean_of(src, others, keepdims=0)
@@ -147,7 +147,7 @@ def batch_training(op: TrainingOp, e: ValueBuilder) -> Sequence[Value]:
     return _in_dtypes(op, [dst, *running, mean, variance])
 
 
-def batch_backward(op: TrainingBackwardOp, e: ValueBuilder) -> Sequence[Value]:
+def batch_backward(op: TrainingBackwardOp, e: Builder) -> Sequence[Value]:
     """Lower the gradient. Without gamma the statistics are constants for src, as in the library."""
     src, diff_dst, axis = e(op.src), e(op.diff_dst), op.channel_axis()
     attributes = {"training_mode": 1, "epsilon": op.value("epsilon"), norm.CHANNEL_AXIS: axis}

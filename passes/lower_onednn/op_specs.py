@@ -24,7 +24,7 @@ from passes.autodiff.common.primal import Convention, Primal
 from passes.autodiff.common.unbroadcast import unbroadcast
 from passes.autodiff.rules import pointwise
 from passes.builder.long_sums import long_mean, long_sum
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_onednn import (
     conv,
     conv_weights,
@@ -190,7 +190,7 @@ REDUCTIONS: Mapping[str, Reduction] = MappingProxyType(
 sum-over-first-axes."""
 
 
-def in_onnx(op: TableOp, e: ValueBuilder) -> Sequence[Value]:
+def in_onnx(op: TableOp, e: Builder) -> Sequence[Value]:
     """Lower an op that is declared by a table."""
     match op:
         case UnaryOp() | SelectionOp():
@@ -207,11 +207,11 @@ def in_onnx(op: TableOp, e: ValueBuilder) -> Sequence[Value]:
             return CONVERSIONS[op.KIND](op, e)
 
 
-def _form(op: TableOp, e: ValueBuilder) -> Value:
+def _form(op: TableOp, e: Builder) -> Value:
     return FORMS[op.KIND](*map(e, op.operands), **op.spec_attributes())
 
 
-def _binary(op: BinaryOp, e: ValueBuilder) -> Value:
+def _binary(op: BinaryOp, e: Builder) -> Value:
     """Compute in f32 if the dtypes differ, and round to the declared one."""
     operands, declared = [e(value) for value in op.operands], element_type_of(op.results[0])
     types = {*(operand.dtype for operand in operands)} | ({declared} - {i1})
@@ -221,7 +221,7 @@ def _binary(op: BinaryOp, e: ValueBuilder) -> Value:
     return result if declared == i1 else result.cast(declared)
 
 
-def _derivative(op: UnaryBackwardOp, e: ValueBuilder) -> Value:
+def _derivative(op: UnaryBackwardOp, e: Builder) -> Value:
     entry = DERIVATIVES[op.KIND]
     given, cotangent = e(op.src), e(op.diff_dst)
     first, *others = entry.operands(given, **op.spec_attributes())
@@ -238,7 +238,7 @@ def _derivative(op: UnaryBackwardOp, e: ValueBuilder) -> Value:
     return gradient
 
 
-def _reduction(op: ReductionOp, e: ValueBuilder) -> Value:
+def _reduction(op: ReductionOp, e: Builder) -> Value:
     """Lower a reduction; without axes it is the identity."""
     src, known = e(op.src), op.static_axes()
     if known == ():
@@ -254,14 +254,14 @@ def _reduction(op: ReductionOp, e: ValueBuilder) -> Value:
 # Kinds whose family has one op
 
 
-def prelu(op: ParametricReluOp, e: ValueBuilder) -> Sequence[Value]:
+def prelu(op: ParametricReluOp, e: Builder) -> Sequence[Value]:
     src, slope = e(op.src), _slope(op, e)
     if e.strict_ieee:
         return [(src > 0).where(src, src * slope)]
     return [src.apply(onnx.PReluOp, slope)]
 
 
-def prelu_backward(op: ParametricReluBackwardOp, e: ValueBuilder) -> Sequence[Value]:
+def prelu_backward(op: ParametricReluBackwardOp, e: Builder) -> Sequence[Value]:
     src, slope = e(op.src), _slope(op, e)
     forward = Primal(e, operands=(src, slope))
     diff_src, repeated = pointwise.RULES["PRelu"](forward, [e(op.diff_dst)], e)
@@ -272,7 +272,7 @@ def prelu_backward(op: ParametricReluBackwardOp, e: ValueBuilder) -> Sequence[Va
     return [diff_src, summed.squeeze(added) if added else summed]
 
 
-def _slope(op: SlopeOp, e: ValueBuilder) -> Value:
+def _slope(op: SlopeOp, e: Builder) -> Value:
     """Return the slope in a shape that broadcasts to src."""
     slope, added = e(op.slope), _slope_axes(op)
     return slope.unsqueeze(added) if added else slope

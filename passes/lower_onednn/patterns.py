@@ -22,10 +22,10 @@ from dialects.onednn.interpolate_backward import InterpolateBackwardOp
 from dialects.onednn.windows import static_pads
 from dialects.support import layouts
 from dialects.support.shapes import shape_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.rewrite_cache import templates, write_from_template
 from passes.builder.rewriting import replace, rewrite
-from passes.builder.values import ValueBuilder
+from passes.builder.values import Builder
 from passes.conv.dynamic_pads import (
     begin_of,
     conv_axes,
@@ -56,12 +56,12 @@ class ConvertConvolution(RewritePattern):
     def match_and_rewrite(self, op: ConvolutionBackwardDataOp, rewriter: PatternRewriter) -> None:
         if op.weights_format != "OIX":
             return
-        emit = Builder()
+        emit = OpBuilder()
         values = write_from_template(op, _KNOWN, emit, lambda emit: [_convolution(op, emit)])
         replace(op, rewriter, emit, values)
 
 
-def _convolution(op: ConvolutionBackwardDataOp, emit: Builder) -> SSAValue:
+def _convolution(op: ConvolutionBackwardDataOp, emit: OpBuilder) -> SSAValue:
     problem = op.problem()
     pads = static_pads(problem.pads)
     if op.has_runtime_shape or pads is None:
@@ -85,7 +85,7 @@ def _static(op: ConvolutionBackwardDataOp, problem: ConvolutionBackwardDataProbl
 
 
 def _full_gradient_window(
-    op: ConvolutionBackwardDataOp, problem: ConvolutionBackwardDataProblem, emit: Builder
+    op: ConvolutionBackwardDataOp, problem: ConvolutionBackwardDataProblem, emit: OpBuilder
 ) -> SSAValue:
     """Lower to the gradient over the full extent s (Y - 1) + Ke; diff_src is its window [pb, pb + X)."""
     n = len(problem.windows)
@@ -105,7 +105,7 @@ def _pads_begin(
     op: ConvolutionBackwardDataOp,
     problem: ConvolutionBackwardDataProblem,
     size: SSAValue,
-    emit: Builder,
+    emit: OpBuilder,
 ) -> SSAValue:
     """Return pads_begin as a vector, computed in the graph for `same_*`."""
     if not op.is_same:
@@ -136,14 +136,14 @@ class ConvertConvTranspose(RewritePattern):
         problem = op.problem()
         if op.weights_format != "IOX" or problem.documented_weights:
             return
-        emit = Builder()
+        emit = OpBuilder()
         values = write_from_template(
             op, _KNOWN, emit, lambda emit: [self._modified_at(op, problem, emit)], self.strict_ieee
         )
         replace(op, rewriter, emit, values)
 
     def _modified_at(
-        self, op: ConvTransposeBackwardDataOp, problem: ConvTransposeBackwardDataProblem, emit: Builder
+        self, op: ConvTransposeBackwardDataOp, problem: ConvTransposeBackwardDataProblem, emit: OpBuilder
     ) -> SSAValue:
         windows, groups, layout = problem.windows, problem.groups, op.data_format
         diff_dst: SSAValue = op.diff_dst
@@ -160,12 +160,12 @@ class ConvertConvTranspose(RewritePattern):
 class ConvertInterpolate(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: InterpolateBackwardOp, rewriter: PatternRewriter) -> None:
-        emit = Builder()
+        emit = OpBuilder()
         values = write_from_template(op, _KNOWN, emit, lambda emit: [_resize(op, emit)])
         replace(op, rewriter, emit, values)
 
 
-def _resize(op: InterpolateBackwardOp, emit: Builder) -> SSAValue:
+def _resize(op: InterpolateBackwardOp, emit: OpBuilder) -> SSAValue:
     src = shape_of(op.src)
     spatial = layouts.spatial_axes(op.data_format, len(src) - 2)
     axes = [ResizeAxis(axis, src[axis]) for axis in spatial]
@@ -179,5 +179,5 @@ class ConvertRow(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         if not isinstance(op, TableOp):
             return
-        e = ValueBuilder(strict_ieee=self.strict_ieee)
+        e = Builder(strict_ieee=self.strict_ieee)
         replace(op, rewriter, e.emit, [result.value for result in in_onnx(op, e)])

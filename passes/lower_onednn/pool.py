@@ -28,12 +28,12 @@ from dialects.onnx.dims import TO_THE_END
 from dialects.support import layouts
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import Dim, element_type_of
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.conv.dynamic_pads import Sides, pad_input, same_sides
 from passes.lower_onednn.channels import to_layout
 
 
-def average(op: AveragePoolingOp, e: ValueBuilder) -> Sequence[Value]:
+def average(op: AveragePoolingOp, e: Builder) -> Sequence[Value]:
     pads = _attribute_pads(op)
     if pads is not None:
         counted = int(not op.exclude_pad and any(pads))
@@ -46,7 +46,7 @@ def average(op: AveragePoolingOp, e: ValueBuilder) -> Sequence[Value]:
     return [_back(op, total / _mean(op, ones))]
 
 
-def _pad_unfused(op: AveragePoolingOp, sides: Sides, e: ValueBuilder) -> SSAValue:
+def _pad_unfused(op: AveragePoolingOp, sides: Sides, e: Builder) -> SSAValue:
     """Zero-pad the data. One more zero, sliced off again, prevents the quirk pad-before-average-pool."""
     layout, (begin, end) = op.data_format, sides
     if _floor_pads(op) is None:
@@ -57,7 +57,7 @@ def _pad_unfused(op: AveragePoolingOp, sides: Sides, e: ValueBuilder) -> SSAValu
     return e.emit(onnx.SliceOp(wider, one, emit.ints([TO_THE_END] * len(axes)), emit.ints(axes)))
 
 
-def maximum(op: MaxPoolingOp, e: ValueBuilder) -> Sequence[Value]:
+def maximum(op: MaxPoolingOp, e: Builder) -> Sequence[Value]:
     src = e(op.src)
     least = e.scalar(op.option, src)
     if e.strict_ieee:
@@ -82,7 +82,7 @@ def _window(op: PoolingOp) -> dict[str, Any]:
     return {"kernel_shape": op.kernel, "strides": op.strides}
 
 
-def _data(op: PoolingOp, e: ValueBuilder) -> Value:
+def _data(op: PoolingOp, e: Builder) -> Value:
     return e(to_layout(op.src, op.data_format, "NCX", e.emit))
 
 
@@ -90,7 +90,7 @@ def _back(op: PoolingOp, made: Value) -> Value:
     return made.e(to_layout(made.value, "NCX", op.data_format, made.e.emit))
 
 
-def _ones(op: PoolingOp, e: ValueBuilder) -> Value:
+def _ones(op: PoolingOp, e: Builder) -> Value:
     """Return an image of ones with one channel."""
     emit = e.emit
     spatial = layouts.spatial_axes(op.data_format, len(op.kernel))
@@ -125,7 +125,7 @@ def _ceil_pads(window: Window, size: Dim, pads: Pads) -> Pads:
     return begin, end + window.stride - 1
 
 
-def _sides(op: PoolingOp, e: ValueBuilder) -> Sides:
+def _sides(op: PoolingOp, e: Builder) -> Sides:
     emit, pads = e.emit, _floor_pads(op)
     if pads is None:
         return same_sides(op.src, op.data_format, op.windows, op.auto_pad == "same_upper", emit)

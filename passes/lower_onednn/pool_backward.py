@@ -17,12 +17,12 @@ from dialects.support.dtypes import known_dtype
 from dialects.support.shapes import Dim, element_type_of, shape_of
 from passes.autodiff.common.primal import Primal
 from passes.autodiff.rules import pool
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.conv.dynamic_pads import conv_axes, same_sides
 from passes.lower_onednn.channels import to_layout
 
 
-def max_pool_backward(op: MaxPoolGradientOp, e: ValueBuilder) -> Sequence[Value]:
+def max_pool_backward(op: MaxPoolGradientOp, e: Builder) -> Sequence[Value]:
     """Lower the gradient; for dynamic pads, src is padded."""
     src, diff_dst = map(e, op.operands)
     layout, windows = op.data_format, op.windows
@@ -41,7 +41,7 @@ def _end_pad(window: Window, x: Dim, y: Dim, begin: int, end: int) -> int:
     return end + window.stride - 1
 
 
-def avg_pool_backward(op: AvgPoolGradientOp, e: ValueBuilder) -> Sequence[Value]:
+def avg_pool_backward(op: AvgPoolGradientOp, e: Builder) -> Sequence[Value]:
     """Lower the gradient by the VJP rule, which reads only the shape of the operand."""
     diff_dst = e(to_layout(op.diff_dst, op.data_format, "NCX", e.emit))
     like = _image(op, diff_dst, e)
@@ -74,7 +74,7 @@ def _may_overhang(window: Window, x: Dim, y: Dim) -> bool:
     return window.stride > 1 and not (isinstance(x, int) and isinstance(y, int))
 
 
-def _image(op: AvgPoolGradientOp, diff_dst: Value, e: ValueBuilder) -> Value:
+def _image(op: AvgPoolGradientOp, diff_dst: Value, e: Builder) -> Value:
     """Return a tensor of the shape of diff_src, whose values are not read."""
     emit, n = e.emit, len(op.kernel)
     inferred = layouts.reorder(shape_of(op.diff_src), op.data_format, "NCX")

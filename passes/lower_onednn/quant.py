@@ -27,10 +27,10 @@ from dialects.onednn.quant import (
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import by_name, known_dtype, name_of
 from dialects.support.shapes import element_type_of, shape_of
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 
-def quantize(op: QuantizationOp, e: ValueBuilder) -> Sequence[Value]:
+def quantize(op: QuantizationOp, e: Builder) -> Sequence[Value]:
     """Lower to ONNX's op, which divides and rounds first, for scales of powers of two and no zero points."""
     dtype = name_of(element_type_of(op.dst))
     scales, zeros = op.given()
@@ -42,7 +42,7 @@ def quantize(op: QuantizationOp, e: ValueBuilder) -> Sequence[Value]:
     return [_round_to_dtype(op, total, e)]
 
 
-def _round_to_dtype(op: QuantizationOp | DynamicQuantizationOp, total: Value, e: ValueBuilder) -> Value:
+def _round_to_dtype(op: QuantizationOp | DynamicQuantizationOp, total: Value, e: Builder) -> Value:
     """Round and clip by ONNX's op with a scale of 1."""
     entry = known_dtype(name_of(element_type_of(op.dst)))
     one, zero = np.ones((), np.float32), np.zeros((), entry.numpy)
@@ -65,7 +65,7 @@ FIRST_BEYOND = {"f8_e4m3": float(np.nextafter(np.float32(464), np.float32(465)))
 """Least f32 numbers beyond the range of 8-bit floats."""
 
 
-def dequantize(op: DequantizationOp, e: ValueBuilder) -> Sequence[Value]:
+def dequantize(op: DequantizationOp, e: Builder) -> Sequence[Value]:
     scales, zeros = op.given()
     factors = e(e.emit.constant(scales.astype(np.float32)))
     wide = e(op.src).cast(factors.dtype)
@@ -73,7 +73,7 @@ def dequantize(op: DequantizationOp, e: ValueBuilder) -> Sequence[Value]:
     return [(wide if offsets is None else wide - offsets) * factors]
 
 
-def _constants(op: StaticScalingOp, dtype: str, e: ValueBuilder) -> tuple[Value, Value]:
+def _constants(op: StaticScalingOp, dtype: str, e: Builder) -> tuple[Value, Value]:
     """Return scales and zero points: scalars, or vectors along the axis."""
     entry, scales = by_name(dtype), op.value("scales")
     assert entry is not None
@@ -89,7 +89,7 @@ def _axis(op: ScalingOp) -> dict[str, Any]:
     return {} if axis is None else {"axis": axis}
 
 
-def dynamic_quantize(op: DynamicQuantizationOp, e: ValueBuilder) -> Sequence[Value]:
+def dynamic_quantize(op: DynamicQuantizationOp, e: Builder) -> Sequence[Value]:
     """Lower to the formula: ONNX's op would divide, and add the zero point after rounding."""
     src = e(op.src)
     product = src * _broadcast_parameter(op, e(op.scales).apply(onnx.ReciprocalOp), e)
@@ -98,13 +98,13 @@ def dynamic_quantize(op: DynamicQuantizationOp, e: ValueBuilder) -> Sequence[Val
     return [_round_to_dtype(op, product + _broadcast_parameter(op, e(op.zps).cast(src.dtype), e), e)]
 
 
-def _scalar_or_vector(op: ScalingOp, vector: SSAValue, e: ValueBuilder) -> Value:
+def _scalar_or_vector(op: ScalingOp, vector: SSAValue, e: Builder) -> Value:
     """Return a vector, or a scalar if there is one value for all."""
     is_scalar = op.quantization_axis() is not None or not shape_of(vector)
     return e(vector) if is_scalar else e(vector).apply(onnx.ReshapeOp, e.ints([]))
 
 
-def dynamic_dequantize(op: DynamicDequantizationOp, e: ValueBuilder) -> Sequence[Value]:
+def dynamic_dequantize(op: DynamicDequantizationOp, e: Builder) -> Sequence[Value]:
     """Lower to the formula, or to ONNX's op if it has a scale for each group of 4-bit numbers."""
     src, groups = e(op.src), op.groups()
     is_own = op.zps is None or element_type_of(op.zps) == src.dtype
@@ -119,7 +119,7 @@ def dynamic_dequantize(op: DynamicDequantizationOp, e: ValueBuilder) -> Sequence
     return [centred * scales]
 
 
-def _broadcast_parameter(op: DynamicScalingOp, vector: Value, e: ValueBuilder) -> Value:
+def _broadcast_parameter(op: DynamicScalingOp, vector: Value, e: Builder) -> Value:
     """Return scales or zero points in a shape that broadcasts to the data."""
     groups, rank = op.groups(), len(shape_of(op.src))
     if not groups:

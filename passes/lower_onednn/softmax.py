@@ -11,10 +11,10 @@ from dialects.onnx import ops as onnx
 from dialects.support.shapes import element_type_of
 from passes.autodiff.common.primal import Primal
 from passes.autodiff.rules import softmaxes
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 
-def softmax(op: SoftmaxFamilyOp, e: ValueBuilder) -> Sequence[Value]:
+def softmax(op: SoftmaxFamilyOp, e: Builder) -> Sequence[Value]:
     """Lower a softmax; a row of -inf alone gives NaN in ONNX."""
     src, axis = e(op.src), op.resolve_axis(op.src)
     along = e.ints([axis])
@@ -27,12 +27,12 @@ def softmax(op: SoftmaxFamilyOp, e: ValueBuilder) -> Sequence[Value]:
     return [dst.cast(element_type_of(op.dst)), stats.cast(element_type_of(op.stats))]
 
 
-def log_softmax(op: LogSoftmaxFamilyOp, e: ValueBuilder) -> Sequence[Value]:
+def log_softmax(op: LogSoftmaxFamilyOp, e: Builder) -> Sequence[Value]:
     return [e(op.src).apply(onnx.LogSoftmaxOp, axis=op.resolve_axis(op.src))]
 
 
-def _backward(of: str) -> Callable[[SoftmaxFamilyBackwardOp, ValueBuilder], Sequence[Value]]:
-    def convert(op: SoftmaxFamilyBackwardOp, e: ValueBuilder) -> Sequence[Value]:
+def _backward(of: str) -> Callable[[SoftmaxFamilyBackwardOp, Builder], Sequence[Value]]:
+    def convert(op: SoftmaxFamilyBackwardOp, e: Builder) -> Sequence[Value]:
         attributes = {"axis": op.resolve_axis(op.dst)}
         forward = Primal(e, operands=(None,), attributes=attributes, results=[e(op.dst)])
         (gradient,) = softmaxes.RULES[of](forward, [e(op.diff_dst)], e)

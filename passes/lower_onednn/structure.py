@@ -24,15 +24,15 @@ from dialects.support.constants import constant_value
 from dialects.support.dtypes import UI8
 from dialects.support.shapes import Shape, element_type_of, shape_of
 from passes.builder.budget import FREE_CONSTANTS
-from passes.builder.builder import Builder
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.op_builder import OpBuilder
+from passes.builder.values import Builder, Value
 
 
-def concat(op: ConcatenationOp, e: ValueBuilder) -> Sequence[Value]:
+def concat(op: ConcatenationOp, e: Builder) -> Sequence[Value]:
     return [e(e.emit(onnx.ConcatOp(list(op.operands), axis=op.concat_axis())))]
 
 
-def reshape(op: ReshapeOp, e: ValueBuilder) -> Sequence[Value]:
+def reshape(op: ReshapeOp, e: Builder) -> Sequence[Value]:
     """Lower a reshape; a static size replaces a -1, which is ambiguous for empty tensors."""
     rows = zip(op.value("shape"), shape_of(op.dst), strict=True)
     sizes = [known if size == -1 and isinstance(known, int) else size for size, known in rows]
@@ -48,7 +48,7 @@ def _is_ambiguous(sizes: Sequence[int], shape: Shape) -> bool:
     return -1 in sizes and any(not isinstance(shape[axis], int) for axis in kept)
 
 
-def _explicit_sizes(src: SSAValue, sizes: Sequence[int], emit: Builder) -> SSAValue:
+def _explicit_sizes(src: SSAValue, sizes: Sequence[int], emit: OpBuilder) -> SSAValue:
     """Return the sizes with -1 computed from the axes that are not copied.
 
     Copied sizes are computed as well: onnxruntime would turn a single one among constants into -1 again.
@@ -66,15 +66,15 @@ def _explicit_sizes(src: SSAValue, sizes: Sequence[int], emit: Builder) -> SSAVa
     )
 
 
-def transpose(op: TransposeOp, e: ValueBuilder) -> Sequence[Value]:
+def transpose(op: TransposeOp, e: Builder) -> Sequence[Value]:
     return [e(op.src).transpose(op.permutation())]
 
 
-def cast(op: DtypeConversionOp, e: ValueBuilder) -> Sequence[Value]:
+def cast(op: DtypeConversionOp, e: Builder) -> Sequence[Value]:
     return [e(op.src).cast(element_type_of(op.dst))]
 
 
-def indices(op: AxisIndexOp, e: ValueBuilder) -> Sequence[Value]:
+def indices(op: AxisIndexOp, e: Builder) -> Sequence[Value]:
     """Lower to 0, 1, 2 ... along the axis, repeated along the others."""
     axis, rank = op.resolve_axis(op.src), len(shape_of(op.src))
     emit = e.emit
@@ -84,7 +84,7 @@ def indices(op: AxisIndexOp, e: ValueBuilder) -> Sequence[Value]:
     return [column.apply(onnx.ExpandOp, e(emit.sizes(op.src, range(rank))))]
 
 
-def _numbers(op: AxisIndexOp, axis: int, e: ValueBuilder) -> Value:
+def _numbers(op: AxisIndexOp, axis: int, e: Builder) -> Value:
     size = shape_of(op.src)[axis]
     if isinstance(size, int) and size <= FREE_CONSTANTS:
         return e(e.emit.constant(np.arange(size, dtype=np.int32)))
@@ -93,7 +93,7 @@ def _numbers(op: AxisIndexOp, axis: int, e: ValueBuilder) -> Value:
     return first.apply(onnx.RangeOp, last, step).cast(i32)
 
 
-def dropout(op: IdentityDropoutOp, e: ValueBuilder) -> Sequence[Value]:
+def dropout(op: IdentityDropoutOp, e: Builder) -> Sequence[Value]:
     """Return src; NaN if a dynamic probability is not 0."""
     src = e(op.src)
     sizes = e(e.emit.sizes(op.src, range(len(shape_of(op.src)))))

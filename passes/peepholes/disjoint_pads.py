@@ -18,7 +18,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import has_rank, shape_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.rewriting import replace
 
 
@@ -34,7 +34,7 @@ class SumOfDisjointParts(RewritePattern):
         runs = [run for run in _runs(parts) if len(run) > 1] if len(parts) > 1 else []
         if not runs:
             return
-        emit = Builder()
+        emit = OpBuilder()
         replaced = {part.pad.output for run in runs for part in run}
         total: SSAValue | None = None
         for value in (*(term for term in terms if term not in replaced), *(_concat(emit, r) for r in runs)):
@@ -119,7 +119,7 @@ def _next(last: _Part, others: Sequence[_Part], axis: int | None) -> tuple[_Part
     return None
 
 
-def _concat(emit: Builder, run: Sequence[_Part]) -> SSAValue:
+def _concat(emit: OpBuilder, run: Sequence[_Part]) -> SSAValue:
     """Return the parts of a run side by side, with zeros around them."""
     first, last = run[0], run[-1]
     axis = first.axis_behind(run[1])

@@ -30,7 +30,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import Dim, Shape, element_type_of, has_rank, shape_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.rewriting import replace
 from passes.layout.orders import reduction_axes
 
@@ -64,7 +64,7 @@ class SumOfProducts(RewritePattern):
         plan = _plan(mul, reduction_axes(op))
         if plan is None or not plan.is_faster():
             return
-        emit = Builder()
+        emit = OpBuilder()
         result = plan.write(emit, shape_of(op.reduced))
         if result is None:
             emit.discard()
@@ -100,7 +100,7 @@ class _Plan:
             return self.count(self.summed) >= FEWEST_ROWS
         return not self.columns and self.count(self.rows) >= 2 * FEWEST_ROWS
 
-    def write(self, emit: Builder, result: Shape) -> SSAValue | None:
+    def write(self, emit: OpBuilder, result: Shape) -> SSAValue | None:
         """Return the product in the shape of the result; None if no Reshape can have its dynamic sizes."""
         left = self._matrix(emit, self.left, self.rows, self.summed)
         right = None if left is None else self._matrix(emit, self.right, self.summed, self.columns)
@@ -109,7 +109,7 @@ class _Plan:
         return _reshape(emit, emit(onnx.MatMulOp(left, right)), result)
 
     def _matrix(
-        self, emit: Builder, value: SSAValue, first: Sequence[int], second: Sequence[int]
+        self, emit: OpBuilder, value: SSAValue, first: Sequence[int], second: Sequence[int]
     ) -> SSAValue | None:
         """Return a factor as a batch of matrices with these groups of axes."""
         is_turned = bool(first and second) and first[0] > second[0]
@@ -183,7 +183,7 @@ def _are_apart(one: Sequence[int], other: Sequence[int]) -> bool:
     return _precedes(one, other) or _precedes(other, one)
 
 
-def _reshape(emit: Builder, value: SSAValue, sizes: Sequence[Dim]) -> SSAValue | None:
+def _reshape(emit: OpBuilder, value: SSAValue, sizes: Sequence[Dim]) -> SSAValue | None:
     """Reshape to sizes of which some are copied from the same index, or one is inferred; None if neither."""
     if None in sizes:
         return None

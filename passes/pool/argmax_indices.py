@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.geometry import Window
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import known_dtype
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def _static_pads(
     return [*begin, *end]
 
 
-def scatter_add(values: Value, places: Value, like: Value, e: ValueBuilder) -> Value:
+def scatter_add(values: Value, places: Value, like: Value, e: Builder) -> Value:
     """Add values at flat indices into zeros of the shape of `like`."""
     sizes, line = e.shape(like), e.ints([-1])
     zeros = zeros_of(sizes, like, e)
@@ -103,7 +103,7 @@ def scatter_add(values: Value, places: Value, like: Value, e: ValueBuilder) -> V
     return sums.apply(onnx.ReshapeOp, sizes)
 
 
-def zeros_of(sizes: Value, like: Value, e: ValueBuilder) -> Value:
+def zeros_of(sizes: Value, like: Value, e: Builder) -> Value:
     return sizes.apply(onnx.ConstantOfShapeOp, value=np.zeros(1, known_dtype(like.dtype).numpy))
 
 

@@ -18,9 +18,9 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.geometry import Window
 from dialects.onnx import ops as onnx
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import Size, reshape, size_of
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class AxisWindows:
         """Number of positions of the last block after the last window."""
         return (self.further + 1) * self.window.stride - self.window.extent
 
-    def length(self, count: SSAValue, emit: Builder) -> SSAValue:
+    def length(self, count: SSAValue, emit: OpBuilder) -> SSAValue:
         """Return the number of positions in the blocks that `count` windows cover."""
         blocks = emit.add(count, emit.ints([self.further]))
         return emit.mul(blocks, emit.ints([self.window.stride]))
@@ -70,7 +70,7 @@ class AxisWindows:
             found.append(e(e.emit(onnx.SqueezeOp(taken, e.emit.ints([axis + 1]))) if stride > 1 else taken))
         return found
 
-    def _singles(self, data: Value, count: SSAValue, emit: Builder) -> list[Value]:
+    def _singles(self, data: Value, count: SSAValue, emit: OpBuilder) -> list[Value]:
         """Take every s-th position of the last axis by a Split: a strided Slice takes twice as long."""
         e, axis, stride = data.e, self.axis, self.window.stride
         split = onnx.SplitOp(
@@ -87,7 +87,7 @@ class AxisWindows:
             for block, place in self.steps
         ]
 
-    def _blocks(self, data: Value, count: SSAValue, emit: Builder) -> Value:
+    def _blocks(self, data: Value, count: SSAValue, emit: OpBuilder) -> Value:
         emit, stride = data.e.emit, self.window.stride
         sizes: list[Size] = [size_of(emit, data.value, axis) for axis in range(data.rank)]
         before, behind = sizes[: self.axis], sizes[self.axis + 1 :]
@@ -135,7 +135,7 @@ class AxisWindows:
 
 
 def backward(
-    e: ValueBuilder, src: Value, diff_dst: Value, lines: Sequence[AxisWindows], begin: Sequence[int]
+    e: Builder, src: Value, diff_dst: Value, lines: Sequence[AxisWindows], begin: Sequence[int]
 ) -> Value:
     """Return the gradient of maxima along the lines, for windows of which the first begins at -begin."""
     emit = e.emit
@@ -175,14 +175,14 @@ def _pad_axes(
     begin: SSAValue,
     end: SSAValue,
     axes: Sequence[int],
-    emit: Builder,
+    emit: OpBuilder,
     fill: Value | None = None,
 ) -> Value:
     sides = emit.concat([emit.spread(side, axes, data.rank) for side in (begin, end)])
     return data.apply(onnx.PadOp, data.e(sides), fill)
 
 
-def _shares(e: ValueBuilder, reads: Sequence[Value], largest: Value, gradient: Value) -> list[Value]:
+def _shares(e: Builder, reads: Sequence[Value], largest: Value, gradient: Value) -> list[Value]:
     """Return the gradient for the first tap that equals the maximum, 0 for the others."""
     if e.strict_ieee:
         return _exact_shares(e, reads, largest, gradient)
@@ -195,7 +195,7 @@ def _shares(e: ValueBuilder, reads: Sequence[Value], largest: Value, gradient: V
     return [*found, rest]
 
 
-def _exact_shares(e: ValueBuilder, reads: Sequence[Value], largest: Value, gradient: Value) -> list[Value]:
+def _exact_shares(e: Builder, reads: Sequence[Value], largest: Value, gradient: Value) -> list[Value]:
     """Do `_shares` without a difference: that of two inf is NaN."""
     found: list[Value] = []
     before: Value | None = None
@@ -207,7 +207,7 @@ def _exact_shares(e: ValueBuilder, reads: Sequence[Value], largest: Value, gradi
     return found
 
 
-def without_nan(e: ValueBuilder, src: Value) -> Value:
+def without_nan(e: Builder, src: Value) -> Value:
     """Replace NaN by -inf: kernels treat NaN differently."""
     least = e.scalar(-np.inf, src)
     return (src >= least).where(src, least)

@@ -7,10 +7,10 @@ import math
 from dialects.grad.avg_pool import AvgPoolBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.dims import TO_THE_END
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 
-def shares(op: AvgPoolBackwardOp, e: ValueBuilder) -> Value:
+def shares(op: AvgPoolBackwardOp, e: Builder) -> Value:
     """Return the gradient of each position of a window."""
     taps = math.prod(op.kernel)
     return e(op.diff_dst) if taps == 1 else e(op.diff_dst) * (1 / taps)

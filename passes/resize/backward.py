@@ -14,7 +14,7 @@ from dialects.grad.sampling import AxisSampling, ResizeRule
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import Dim, element_type_of, shape_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class ResizeAxis:
 
 
 def emit_resize_backward(
-    emit: Builder,
+    emit: OpBuilder,
     diff_dst: SSAValue,
     axes: Sequence[ResizeAxis],
     rule: ResizeRule,
@@ -65,7 +65,7 @@ def emit_resize_backward(
 
 
 def _emit_dynamic(
-    emit: Builder, value: SSAValue, axes: Sequence[ResizeAxis], rule: ResizeRule, donor: SSAValue
+    emit: OpBuilder, value: SSAValue, axes: Sequence[ResizeAxis], rule: ResizeRule, donor: SSAValue
 ) -> SSAValue:
     positions = [axis.axis for axis in axes]
     x, y = emit.sizes(donor, positions), emit.sizes(value, positions)
@@ -75,7 +75,7 @@ def _emit_dynamic(
 
 
 def _steps(
-    emit: Builder,
+    emit: OpBuilder,
     x: SSAValue,
     y: SSAValue,
     rule: ResizeRule,

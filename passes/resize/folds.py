@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import Size, reshape, size_of
 from passes.cost.work import Sizes, Work
 
@@ -53,7 +53,7 @@ class Fold:
         return list(range(self.before, self.before + self.x))
 
 
-def fold_axes(emit: Builder, value: SSAValue, first: int, folds: Sequence[Fold | None]) -> SSAValue:
+def fold_axes(emit: OpBuilder, value: SSAValue, first: int, folds: Sequence[Fold | None]) -> SSAValue:
     """Fold the axes from `first` on; None for an axis without positions outside."""
     for axis, each in enumerate(folds, first):
         value = _split(emit, value, axis, each) if each and each.outside else value
@@ -75,7 +75,7 @@ def fold_works(work: Work, data: Sizes, first: int, folds: Sequence[Fold | None]
             work.run("Concat", data, *((*outer, width, *behind) for width in each.parts), axis=axis)
 
 
-def fold_axes_last(emit: Builder, value: SSAValue, folds: Sequence[Fold | None]) -> SSAValue:
+def fold_axes_last(emit: OpBuilder, value: SSAValue, folds: Sequence[Fold | None]) -> SSAValue:
     """Fold the axes of (N, X.., C). For two, each pixel is moved twice instead of four times."""
     known = [each for each in folds if each and each.outside]
     channels = shape_of(value)[-1]
@@ -86,7 +86,7 @@ def fold_axes_last(emit: Builder, value: SSAValue, folds: Sequence[Fold | None])
     return _fold_by_gather(emit, value, *known)
 
 
-def _split(emit: Builder, value: SSAValue, axis: int, fold: Fold) -> SSAValue:
+def _split(emit: OpBuilder, value: SSAValue, axis: int, fold: Fold) -> SSAValue:
     widths = fold.widths
     split = onnx.SplitOp(value, emit.ints(widths), axis=axis, results=len(widths))
     emit.ops.append(split)
@@ -100,7 +100,7 @@ def _split(emit: Builder, value: SSAValue, axis: int, fold: Fold) -> SSAValue:
     return emit(onnx.ConcatOp(parts, axis=axis)) if len(parts) > 1 else parts[0]
 
 
-def _fold_by_gather(emit: Builder, value: SSAValue, rows: Fold, columns: Fold) -> SSAValue:
+def _fold_by_gather(emit: OpBuilder, value: SSAValue, rows: Fold, columns: Fold) -> SSAValue:
     """Append the sums of both axes and the corners to all pixels, and gather the result from them."""
     sizes = [size_of(emit, value, axis) for axis in range(4)]
     row_sums = _sums(emit, value, 1, rows)
@@ -109,13 +109,13 @@ def _fold_by_gather(emit: Builder, value: SSAValue, rows: Fold, columns: Fold) -
     return emit(onnx.GatherOp(pixels, emit.constant(_pixel_indices(rows, columns)), axis=1))
 
 
-def _sums(emit: Builder, value: SSAValue, axis: int, fold: Fold) -> SSAValue:
+def _sums(emit: OpBuilder, value: SSAValue, axis: int, fold: Fold) -> SSAValue:
     """Return the sums at the changed positions of an axis, in order."""
     both = (emit(onnx.GatherOp(value, emit.ints(p), axis=axis)) for p in (fold.neighbours, fold.outside))
     return emit(onnx.AddOp(*both))
 
 
-def _flat(emit: Builder, value: SSAValue, sizes: Sequence[Size]) -> SSAValue:
+def _flat(emit: OpBuilder, value: SSAValue, sizes: Sequence[Size]) -> SSAValue:
     _, height, width, _ = shape_of(value)
     assert isinstance(height, int)
     assert isinstance(width, int)

@@ -22,7 +22,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from dialects.grad.resize import ResizeBackwardDynamicOp
 from dialects.onnx import ops as onnx
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 
 NARROW_STEP = 1 << 14
 """Largest number in a step for which the arithmetic of axes of as many positions fits in 31 bits."""
@@ -39,7 +39,7 @@ class RuntimeSampling:
     coordinates: str
 
 
-def runtime_samplings(emit: Builder, op: ResizeBackwardDynamicOp) -> Iterator[tuple[int, RuntimeSampling]]:
+def runtime_samplings(emit: OpBuilder, op: ResizeBackwardDynamicOp) -> Iterator[tuple[int, RuntimeSampling]]:
     """Yield the axes of an op, each with its sampling."""
     for i, axis in enumerate(op.axes):
         yield (
@@ -54,7 +54,7 @@ def runtime_samplings(emit: Builder, op: ResizeBackwardDynamicOp) -> Iterator[tu
         )
 
 
-def emit_matrix(emit: Builder, sampling: RuntimeSampling, dtype: Attribute) -> SSAValue:
+def emit_matrix(emit: OpBuilder, sampling: RuntimeSampling, dtype: Attribute) -> SSAValue:
     """Return M (Y, X) of the given float type."""
     y = _range(emit, sampling.y)
     n, q = sampling.step
@@ -71,7 +71,7 @@ def emit_matrix(emit: Builder, sampling: RuntimeSampling, dtype: Attribute) -> S
     return emit(onnx.CastOp(_hits(emit, columns, index), to=dtype))
 
 
-def emit_reads(emit: Builder, sampling: RuntimeSampling, matrix: SSAValue) -> tuple[SSAValue, SSAValue]:
+def emit_reads(emit: OpBuilder, sampling: RuntimeSampling, matrix: SSAValue) -> tuple[SSAValue, SSAValue]:
     """Return (X, taps) positions of diff_dst, Y if none, and their weights, from the matrix (Y, X).
 
     Coordinates are monotonic, so a position x is read by `count` consecutive rows, of which the first is (sum
@@ -97,7 +97,7 @@ def emit_reads(emit: Builder, sampling: RuntimeSampling, matrix: SSAValue) -> tu
 
 
 def _linear(
-    emit: Builder,
+    emit: OpBuilder,
     numerator: SSAValue,
     denominator: SSAValue,
     last: SSAValue,
@@ -117,7 +117,7 @@ def _linear(
     return emit(onnx.AddOp(*parts))
 
 
-def _weight(emit: Builder, share: SSAValue, whole: SSAValue) -> SSAValue:
+def _weight(emit: OpBuilder, share: SSAValue, whole: SSAValue) -> SSAValue:
     """Return share / whole in f64, clamped to [0, 1]."""
     quotient = emit(onnx.DivOp(emit(onnx.CastOp(share, to=f64)), emit(onnx.CastOp(whole, to=f64))))
     zero, one = (emit.constant(np.array([v])) for v in (0.0, 1.0))
@@ -125,7 +125,7 @@ def _weight(emit: Builder, share: SSAValue, whole: SSAValue) -> SSAValue:
 
 
 def _round_quotient(
-    emit: Builder, numerator: SSAValue, denominator: SSAValue, interpolation: str
+    emit: OpBuilder, numerator: SSAValue, denominator: SSAValue, interpolation: str
 ) -> SSAValue:
     """Return floor(t + 1/2), ceil(t - 1/2) or floor(t), for t = numerator / denominator.
 
@@ -140,18 +140,18 @@ def _round_quotient(
     return emit.div(dividend, emit.mul(denominator, two))
 
 
-def _clamp_index(emit: Builder, value: SSAValue, high: SSAValue) -> SSAValue:
+def _clamp_index(emit: OpBuilder, value: SSAValue, high: SSAValue) -> SSAValue:
     return emit(onnx.MinOp([emit.max(value, 0), high]))
 
 
-def _range(emit: Builder, size: SSAValue) -> SSAValue:
+def _range(emit: OpBuilder, size: SSAValue) -> SSAValue:
     """Return 0, 1, .., size - 1."""
     zero, one = (emit.constant(np.array(v, np.int64)) for v in (0, 1))
     limit = emit(onnx.SqueezeOp(size, emit.ints([0])))
     return emit(onnx.RangeOp(zero, limit, one))
 
 
-def _hits(emit: Builder, columns: SSAValue, position: SSAValue) -> SSAValue:
+def _hits(emit: OpBuilder, columns: SSAValue, position: SSAValue) -> SSAValue:
     """Return a mask (Y, X): column x is the position of row y."""
     rows = emit(onnx.UnsqueezeOp(position, emit.ints([1])))
     return emit(onnx.EqualOp(rows, columns))

@@ -10,7 +10,7 @@ from dialects.onnx.call import axes_of
 from dialects.onnx.dims import ints
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import shape_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.rewriting import replace
 
 
@@ -21,13 +21,13 @@ class PadOfAllAxes(RewritePattern):
     def match_and_rewrite(self, op: onnx.PadOp, rewriter: PatternRewriter, /) -> None:
         if op.axes is None:
             return
-        emit = Builder()
+        emit = OpBuilder()
         value = pad_all_axes(emit, op)
         if value is not None:
             replace(op, rewriter, emit, [value])
 
 
-def pad_all_axes(emit: Builder, op: onnx.PadOp) -> SSAValue | None:
+def pad_all_axes(emit: OpBuilder, op: onnx.PadOp) -> SSAValue | None:
     """Return a Pad without the operand `axes`, or None if they are dynamic. Raises UnknownRank."""
     call = op.call()
     given = call.optional(3)

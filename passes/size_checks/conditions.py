@@ -26,7 +26,7 @@ from dialects.support.diagnostics import UnsupportedError, error_at
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.shapes import Shape, element_type_of, shape_of, tensor_type
 from dialects.support.size_guards import SIZE_LIMIT, collect
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.size_checks.expressions import Expressions, UnknownSize
 from passes.size_checks.rows import Row, Size, elements, equal, positive, row, vector_of
 
@@ -40,7 +40,7 @@ def is_vector_of_sizes(op: DocumentedOp, index: int) -> bool:
     return op.port(index) in documented_attributes(type(op))
 
 
-def _convolution(op: ConvolutionBackwardDataOp, operands: Sequence[Sizes], emit: Builder) -> Found:
+def _convolution(op: ConvolutionBackwardDataOp, operands: Sequence[Sizes], emit: OpBuilder) -> Found:
     problem, layout = op.problem(), op.data_format
     n, channels, *ys = layouts.reorder(operands[0], layout, "NCX")
     rows = _data_rows("diff_dst", channels, ys, problem.out_channels)
@@ -84,7 +84,7 @@ def _forward(op: ConvolutionBackwardDataOp, axis: int, letter: str, x: Size, y: 
     return row(label, [(-1, x), (stride, y)], window.extent - 1, SIZE_LIMIT)
 
 
-def _conv_transpose(op: ConvTransposeBackwardDataOp, operands: Sequence[Sizes], emit: Builder) -> Found:
+def _conv_transpose(op: ConvTransposeBackwardDataOp, operands: Sequence[Sizes], emit: OpBuilder) -> Found:
     problem, layout = op.problem(), op.data_format
     n, channels, *ys = layouts.reorder(operands[0], layout, "NCX")
     rows = _data_rows("diff_dst", channels, ys, problem.out_channels)
@@ -102,7 +102,7 @@ def _conv_transpose(op: ConvTransposeBackwardDataOp, operands: Sequence[Sizes], 
 
 
 def _result_sizes(
-    op: ConvTransposeBackwardDataOp, ys: Sequence[Size], pads: Sequence[int], emit: Builder
+    op: ConvTransposeBackwardDataOp, ys: Sequence[Size], pads: Sequence[int], emit: OpBuilder
 ) -> Sizes:
     """Return X = (Y + p - Ke) div s + 1, or ceil(Y / s) for `same_*`."""
     windows: Sequence[Window] = op.problem().windows
@@ -116,7 +116,7 @@ def _result_sizes(
 
 
 def _remainders(
-    op: ConvTransposeBackwardDataOp, ys: Sequence[Size], xs: Sizes, pads: Sequence[int], emit: Builder
+    op: ConvTransposeBackwardDataOp, ys: Sequence[Size], xs: Sizes, pads: Sequence[int], emit: OpBuilder
 ) -> Sizes:
     """Return the rest of Y after the windows: Y + p - Ke - s (X - 1), or 0 if `same_*` pads."""
     windows = op.problem().windows
@@ -126,7 +126,7 @@ def _remainders(
     return elements(emit.max(left, 0) if op.is_same else left)
 
 
-def _interpolate(op: InterpolateBackwardOp, operands: Sequence[Sizes], emit: Builder) -> Found:
+def _interpolate(op: InterpolateBackwardOp, operands: Sequence[Sizes], emit: OpBuilder) -> Found:
     src, dst, *sizes = operands
     layout = op.data_format
     n = len(src) - 2
@@ -146,7 +146,7 @@ def _interpolate(op: InterpolateBackwardOp, operands: Sequence[Sizes], emit: Bui
 
 
 def _check_scales(
-    op: InterpolateBackwardOp, xs: Sequence[Size], ys: Sequence[Size], emit: Builder
+    op: InterpolateBackwardOp, xs: Sequence[Size], ys: Sequence[Size], emit: OpBuilder
 ) -> list[Row]:
     """Check that Y is X scaled, as in `scale_fits`, with the product in f32, or approximately in f64."""
     if all(isinstance(size, int) for size in (*xs, *ys)):
@@ -171,7 +171,7 @@ def _same_batch_and_channels(port: str, given: Sizes, other: Sizes, layout: str)
     return rows + positive(f"C of {port}", given[c])
 
 
-def _resize(op: ResizeBilinearV2GradOp, operands: Sequence[Sizes], emit: Builder) -> Found:
+def _resize(op: ResizeBilinearV2GradOp, operands: Sequence[Sizes], emit: OpBuilder) -> Found:
     grads, image = operands
     layout = op.format
     rows = _same_batch_and_channels("grads", grads, image, layout)
@@ -181,7 +181,7 @@ def _resize(op: ResizeBilinearV2GradOp, operands: Sequence[Sizes], emit: Builder
     return rows, image
 
 
-def _upsample(op: UpsampleBilinear2dBackwardOp, operands: Sequence[Sizes], emit: Builder) -> Found:
+def _upsample(op: UpsampleBilinear2dBackwardOp, operands: Sequence[Sizes], emit: OpBuilder) -> Found:
     (grad,), layout = operands, op.format
     batch = layouts.axis_of(layout, "N", 2)
     made = tuple(dim if isinstance(dim, int) else grad[axis] for axis, dim in enumerate(op.input_shape()))

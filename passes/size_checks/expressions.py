@@ -12,7 +12,7 @@ from dialects.shapes.bounds import is_at_least
 from dialects.shapes.forms import Atom, Extreme, Form, Monomial, Quotient, Size, constant_of, name
 from dialects.support.shapes import Dim, shape_of
 from dialects.support.size_guards import SizeGuard
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.size_checks import rows
 from passes.size_checks.rows import Element, Row
 
@@ -27,7 +27,7 @@ class UnknownSize(Exception):
 class Expressions:
     """Maps expressions to sizes in the graph, computing missing ones there once."""
 
-    def __init__(self, emit: Builder):
+    def __init__(self, emit: OpBuilder):
         self._emit = emit
         self._forms: dict[Element, Size] = {}
         self._products: dict[Monomial, Element] = {}

@@ -16,7 +16,7 @@ from xdsl.ir import Operation, SSAValue
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
 from dialects.support.size_guards import SIZE_LIMIT
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def elements(vector: SSAValue) -> tuple[Element, ...]:
     return tuple(Element(vector, index) for index in range(length))
 
 
-def vector_of(sizes: Sequence[Size], emit: Builder) -> SSAValue:
+def vector_of(sizes: Sequence[Size], emit: OpBuilder) -> SSAValue:
     """Return the sizes as one vector in the graph."""
     known = tuple(size for size in sizes if isinstance(size, int))
     vectors = list(dict.fromkeys(size.vector for size in sizes if isinstance(size, Element)))
@@ -87,7 +87,7 @@ def vector_of(sizes: Sequence[Size], emit: Builder) -> SSAValue:
     return whole if indices == list(range(count + len(known))) else emit.take(whole, indices)
 
 
-def guard(rows: Sequence[Row], emit: Builder) -> tuple[SSAValue, Operation]:
+def guard(rows: Sequence[Row], emit: OpBuilder) -> tuple[SSAValue, Operation]:
     """Return a scalar 0 that can be computed only if all rows hold, and the op that fails otherwise."""
     value = emit.ints([row.constant for row in rows])
     for place in range(max((len(row.terms) for row in rows), default=0)):

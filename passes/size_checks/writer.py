@@ -25,7 +25,7 @@ from dialects.support.documented_op import DocumentedOp
 from dialects.support.entry import entry_function, input_names
 from dialects.support.interfaces import inferred_types, set_type
 from dialects.support.shapes import Shape, dim_names, element_type_of, is_static, shape_of, with_sizes
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.operands import set_operand
 from passes.infer_types import infer_types
 from passes.legalize_onnx import check
@@ -58,7 +58,7 @@ class _Writer:
         inputs = dict(zip(input_names(function), self._block.args, strict=True))
         names = zip(input_names(self._source), self._source.args, strict=True)
         self._values: dict[SSAValue, SSAValue] = {value: inputs[name] for name, value in names}
-        self._emit = Builder(narrow=narrow)
+        self._emit = OpBuilder(narrow=narrow)
         self._known = Expressions(self._emit)
         self._sizes: dict[SSAValue, tuple[Size | None, ...]] = {}
         self._names: dict[str, Size] = {}

@@ -30,7 +30,7 @@ from dialects.support.option_names import option
 from dialects.support.shapes import compatible, element_type_of, shape_of, show
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.rewrite_cache import templates, write_from_template
 from passes.builder.rewriting import replace, rewrite
 from passes.builder.tensors import context_of
@@ -80,7 +80,7 @@ class Strategy(ABC):
             return reason
         return f"not strict IEEE: {mixed}"
 
-    def write(self, op: Operation, target: Target, emit: Builder) -> Sequence[SSAValue]:
+    def write(self, op: Operation, target: Target, emit: OpBuilder) -> Sequence[SSAValue]:
         """Lower an op in any layout that is not refused; return the ONNX values of its results.
 
         Raises StrategyFault if the ONNX is invalid or its shapes differ from those of the op's results.
@@ -99,7 +99,7 @@ class Strategy(ABC):
                 raise StrategyFault(f"{self.name} lowered {op.name} to {show(given)}, not {show(expected)}")
         return values
 
-    def _write(self, op: Operation, target: Target, emit: Builder) -> Sequence[SSAValue]:
+    def _write(self, op: Operation, target: Target, emit: OpBuilder) -> Sequence[SSAValue]:
         if self.writes_layout_of(op):
             written = self.emit(op, target, emit)
             return [written] if isinstance(written, SSAValue) else written
@@ -162,7 +162,7 @@ class Strategy(ABC):
         del op, target, work
 
     @abstractmethod
-    def emit(self, op: Any, target: Target, emit: Builder) -> SSAValue | Sequence[SSAValue]:
+    def emit(self, op: Any, target: Target, emit: OpBuilder) -> SSAValue | Sequence[SSAValue]:
         """Lower an op in a layout of `layouts` that is not refused; return its result, or all of several."""
 
 
@@ -180,17 +180,17 @@ class ApplyStrategy(RewritePattern):
 
 
 def apply_strategy(strategy: Strategy, op: Operation, target: Target, rewriter: PatternRewriter) -> None:
-    emit = Builder()
+    emit = OpBuilder()
     replace(op, rewriter, emit, lower_and_mark(strategy, op, target, emit))
 
 
-def lower_and_mark(strategy: Strategy, op: Operation, target: Target, emit: Builder) -> Sequence[SSAValue]:
+def lower_and_mark(strategy: Strategy, op: Operation, target: Target, emit: OpBuilder) -> Sequence[SSAValue]:
     """Run `Strategy.write`, or clone the result for an equal op; mark each op with the strategy's name."""
     further = (strategy, intern_value((target, limits.current())), *context_of(op))
     return write_from_template(op, _written, emit, lambda emit: _write(strategy, op, target, emit), *further)
 
 
-def _write(strategy: Strategy, op: Operation, target: Target, emit: Builder) -> Sequence[SSAValue]:
+def _write(strategy: Strategy, op: Operation, target: Target, emit: OpBuilder) -> Sequence[SSAValue]:
     values = strategy.write(op, target, emit)
     for emitted in emit.ops:
         emitted.attributes[STRATEGY] = StringAttr(strategy.name)

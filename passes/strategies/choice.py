@@ -26,7 +26,7 @@ from dialects.support.limits import Limits
 from dialects.support.memo import Memo, intern_value
 from dialects.support.op_cache_key import call_state
 from dialects.support.option_names import advice, option
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.cost import exceeds, price_written, problem_key
 from passes.cost.graph import Constants, live
 from passes.cost.sizes import TYPICAL, Sizes, has_unknown, problem_at, shared_sizes
@@ -124,7 +124,7 @@ class Ranking:
     def _modified_at(self, op: Operation, strategy: Strategy) -> AtSizes:
         """Lower and price an op; record a refusal if the target cannot run the result."""
 
-        def write(op: Operation, target: Target, emit: Builder) -> Sequence[SSAValue]:
+        def write(op: Operation, target: Target, emit: OpBuilder) -> Sequence[SSAValue]:
             values = lower_and_mark(strategy, op, target, emit)
             self.refusals[strategy] = missing_kernel(emit.ops, values, target)
             return values

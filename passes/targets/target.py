@@ -18,7 +18,7 @@ from dialects.onnx.opsets import OLDEST, Version
 from dialects.support import shapes
 from dialects.support.diagnostics import usage
 from dialects.support.dtypes import HALVES, name_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.decompositions.registry import Decomposition, Reason, decompose, decomposition_of
 from passes.kernel_tables import EXPANDED_BY_RUNTIME, FAILS_ON_EMPTY, Kernels, word_types
 from passes.targets.spec import TargetSpec, spec_of
@@ -131,7 +131,7 @@ class Target:
         form = self.spec.form_quirk(op)
         if form is not None and form.body is None:
             return f"{op.onnx_name()} with {form.what} is avoided on {self.name}: {form.why}"
-        older, emit = decomposition_of(op.onnx_name(), Reason.OLDER_OPSET), Builder()
+        older, emit = decomposition_of(op.onnx_name(), Reason.OLDER_OPSET), OpBuilder()
         try:
             if older is None or decompose(older.body, op, emit) is None:
                 return f"{op.onnx_name()} in this form is not in opset {self.opset}"

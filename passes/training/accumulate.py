@@ -24,7 +24,7 @@ from dialects.support.entry import (
 from dialects.support.names import hint_of
 from dialects.support.shapes import element_type_of, tensor_type
 from passes.autodiff.pin_values import set_results
-from passes.builder.values import ValueBuilder
+from passes.builder.values import Builder
 from passes.training.optimizer import NEW
 
 COUNT = "count"
@@ -47,7 +47,7 @@ class AccumulatePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         function = entry_function(op)
-        inputs, outputs, e = list(input_names(function)), list(output_names(function)), ValueBuilder()
+        inputs, outputs, e = list(input_names(function)), list(output_names(function)), Builder()
         set_names(function, inputs, outputs)
         results = list(return_op(function).arguments)
         block = function.body.block
@@ -77,7 +77,7 @@ def mean_of_sums(parameters: Mapping[str, TensorType], gradients: Mapping[str, s
     for each parameter, which the optimizer replaces by the new parameter."""
     types = [*parameters.values(), *(sum_type(parameters[name]) for name in gradients), tensor_type(f32, ())]
     names = [*parameters, *gradients.values(), COUNT]
-    block, e = Block(arg_types=types), ValueBuilder()
+    block, e = Block(arg_types=types), Builder()
     values = dict(zip(names, block.args, strict=True))
     for name, value in values.items():
         value.name_hint = hint_of(name)

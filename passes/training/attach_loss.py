@@ -32,7 +32,7 @@ from dialects.support.names import hint_of, name_of_value
 from dialects.support.option_names import advice, option
 from dialects.support.shapes import has_rank, shape_of, tensor_type
 from passes.autodiff.named_values import values_by_name
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 LOSS = "loss"
 """Name of the result."""
@@ -49,7 +49,7 @@ class Loss(Protocol):
         """Return the types of the label inputs by name."""
         ...
 
-    def write(self, of: Sequence[Value], labels: Mapping[str, Value], e: ValueBuilder) -> Value:
+    def write(self, of: Sequence[Value], labels: Mapping[str, Value], e: Builder) -> Value:
         """Return the loss, a scalar."""
         ...
 
@@ -93,7 +93,7 @@ def attach_losses(function: FuncOp, terms: Sequence[Term]) -> list[str]:
     """
     inputs, outputs = list(input_names(function)), list(output_names(function))
     set_names(function, inputs, outputs)
-    e, values = ValueBuilder(), values_by_name(function)
+    e, values = Builder(), values_by_name(function)
     losses, added = list[Value](), list[str]()
     ops = function.body.block.ops
     weights = {name_of_value(op.output): op.output for op in ops if isinstance(op, onnx.ConstantOp)}
@@ -169,9 +169,7 @@ def _total(losses: Sequence[Value]) -> Value:
     return total
 
 
-def _finish(
-    function: FuncOp, e: ValueBuilder, loss: Value, inputs: Sequence[str], outputs: Sequence[str]
-) -> None:
+def _finish(function: FuncOp, e: Builder, loss: Value, inputs: Sequence[str], outputs: Sequence[str]) -> None:
     last = return_op(function)
     if loss.value.owner not in e.emit.ops and LOSS not in outputs:
         loss = loss.apply(onnx.IdentityOp)

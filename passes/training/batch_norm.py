@@ -41,7 +41,7 @@ from dialects.support.names import hint_of, name_of_value
 from dialects.support.shapes import element_type_of, has_rank, shape_of
 from passes.builder.locations import place_at
 from passes.builder.operands import set_operand
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 NEW = "new_"
 """Prefix of the result that replaces a state."""
@@ -138,7 +138,7 @@ class _States:
     def update(self, op: onnx.BatchNormalizationOp) -> None:
         """Add the inputs and results of one op."""
         names = [self._state(op, index) for index in (3, 4)]
-        e = ValueBuilder()
+        e = Builder()
         for name, value in zip(names, _running_statistics(op, e), strict=True):
             value.value.name_hint = hint_of(name)
             self.results[name] = value.value
@@ -195,7 +195,7 @@ def _candidate_names(name: str) -> Iterator[str]:
         number += 1
 
 
-def _running_statistics(op: onnx.BatchNormalizationOp, e: ValueBuilder) -> tuple[Value, Value]:
+def _running_statistics(op: onnx.BatchNormalizationOp, e: Builder) -> tuple[Value, Value]:
     """Return the new running mean and the new unbiased running variance."""
     axes = [axis for axis in range(len(shape_of(op.X))) if axis != 1]
     mean, biased, old = e(op.results[1]), e(op.results[2]), e(op.operands[4])
@@ -205,7 +205,7 @@ def _running_statistics(op: onnx.BatchNormalizationOp, e: ValueBuilder) -> tuple
     return mean, biased * by - old * ((by - 1) * momentum)
 
 
-def _unbiased_factor(op: onnx.BatchNormalizationOp, axes: Sequence[int], e: ValueBuilder) -> Value | float:
+def _unbiased_factor(op: onnx.BatchNormalizationOp, axes: Sequence[int], e: Builder) -> Value | float:
     """Return N / (N - 1) for N numbers along some axes, 1 for N = 1."""
     sizes = [size for axis in axes if isinstance(size := shape_of(op.X)[axis], int)]
     if len(sizes) == len(axes):

@@ -43,7 +43,7 @@ from dialects.support.option_names import advice
 from dialects.support.shapes import has_rank, static
 from passes.builder.locations import place_at
 from passes.builder.operands import replace_uses
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.targets.target import DEFAULT_OPSET, Target
 from passes.training.random_words import FORMS, WORD, Keys, Words
 
@@ -75,7 +75,7 @@ class DropDropoutPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for dropout in dropouts(entry_function(op)):
-            e = ValueBuilder()
+            e = Builder()
             _replace(dropout, e, e(dropout.data), _all_kept(dropout, e))
 
 
@@ -104,7 +104,7 @@ def hash_dropout(function: FuncOp, target: Target) -> None:
         _check_is_outside_loops(op)
     keys = _keys(function, _words(target))
     for stream, op in ops:
-        e = ValueBuilder()
+        e = Builder()
         own = Keys(keys.words, e(keys.first.value), e(keys.second.value))
         dropped = _drop_mask(own, e(op.data), stream, _ratio(op))
         kept = dropped.apply(onnx.NotOp) if op.results[1].first_use else None
@@ -124,7 +124,7 @@ def _keys(function: FuncOp, words: Words) -> Keys:
     argument.name_hint = SEED
     set_new_names(function, [*names, SEED], outputs)
     update_function_type(function)
-    e, first = ValueBuilder(), block.first_op or return_op(function)
+    e, first = Builder(), block.first_op or return_op(function)
     keys = Keys.of_seed(words, e(argument).apply(onnx.ReshapeOp, e.ints([1])))
     Rewriter.insert_op(e.emit.ops, InsertPoint.before(first))
     for op in e.emit.ops:
@@ -153,13 +153,13 @@ def _count(data: Value) -> int | Value:
     )
 
 
-def _all_kept(op: onnx.DropoutOp, e: ValueBuilder) -> Value | None:
+def _all_kept(op: onnx.DropoutOp, e: Builder) -> Value | None:
     if not op.results[1].first_use:
         return None
     return e.number(True, i1).apply(onnx.ExpandOp, e(op.data).apply(onnx.ShapeOp))
 
 
-def _replace(op: onnx.DropoutOp, e: ValueBuilder, result: Value, mask: Value | None) -> None:
+def _replace(op: onnx.DropoutOp, e: Builder, result: Value, mask: Value | None) -> None:
     place_at(e.emit.ops, op, "mask", result.value)
     Rewriter.insert_op(e.emit.ops, InsertPoint.before(op))
     values = [result.value, *([] if mask is None else [mask.value])]

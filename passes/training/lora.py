@@ -31,7 +31,7 @@ from dialects.support.shapes import element_type_of, has_rank, static_shape
 from passes.autodiff.named_values import values_by_name
 from passes.builder.locations import place_at
 from passes.builder.operands import replace_uses
-from passes.builder.values import ValueBuilder
+from passes.builder.values import Builder
 
 RANK = 8
 """Default rank."""
@@ -137,7 +137,7 @@ def add_adapters(function: FuncOp, adapters: Sequence[Adapter], seed: int = 0) -
         weight = constants[adapter.weight]
         sites = _sites(weight)
         assert not isinstance(sites, str), sites
-        e = ValueBuilder()
+        e = Builder()
         values = [e.constant(array) for array in adapter.initial(seed).values()]
         for name, value in zip((adapter.a, adapter.b), values, strict=True):
             value.value.name_hint = hint_of(name)
@@ -237,7 +237,7 @@ def _adapter(name: str, weight: onnx.ConstantOp, sites: Sequence[_Site], rank: i
 
 def _graft(op: onnx.MatMulOp | onnx.GemmOp, a: SSAValue, b: SSAValue, scale: float) -> None:
     """Add scale x A B to the result of a product."""
-    e, result = ValueBuilder(), op.results[0]
+    e, result = Builder(), op.results[0]
     x = e(op.operands[0])
     if isinstance(op, onnx.GemmOp):
         scale *= op.call().attribute("alpha", 1.0)

@@ -13,7 +13,7 @@ from xdsl.ir import Attribute
 
 from dialects.support.dtypes import HALVES, known_dtype
 from dialects.support.shapes import shape_of, static, tensor_type
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 LR = "lr"
 """Name of the input of the learning rate."""
@@ -58,7 +58,7 @@ class Optimizer(Protocol):
         ...
 
     def update(
-        self, p: Value, g: Value, state: Mapping[str, Value], lr: Value, step: Value, e: ValueBuilder
+        self, p: Value, g: Value, state: Mapping[str, Value], lr: Value, step: Value, e: Builder
     ) -> tuple[Value, Mapping[str, Value]]:
         """Return the new parameter and all new states. `lr` is a scalar of the parameter's dtype, `step` an
         int64 scalar. Tensors are values of the builder `e`, scalars may be of an outer block: they are no
@@ -85,7 +85,7 @@ class Overrides(Protocol):
 class Schedule(Protocol):
     """The learning rate as a function of the step."""
 
-    def rate(self, step: Value, e: ValueBuilder) -> Value:
+    def rate(self, step: Value, e: Builder) -> Value:
         """Return a float32 scalar."""
         ...
 

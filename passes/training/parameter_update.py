@@ -10,7 +10,7 @@ from xdsl.ir import Attribute
 
 from dialects.onnx import ops as onnx
 from passes.builder.scans import Exprs, scan
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.training.optimizer import EMA, MASTER, Optimizer, compute_dtype
 
 
@@ -28,7 +28,7 @@ class ParameterUpdate:
     ema: float | None = None
 
     def apply(
-        self, e: ValueBuilder, p: Value, g: Value, states: Mapping[str, Value]
+        self, e: Builder, p: Value, g: Value, states: Mapping[str, Value]
     ) -> tuple[Value, dict[str, Value]]:
         """Return the new parameter and the new states."""
         own = dict(states)
@@ -50,7 +50,7 @@ class ParameterUpdate:
         e, shape = p.e, p.e.ints(chunks)
         scanned = [value.apply(onnx.ReshapeOp, shape) for value in (p, g)]
 
-        def body(inner: ValueBuilder, _: Exprs, parts: Exprs) -> tuple[Exprs, Exprs]:
+        def body(inner: Builder, _: Exprs, parts: Exprs) -> tuple[Exprs, Exprs]:
             own = dict(zip(states, parts[2:], strict=True))
             new, after = self.apply(inner, parts[0], parts[1], own)
             return [], [new, *after.values()]

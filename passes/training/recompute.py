@@ -26,7 +26,7 @@ from dialects.support import entry
 from dialects.support.dtypes import FLOATS, known_dtype
 from dialects.support.shapes import element_type_of, has_rank
 from passes.builder.operands import set_operand
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.cost.graph import tensor
 from passes.targets.target import DEFAULT_OPSET, Target
 from passes.training.checkpoints import Activation, choose_ends
@@ -152,7 +152,7 @@ class _Segments:
         before = self.last_values.get(index + 1)
         if not read or not before:
             return
-        e = ValueBuilder()
+        e = Builder()
         copies = self._copies(e, _late(e, before), dict.fromkeys(values), read)
         for value in read:
             for use in self.forward.backward_uses(value):
@@ -223,7 +223,7 @@ class _Segments:
         return dtype in FLOATS and self.target.lacks(onnx.SliceOp, dtype) is None
 
     def _copies(
-        self, e: ValueBuilder, late: Value, values: Collection[SSAValue], read: Iterable[SSAValue]
+        self, e: Builder, late: Value, values: Collection[SSAValue], read: Iterable[SSAValue]
     ) -> dict[SSAValue, SSAValue]:
         """Create copies of the ops of a segment that the values `read` need, and return them by value."""
         needed = set(read)
@@ -264,7 +264,7 @@ def size_of(value: SSAValue) -> int:
     return tensor(value).bytes if isinstance(value.type, TensorType) else 0
 
 
-def _late(e: ValueBuilder, values: Iterable[SSAValue]) -> Value:
+def _late(e: Builder, values: Iterable[SSAValue]) -> Value:
     """Return a boolean scalar that is false, x < x, for the sum x of the first elements of values."""
     firsts = [e(value)[tuple(slice(0, 1) for _ in e(value).shape)].cast(f32) for value in values]
     flat = [first.apply(onnx.ReshapeOp, e.ints([-1])) for first in firsts]

@@ -42,8 +42,8 @@ from dialects.support.entry import (
 from dialects.support.names import hint_of
 from dialects.support.option_names import advice, option
 from dialects.support.shapes import has_rank, shape_of, tensor_type
-from passes.builder.builder import Builder
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.op_builder import OpBuilder
+from passes.builder.values import Builder, Value
 from passes.training.optimizer import (
     EMA,
     LR,
@@ -129,7 +129,7 @@ class WriteOptimizerPass(ModulePass):
                 raise usage(f"the group {group} matches no trained parameter", hint=hint)
 
 
-class _ScalarSharingBuilder(Builder):
+class _ScalarSharingBuilder(OpBuilder):
     """A builder that creates an op on scalars once: all parameters share the bias corrections."""
 
     def all(self, op: Operation) -> Sequence[OpResult]:
@@ -163,7 +163,7 @@ class _Step:
         self.types = {name: type_ for name, type_ in types.items() if isinstance(type_, TensorType)}
         self.states = options.states(self.types)
         self.new = dict[str, SSAValue]()
-        self.e = ValueBuilder(_ScalarSharingBuilder())
+        self.e = Builder(_ScalarSharingBuilder())
         self._check_names()
 
     def write(self) -> None:

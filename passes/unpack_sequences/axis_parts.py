@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class EqualParts:
     step: int | SSAValue
     single: bool
 
-    def count(self, emit: Builder) -> SSAValue:
+    def count(self, emit: OpBuilder) -> SSAValue:
         size = _size(self.data, self.axis, emit)
         if self.step == 1:
             return size
@@ -32,7 +32,7 @@ class EqualParts:
         last = emit(onnx.SubOp(emit(onnx.AddOp(size, step)), _number(emit, 1)))
         return emit(onnx.DivOp(last, step))
 
-    def at(self, place: SSAValue, emit: Builder) -> SSAValue:
+    def at(self, place: SSAValue, emit: OpBuilder) -> SSAValue:
         """Return the part at a scalar index, which may be negative."""
         if self.single:
             return emit(onnx.GatherOp(self.data, place, axis=self.axis))
@@ -44,7 +44,7 @@ class EqualParts:
         start = _row(emit(onnx.MulOp(place, step)), emit)
         return _slice(self.data, self.axis, start, emit(onnx.AddOp(start, step)), emit)
 
-    def concat_parts(self, axis: int, is_new: bool, emit: Builder) -> SSAValue | None:
+    def concat_parts(self, axis: int, is_new: bool, emit: OpBuilder) -> SSAValue | None:
         """Concatenate or (`is_new`) stack the parts; None for long parts along another axis."""
         rank = len(shape_of(self.data)) - self.single + is_new
         axis %= rank
@@ -58,7 +58,7 @@ class EqualParts:
         value = _move_axis(value, self.axis, axis, emit)
         return value if is_new else _merge_axes(value, axis, emit)
 
-    def _step(self, emit: Builder) -> SSAValue:
+    def _step(self, emit: OpBuilder) -> SSAValue:
         if isinstance(self.step, int):
             return _number(emit, self.step)
         return emit(onnx.CastOp(self.step, to=i64))
@@ -72,17 +72,17 @@ class ListedParts:
     axis: int
     sizes: SSAValue
 
-    def count(self, emit: Builder) -> SSAValue:
+    def count(self, emit: OpBuilder) -> SSAValue:
         return _size(self.sizes, 0, emit)
 
-    def at(self, place: SSAValue, emit: Builder) -> SSAValue:
+    def at(self, place: SSAValue, emit: OpBuilder) -> SSAValue:
         """Return the part at a scalar index, which may be negative."""
         place, sizes = _row(place, emit), emit(onnx.CastOp(self.sizes, to=i64))
         end = emit(onnx.GatherOp(emit(onnx.CumSumOp(sizes, _number(emit, 0))), place, axis=0))
         start = emit(onnx.SubOp(end, emit(onnx.GatherOp(sizes, place, axis=0))))
         return _slice(self.data, self.axis, start, end, emit)
 
-    def concat_parts(self, axis: int, is_new: bool, emit: Builder) -> SSAValue | None:
+    def concat_parts(self, axis: int, is_new: bool, emit: OpBuilder) -> SSAValue | None:
         """Concatenate all parts along an axis; None if the result is not the data."""
         if is_new or axis % len(shape_of(self.data)) != self.axis:
             return None
@@ -98,7 +98,7 @@ def parts_of(data: SSAValue, axis: int, split: SSAValue, single: bool) -> EqualP
     return ListedParts(data, axis, split) if rank == 1 else None
 
 
-def _move_axis(value: SSAValue, source: int, target: int, emit: Builder) -> SSAValue:
+def _move_axis(value: SSAValue, source: int, target: int, emit: OpBuilder) -> SSAValue:
     """Move an axis to another position."""
     if source == target:
         return emit(onnx.IdentityOp(value))
@@ -106,7 +106,7 @@ def _move_axis(value: SSAValue, source: int, target: int, emit: Builder) -> SSAV
     return emit(onnx.TransposeOp(value, perm=[*order[:target], source, *order[target:]]))
 
 
-def _merge_axes(value: SSAValue, axis: int, emit: Builder) -> SSAValue:
+def _merge_axes(value: SSAValue, axis: int, emit: OpBuilder) -> SSAValue:
     """Merge an axis with the next one."""
     rank = len(shape_of(value))
     sizes = [emit.sizes(value, [i]) for i in range(rank)]
@@ -114,17 +114,17 @@ def _merge_axes(value: SSAValue, axis: int, emit: Builder) -> SSAValue:
     return emit(onnx.ReshapeOp(value, emit.concat(sizes), allowzero=1))
 
 
-def _number(emit: Builder, value: int) -> SSAValue:
+def _number(emit: OpBuilder, value: int) -> SSAValue:
     return emit.constant(np.array(value, np.int64))
 
 
-def _size(value: SSAValue, axis: int, emit: Builder) -> SSAValue:
+def _size(value: SSAValue, axis: int, emit: OpBuilder) -> SSAValue:
     return emit(onnx.GatherOp(emit(onnx.ShapeOp(value)), _number(emit, axis), axis=0))
 
 
-def _row(number: SSAValue, emit: Builder) -> SSAValue:
+def _row(number: SSAValue, emit: OpBuilder) -> SSAValue:
     return emit(onnx.UnsqueezeOp(number, emit.ints([0])))
 
 
-def _slice(data: SSAValue, axis: int, start: SSAValue, end: SSAValue, emit: Builder) -> SSAValue:
+def _slice(data: SSAValue, axis: int, start: SSAValue, end: SSAValue, emit: OpBuilder) -> SSAValue:
     return emit(onnx.SliceOp(data, start, end, emit.ints([axis])))

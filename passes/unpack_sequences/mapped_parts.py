@@ -10,24 +10,24 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.control import YieldOp
 from dialects.shapes.forms import Size
 from dialects.support.shapes import Dim, Shape, element_type_of, has_rank, shape_of, tensor_type
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.infer_types import refine_with_regions
 from passes.unpack_sequences.axis_parts import EqualParts, ListedParts
 
-Copied = Callable[[Sequence[SSAValue], Builder], list[SSAValue]]
+Copied = Callable[[Sequence[SSAValue], OpBuilder], list[SSAValue]]
 """Function that copies the ops of a body for given elements, and returns the yielded values."""
 
 Column = EqualParts | ListedParts | SSAValue
 
 
-def map_parts(columns: Sequence[Column], body: Copied, emit: Builder) -> list[EqualParts] | None:
+def map_parts(columns: Sequence[Column], body: Copied, emit: OpBuilder) -> list[EqualParts] | None:
     """Map a body over parts of one position by a Scan; values are the same in each step. None for longer
     parts, of which the last may be shorter, or if the shape of a result may differ between steps."""
     parts = [column for column in columns if isinstance(column, EqualParts) and column.step == 1]
     if any(column not in parts for column in columns if not isinstance(column, SSAValue)):
         return None
     types = [tensor_type(element_type_of(part.data), _without(part)) for part in parts]
-    block, inner = Block(arg_types=types), Builder()
+    block, inner = Block(arg_types=types), OpBuilder()
     arguments = iter(block.args)
     inputs = [_element(column, arguments, inner) for column in columns]
     made = body(inputs, inner)
@@ -54,7 +54,7 @@ def _without(part: EqualParts) -> Shape:
     return (*shape[: part.axis], *shape[part.axis + 1 :])
 
 
-def _element(column: Column, arguments: Iterator[BlockArgument], emit: Builder) -> SSAValue:
+def _element(column: Column, arguments: Iterator[BlockArgument], emit: OpBuilder) -> SSAValue:
     if isinstance(column, SSAValue):
         return column
     slice_ = next(arguments)

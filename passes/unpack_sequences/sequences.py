@@ -22,7 +22,7 @@ from dialects.support.diagnostics import GradcError
 from dialects.support.interfaces import InfersTypes, refine_results, set_type
 from dialects.support.limits import check
 from dialects.support.shapes import element_type_of, has_rank, merge, shape_of, tensor_type
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.pattern_driver import ops_within
 from passes.builder.rewriting import functions
 from passes.infer_types import infer_types
@@ -61,7 +61,7 @@ class _Unpacking:
             rule = _RULES.get(op.name)
             if rule is None or not isinstance(op, OnnxOp):
                 continue
-            emit = Builder()
+            emit = OpBuilder()
             try:
                 results = rule(self, op, emit)
             except GradcError:  # in a branch that these shapes never take
@@ -77,7 +77,7 @@ class _Unpacking:
             if is_trivially_dead(op):
                 Rewriter.erase_op(op)
 
-    def _put(self, op: OnnxOp, emit: Builder, results: Mapping[int, SSAValue]) -> None:
+    def _put(self, op: OnnxOp, emit: OpBuilder, results: Mapping[int, SSAValue]) -> None:
         for new in emit.ops:
             if isinstance(new.location, UnknownLoc):
                 new.location = op.location
@@ -94,12 +94,12 @@ class _Unpacking:
         return None if value is None else self.sequences.get(value)
 
 
-Rule = Callable[[_Unpacking, OnnxOp, Builder], Mapping[int, SSAValue] | None]
+Rule = Callable[[_Unpacking, OnnxOp, OpBuilder], Mapping[int, SSAValue] | None]
 """New values for the results of an op by index; None leaves the op alone. A sequence with known elements
 keeps its value, which gets no new reader."""
 
 
-def _identity(emit: Builder, value: SSAValue, old: SSAValue) -> Mapping[int, SSAValue]:
+def _identity(emit: OpBuilder, value: SSAValue, old: SSAValue) -> Mapping[int, SSAValue]:
     """Copy a tensor with Identity, so that both values keep their names."""
     new = emit(onnx.IdentityOp(value))
     if not has_rank(new):
@@ -107,12 +107,12 @@ def _identity(emit: Builder, value: SSAValue, old: SSAValue) -> Mapping[int, SSA
     return {0: new}
 
 
-def _construct(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | None:
+def _construct(of: _Unpacking, op: OnnxOp, emit: OpBuilder) -> Mapping[int, SSAValue] | None:
     of.sequences[op.results[0]] = tuple(op.operands)
     return {}
 
 
-def _insert(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | None:
+def _insert(of: _Unpacking, op: OnnxOp, emit: OpBuilder) -> Mapping[int, SSAValue] | None:
     found = of.elements(op.operands[0])
     place = None if found is None else _static_index(op.operands[2:], found, len(found))
     if found is None or place is None or not 0 <= place <= len(found):
@@ -123,7 +123,7 @@ def _insert(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue]
     return {}
 
 
-def _erase(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | None:
+def _erase(of: _Unpacking, op: OnnxOp, emit: OpBuilder) -> Mapping[int, SSAValue] | None:
     found = of.elements(op.operands[0])
     place = None if found is None else _static_index(op.operands[1:], found, -1)
     if found is None or place is None or not 0 <= place < len(found):
@@ -134,7 +134,7 @@ def _erase(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] 
     return {}
 
 
-def _at(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | None:
+def _at(of: _Unpacking, op: OnnxOp, emit: OpBuilder) -> Mapping[int, SSAValue] | None:
     sequence, position = op.operands
     parts, found = of.parts.get(sequence), of.elements(sequence)
     place = None if found is None else _static_index([position], found, 0)
@@ -147,7 +147,7 @@ def _at(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | N
     return {0: _select(found, _scalar(position, emit), emit)}
 
 
-def _scalar(position: SSAValue, emit: Builder) -> SSAValue:
+def _scalar(position: SSAValue, emit: OpBuilder) -> SSAValue:
     """Reshape an index to a scalar; exporters also write vectors of one element."""
     if has_rank(position) and not shape_of(position):
         return position
@@ -162,21 +162,21 @@ def _are_alike(values: Sequence[SSAValue]) -> bool:
     return None not in shape and all(shape == other for other in others)
 
 
-def _select(values: Sequence[SSAValue], place: SSAValue, emit: Builder) -> SSAValue:
+def _select(values: Sequence[SSAValue], place: SSAValue, emit: OpBuilder) -> SSAValue:
     """Select one of several values of the same shape by a dynamic index."""
     axes = emit.ints([0])
     stack = emit(onnx.ConcatOp([emit(onnx.UnsqueezeOp(value, axes)) for value in values], axis=0))
     return emit(onnx.GatherOp(stack, place, axis=0))
 
 
-def _length(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | None:
+def _length(of: _Unpacking, op: OnnxOp, emit: OpBuilder) -> Mapping[int, SSAValue] | None:
     parts, found = of.parts.get(op.operands[0]), of.elements(op.operands[0])
     if found is not None:
         return {0: emit.constant(np.array(len(found), np.int64))}
     return None if parts is None else {0: parts.count(emit)}
 
 
-def _concat(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | None:
+def _concat(of: _Unpacking, op: OnnxOp, emit: OpBuilder) -> Mapping[int, SSAValue] | None:
     attributes = op.onnx_attributes()
     axis = attributes["axis"]
     assert isinstance(axis, int)
@@ -194,7 +194,7 @@ def _concat(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue]
     return {0: emit(onnx.ConcatOp(list(parts), axis=axis))}
 
 
-def _split(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | None:
+def _split(of: _Unpacking, op: OnnxOp, emit: OpBuilder) -> Mapping[int, SSAValue] | None:
     data, *given = op.operands
     attributes = op.onnx_attributes()
     axis = attributes.get("axis", 0)
@@ -236,12 +236,12 @@ def _sizes(size: object, split: np.ndarray | None, given: bool) -> list[int] | N
     return [min(step, size - start) for start in range(0, size, step)]
 
 
-def _optional(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | None:
+def _optional(of: _Unpacking, op: OnnxOp, emit: OpBuilder) -> Mapping[int, SSAValue] | None:
     of.optionals[op.results[0]] = op.operands[0] if op.operands else None
     return {}
 
 
-def _get(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | None:
+def _get(of: _Unpacking, op: OnnxOp, emit: OpBuilder) -> Mapping[int, SSAValue] | None:
     (given,) = op.operands
     value = of.optionals.get(given) if isinstance(given.type, OptionalType) else given
     if value is None:
@@ -251,7 +251,7 @@ def _get(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | 
     return _identity(emit, value, op.results[0])
 
 
-def _has(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | None:
+def _has(of: _Unpacking, op: OnnxOp, emit: OpBuilder) -> Mapping[int, SSAValue] | None:
     given = op.operands[0] if op.operands else None
     if given is not None and isinstance(given.type, OptionalType):
         if given not in of.optionals:
@@ -260,14 +260,14 @@ def _has(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | 
     return {0: emit.constant(np.array(given is not None))}
 
 
-def _same(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | None:
+def _same(of: _Unpacking, op: OnnxOp, emit: OpBuilder) -> Mapping[int, SSAValue] | None:
     (given,) = op.operands
     if given not in of.sequences and given not in of.optionals and given not in of.parts:
         return None
     return {0: given}
 
 
-def _map(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | None:
+def _map(of: _Unpacking, op: OnnxOp, emit: OpBuilder) -> Mapping[int, SSAValue] | None:
     """Apply the body to each element of the first operand; operands that are no sequences are shared."""
     first, *_ = op.operands
     if first in of.parts and of.elements(first) is None:
@@ -291,7 +291,7 @@ def _map(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | 
     return {}
 
 
-def _map_parts(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAValue] | None:
+def _map_parts(of: _Unpacking, op: OnnxOp, emit: OpBuilder) -> Mapping[int, SSAValue] | None:
     """Apply the body like `_map` to a dynamic number of parts."""
     columns = [
         of.parts.get(value) if isinstance(value.type, SequenceType) else value for value in op.operands
@@ -306,7 +306,7 @@ def _map_parts(of: _Unpacking, op: OnnxOp, emit: Builder) -> Mapping[int, SSAVal
     return {}
 
 
-def _clone_ops(block: Block, inputs: Sequence[SSAValue], emit: Builder) -> list[SSAValue]:
+def _clone_ops(block: Block, inputs: Sequence[SSAValue], emit: OpBuilder) -> list[SSAValue]:
     """Clone the ops of a block for given arguments; return the yielded values."""
     last = block.last_op
     assert isinstance(last, YieldOp)

@@ -25,7 +25,7 @@ from dialects.support.attributes import documented_attributes
 from dialects.support.documented_op import DocumentedOp, build
 from dialects.support.shapes import Dim, Shape, has_rank, shape_of
 from passes.builder.tensors import Size
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def _onnx_op(op: OnnxOp, operands: Sequence[SSAValue | None], attributes: dict[s
 class Batch:
     """The new axis, and the builder of the ops of one batching rule."""
 
-    e: ValueBuilder
+    e: Builder
     size: Size
     dim: Dim
 

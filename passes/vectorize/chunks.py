@@ -17,7 +17,7 @@ from dialects.support.entry import return_op
 from dialects.support.shapes import element_type_of, shape_of, static, tensor_type
 from passes.autodiff.pin_values import set_results
 from passes.builder.captured_values import uses_by
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 
 class Chunks:
@@ -32,7 +32,7 @@ class Chunks:
         self._known = None if known is None else int(known[0])
         self._body = Block(arg_types=[tensor_type(i64, ())])
 
-    def numbers(self, e: ValueBuilder) -> Value:
+    def numbers(self, e: Builder) -> Value:
         """Return the numbers of the rows of a chunk; those behind the last row are no rows."""
         return e(self._body.args[0]) + e.ints(range(self.size))
 
@@ -41,7 +41,7 @@ class Chunks:
 
         The others must not depend on them.
         """
-        last, e = return_op(function), ValueBuilder()
+        last, e = return_op(function), Builder()
         moved, dependent = self._dependents(function)
         pairs = list(zip(last.arguments, chosen, strict=True))
         if any(value in dependent for value, is_chosen in pairs if not is_chosen):
@@ -50,7 +50,7 @@ class Chunks:
         for op in moved:
             op.detach()
             self._body.add_op(op)
-        inner = ValueBuilder()
+        inner = Builder()
         results = [x if x in dependent else inner(x).apply(onnx.IdentityOp).value for x in chunked]
         self._body.add_ops([*inner.emit.ops, YieldOp(*results)])
         count = None if self._known is None else -(-self._known // self.size)
@@ -73,7 +73,7 @@ class Chunks:
                 found.update(op.results)
         return moved, found
 
-    def _starts(self, e: ValueBuilder, count: int | None) -> Value:
+    def _starts(self, e: Builder, count: int | None) -> Value:
         """Return the number of the first row of each chunk; without rows there is an empty chunk."""
         if count is not None:
             return e.ints([index * self.size for index in range(count)])
@@ -81,7 +81,7 @@ class Chunks:
         rows = e(self.total.value).at_least(e.ints([1]))
         return zero.apply(onnx.RangeOp, rows.squeeze([0]), step)
 
-    def _join(self, e: ValueBuilder, chunks: Value) -> Value:
+    def _join(self, e: Builder, chunks: Value) -> Value:
         """Return the rows of all chunks along one axis, without those behind the last row."""
         row = chunks.shape[2:]
         known, count = static(row), chunks.shape[0]

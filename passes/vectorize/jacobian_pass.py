@@ -39,7 +39,7 @@ from passes.autodiff.pin_values import set_results
 from passes.builder.captured_values import uses_by
 from passes.builder.locations import place_by_operands
 from passes.builder.operands import replace_uses
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.vectorize.chunks import Chunks
 from passes.vectorize.vectorize import vectorize
 
@@ -86,7 +86,7 @@ class JacobianPass(ModulePass):
             strict_ieee=self.strict_ieee,
         )
         self.fallbacks.extend(found.fallbacks)
-        e = ValueBuilder()
+        e = Builder()
         counts = [one.size(e) for one in parts]
         firsts = _firsts(e, counts)
         chunks = None if chunk is None else Chunks(firsts[-1], chunk)
@@ -112,7 +112,7 @@ class JacobianPass(ModulePass):
         return found
 
     def _seed(
-        self, e: ValueBuilder, function: FuncOp, parts: Sequence[_Part], seeds: Sequence[Value], count: Value
+        self, e: Builder, function: FuncOp, parts: Sequence[_Part], seeds: Sequence[Value], count: Value
     ) -> None:
         """Replace the inputs by `count` rows of an identity, of which `seeds` are the columns of each."""
         block = function.body.block
@@ -133,7 +133,7 @@ class JacobianPass(ModulePass):
             block.erase_arg(arguments[name])
 
     def _shape_results(self, function: FuncOp, parts: Sequence[_Part], firsts: Sequence[Value]) -> None:
-        e, results = ValueBuilder(), _named(output_names(function), return_op(function).arguments)
+        e, results = Builder(), _named(output_names(function), return_op(function).arguments)
         kept = {name: value for name, value in results.items() if name not in self.results}
         blocks = {
             f"{result}_{name}": self._block(e, e(results[result]), part, first, last)
@@ -144,7 +144,7 @@ class JacobianPass(ModulePass):
         names = [name for name in input_names(function) if name not in self.inputs]
         set_new_names(function, names, [*kept, *blocks])
 
-    def _block(self, e: ValueBuilder, rows: Value, part: _Part, first: Value, last: Value) -> Value:
+    def _block(self, e: Builder, rows: Value, part: _Part, first: Value, last: Value) -> Value:
         """Return the rows of one input in the shape of a block."""
         row = rows.shape[1:]
         own, of_row = part.sizes(e), _row_sizes(e, rows)
@@ -169,14 +169,14 @@ class _Part:
         known = static(self.shape)
         return None if known is None else prod(known)
 
-    def sizes(self, e: ValueBuilder) -> Value:
+    def sizes(self, e: Builder) -> Value:
         known = static(self.shape)
         if known is not None:
             return e.ints(known)
         assert self.like is not None
         return e.shape(e(self.like))
 
-    def size(self, e: ValueBuilder) -> Value:
+    def size(self, e: Builder) -> Value:
         """Return the number of elements as a vector of one."""
         if self.count is not None:
             return e.ints([self.count])
@@ -184,7 +184,7 @@ class _Part:
         return e(e.emit.product([e.emit.sizes(self.like, [axis]) for axis in range(len(self.shape))]))
 
 
-def _row_sizes(e: ValueBuilder, rows: Value) -> Value:
+def _row_sizes(e: Builder, rows: Value) -> Value:
     known = static(rows.shape[1:])
     if known is not None:
         return e.ints(known)
@@ -204,14 +204,14 @@ def _named(names: Sequence[str], values: Sequence[SSAValue]) -> dict[str, SSAVal
     return dict(zip(names, values, strict=True))
 
 
-def _add(e: ValueBuilder, a: Value, b: Value) -> Value:
+def _add(e: Builder, a: Value, b: Value) -> Value:
     known = [constant_of(one.value) for one in (a, b)]
     if all(one is not None for one in known):
         return e.ints([sum(int(one[0]) for one in known if one is not None)])
     return a + b
 
 
-def _firsts(e: ValueBuilder, counts: Sequence[Value]) -> list[Value]:
+def _firsts(e: Builder, counts: Sequence[Value]) -> list[Value]:
     """Return the first row of each input, and the number of all rows."""
     found = [e.ints([0])]
     for count in counts:
@@ -219,13 +219,13 @@ def _firsts(e: ValueBuilder, counts: Sequence[Value]) -> list[Value]:
     return found
 
 
-def _identity_rows(e: ValueBuilder, rows: Value, first: Value, count: Value, dtype: Attribute) -> Value:
+def _identity_rows(e: Builder, rows: Value, first: Value, count: Value, dtype: Attribute) -> Value:
     """Return some rows of `count` columns of an identity, from column `first` on."""
     column = _numbers(e, first, _add(e, first, count))
     return rows.unsqueeze([1]).equals(column.unsqueeze([0])).cast(dtype)
 
 
-def _numbers(e: ValueBuilder, first: Value, last: Value) -> Value:
+def _numbers(e: Builder, first: Value, last: Value) -> Value:
     one = e(e.emit.constant(np.array(1, np.int64)))
     return first.squeeze([0]).apply(onnx.RangeOp, last.squeeze([0]), one)
 

@@ -22,7 +22,7 @@ from dialects.support.shapes import element_type_of, shape_of, tensor_type
 from passes.autodiff.pin_values import set_results
 from passes.builder.locations import place_by_operands
 from passes.builder.operands import replace_uses
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.vectorize.vectorize import vectorize
 
 T = TypeVar("T")
@@ -74,7 +74,7 @@ class PerSamplePass(ModulePass):
 
     def _shape_inputs(self, function: FuncOp) -> None:
         """Give the samples of each input their axis."""
-        named, e, block = _arguments(function), ValueBuilder(), function.body.block
+        named, e, block = _arguments(function), Builder(), function.body.block
         for name, axis in zip(self.inputs, self.axes, strict=True):
             old = named[name]
             size, *row = shape_of(old)
@@ -99,7 +99,7 @@ class PerSamplePass(ModulePass):
         for name, axis in zip(self.removed, self.removed_axes, strict=True):
             removed[name].append(axis)
         places = dict(zip(self.moved, self.moved_to, strict=True))
-        e, results, inputs = ValueBuilder(), list[SSAValue](), _arguments(function)
+        e, results, inputs = Builder(), list[SSAValue](), _arguments(function)
         for name, value in zip(names, return_op(function).arguments, strict=True):
             shaped = e(inputs.get(name, value))
             if name not in inputs and name in with_samples:

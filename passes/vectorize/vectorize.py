@@ -17,12 +17,12 @@ from dialects.shapes.forms import name as named_size
 from dialects.support.diagnostics import violation
 from dialects.support.entry import TYPE, input_names, output_names, return_op, set_names, update_function_type
 from dialects.support.shapes import Dim, has_rank, shape_of
-from passes.builder.builder import Builder
 from passes.builder.captured_values import uses_by
 from passes.builder.locations import place_by_operands
+from passes.builder.op_builder import OpBuilder
 from passes.builder.operands import replace_uses
 from passes.builder.tensors import Size
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.vectorize.batch import Batch, OpCall, Operand, Result, Unbatched
 from passes.vectorize.regions import RULES as REGION_RULES
 from passes.vectorize.regions import Outer
@@ -101,7 +101,7 @@ class _Walk:
 
     def add_arguments(self, block: Block, arguments: Sequence[SSAValue]) -> None:
         """Add an argument with the new axis behind each of `arguments`."""
-        e = ValueBuilder()
+        e = Builder()
         shell = Batch(e, 0, self.dim)
         for argument in arguments:
             assert isinstance(argument, BlockArgument)
@@ -111,7 +111,7 @@ class _Walk:
         if isinstance(self.dim, int):
             self.size = self.dim
         elif arguments and self.size is None:
-            emit = Builder()
+            emit = OpBuilder()
             self.size = emit.sizes(self.batched[arguments[0]].value, [0])
             first = block.first_op
             assert first is not None
@@ -133,9 +133,7 @@ class _Walk:
         return found
 
     def _new_batch(self) -> Batch:
-        return Batch(
-            ValueBuilder(strict_ieee=self.strict_ieee), 0 if self.size is None else self.size, self.dim
-        )
+        return Batch(Builder(strict_ieee=self.strict_ieee), 0 if self.size is None else self.size, self.dim)
 
     def _result(self, value: SSAValue, b: Batch, expand: bool) -> SSAValue:
         if value in self.batched:

@@ -11,7 +11,7 @@ import pytest
 
 import gradc
 from gradc.verification.gradient_spec import CheckError
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.vectorize.chunks import Chunks
 from tests.support.cli import run_gradc
 
@@ -117,7 +117,7 @@ def test_per_sample_jacobians():
 
 
 def test_a_wrong_row_is_found(monkeypatch: pytest.MonkeyPatch):
-    def shifted(self: Chunks, e: ValueBuilder) -> Value:
+    def shifted(self: Chunks, e: Builder) -> Value:
         return numbers(self, e) * 2
 
     numbers = Chunks.numbers

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Block
 from dialects.support.diagnostics import GradcError
 from dialects.support.shapes import UnknownRank, tensor_type
 from passes.autodiff.common.primal import Primal
-from passes.builder.values import ValueBuilder
+from passes.builder.values import Builder
 from passes.decompositions.registry import Decomposition, Operand, Reason, table_of
 
 DECLARED = [one for reason in Reason for one in table_of(reason).values()]
@@ -93,7 +93,7 @@ def test_other_operands_are_errors(one: Decomposition):
     for types in draws(one, rng):
         block = Block(arg_types=[type_ for type_ in types if type_ is not None])
         values = iter(block.args)
-        e = ValueBuilder()
+        e = Builder()
         operands = [None if type_ is None else e(next(values)) for type_ in types]
         with suppress(GradcError, UnknownRank):
             one.body(Primal(e, one.match_operands(operands), attributes_of(one), [None] * 5), e)

@@ -19,7 +19,7 @@ from dialects.support.dtypes import of_numpy
 from dialects.support.entry import set_names, update_function_type
 from dialects.support.shapes import element_type_of, tensor_type
 from passes.autodiff.activity.non_differentiable import ZERO_BY_DEFINITION
-from passes.builder.values import ValueBuilder
+from passes.builder.values import Builder
 from passes.differentiate import Request, differentiate
 
 STEP, MOST = 1e-5, 20_000
@@ -39,7 +39,7 @@ def module_of(
     floats = [a is not None and a.dtype.kind == "f" and i not in kept for i, a in enumerate(arrays)]
     inputs = [a.astype(np.float64) for a, f in zip(arrays, floats, strict=True) if f and a is not None]
     types = [tensor_type(f64, [None] * a.ndim if unknown else a.shape) for a in inputs]
-    block, e = Block(arg_types=types), ValueBuilder()
+    block, e = Block(arg_types=types), Builder()
     given = iter(block.args)
     values = [
         None if a is None else next(given) if f else e.emit.constant(a)

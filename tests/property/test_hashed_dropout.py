@@ -16,7 +16,7 @@ from dialects.support.entry import entry_function, set_names, update_function_ty
 from dialects.support.shapes import tensor_type
 from gradc.compiler.driver import compile_module
 from gradc.compiler.options import Options
-from passes.builder.values import ValueBuilder
+from passes.builder.values import Builder
 from passes.targets.target import Target
 from passes.training.dropout import hash_dropout
 
@@ -30,7 +30,7 @@ SIGMAS = 4.5
 
 def module_of(size: int | str) -> ModuleOp:
     """Dropouts of one input, in a row."""
-    block, e = Block(arg_types=[tensor_type(f32, [size])]), ValueBuilder()
+    block, e = Block(arg_types=[tensor_type(f32, [size])]), Builder()
     x = e(block.args[0])
     results = [x.apply(onnx.DropoutOp, e.number(ratio, f32)).value for ratio in RATIOS]
     block.add_ops([*e.emit.ops, ReturnOp(*results)])

@@ -26,7 +26,7 @@ from dialects.support.diagnostics import GradcError
 from dialects.support.shapes import Shape, shape_of, tensor_type, with_sizes
 from gradc.graph.run_time_sizes import specialize
 from gradc.model.exporter import export
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 
 runtime = pytest.importorskip("onnxruntime")
 FAILURES = tuple(
@@ -42,7 +42,7 @@ class Chain:
 
     draw: Callable[..., Any]
     argument: SSAValue
-    emit: Builder = field(default_factory=Builder)
+    emit: OpBuilder = field(default_factory=OpBuilder)
 
     def __post_init__(self) -> None:
         self.value = self.argument

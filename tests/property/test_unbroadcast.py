@@ -19,7 +19,7 @@ from gradc.model.exporter import export
 from gradc.runtime.session import Session
 from passes.autodiff.common.unbroadcast import unbroadcast
 from passes.builder.rewriting import functions
-from passes.builder.values import ValueBuilder
+from passes.builder.values import Builder
 
 
 @st.composite
@@ -47,7 +47,7 @@ def _known(size: int, how: str, axis: int) -> int | str | None:
 
 def module_of(gradient: Shape, operand: Shape) -> ModuleOp:
     block = Block(arg_types=[tensor_type(f32, gradient), tensor_type(f32, operand)])
-    e = ValueBuilder()
+    e = Builder()
     first, second = map(e, block.args)
     result, other = unbroadcast(first, second, e), second.apply(onnx.NegOp)
     block.add_ops([*e.emit.ops, ReturnOp(result.value, other.value)])

@@ -21,7 +21,7 @@ from dialects.support.shapes import tensor_type
 from passes.autodiff.common.primal import Primal
 from passes.autodiff.common.unbroadcast import unbroadcast
 from passes.autodiff.rules import norm, softmaxes
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 X = (3, 4, 5)
 CASES: dict[str, list[tuple[list[tuple[int, ...]], dict[str, Any]]]] = {
@@ -131,7 +131,7 @@ def _gradients(
     entry = of_mlir(dtype)
     assert entry is not None
     arrays = [array.astype(entry.numpy) for array in (*operands, *cotangents)]
-    block, e = _block(arrays, dtype, dynamic), ValueBuilder()
+    block, e = _block(arrays, dtype, dynamic), Builder()
     given = [e(value) for value in block.args]
     own, g = given[: len(operands)], given[len(operands) :]
     op = _cls(name)(*(x.value for x in own), **attributes)

@@ -13,7 +13,7 @@ from dialects.support.entry import update_function_type
 from dialects.support.shapes import tensor_type
 from passes.autodiff.common.primal import Primal
 from passes.autodiff.rules import pointwise
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 
 @pytest.mark.parametrize("below", [1e-3, 3.0, 1e4, 1e8, -1e8])
@@ -22,7 +22,7 @@ from passes.builder.values import Value, ValueBuilder
 def test_a_steep_side_does_not_hide_the_other(name: str, strict: bool, below: float):
     """In f32, 1e8 + (1 - 1e8) is 0: the derivative of positive numbers is 1 nevertheless."""
     x, g = np.array([2.0, 0.5, 1.0], np.float32), np.array([1.0, -3.0, 0.25], np.float32)
-    block, e = Block(arg_types=[tensor_type(f32, (3,))] * 2), ValueBuilder(strict_ieee=strict)
+    block, e = Block(arg_types=[tensor_type(f32, (3,))] * 2), Builder(strict_ieee=strict)
     operand, cotangent = map(e, block.args)
     slope = e.scalar(below, operand)
     forward = Primal(e, [operand, slope][: 2 if name == "PRelu" else 1], {"alpha": below}, [None])

@@ -12,14 +12,14 @@ from xdsl.ir import Attribute, Block, Region
 from dialects.onnx import ops as onnx
 from dialects.support.entry import set_names, update_function_type
 from dialects.support.shapes import DimLike, tensor_type
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 Network = Callable[..., Value]
 """Of its inputs, by name."""
 
 
 def module_of(network: Network, inputs: Mapping[str, Sequence[DimLike]], dtype: Attribute) -> ModuleOp:
-    block, e = Block(arg_types=[tensor_type(dtype, shape) for shape in inputs.values()]), ValueBuilder()
+    block, e = Block(arg_types=[tensor_type(dtype, shape) for shape in inputs.values()]), Builder()
     result = network(**dict(zip(inputs, map(e, block.args), strict=True)))
     block.add_ops([*e.emit.ops, ReturnOp(result.value)])
     function = FuncOp("main", ([], []), Region(block))

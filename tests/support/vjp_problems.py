@@ -18,7 +18,7 @@ from dialects.support.dtypes import of_numpy
 from dialects.support.entry import set_names, update_function_type
 from dialects.support.shapes import element_type_of, tensor_type
 from passes.autodiff.rules import pointwise
-from passes.builder.values import ValueBuilder
+from passes.builder.values import Builder
 
 INF = 2**31 - 1
 
@@ -62,7 +62,7 @@ def module_of(problem: Problem, floats: Any = np.float64) -> tuple[ModuleOp, lis
     arrays = [_in_dtype(_array(operand, problem, rng), floats) for operand in problem.operands]
     is_input = [isinstance(o, tuple) or (problem.given and o is not None) for o in problem.operands]
     inputs = [a for a, is_one in zip(arrays, is_input, strict=True) if is_one]
-    block, e = Block(arg_types=[_type(a, problem) for a in inputs]), ValueBuilder()
+    block, e = Block(arg_types=[_type(a, problem) for a in inputs]), Builder()
     arguments = iter(block.args)
     values: list[SSAValue | None] = [
         None if a is None else next(arguments) if is_one else e.emit.constant(a)
@@ -105,7 +105,7 @@ def _type(array: np.ndarray, problem: Problem):
 
 
 def _applied(
-    problem: Problem, values: list[SSAValue | None], e: ValueBuilder, dtype: Attribute
+    problem: Problem, values: list[SSAValue | None], e: Builder, dtype: Attribute
 ) -> Sequence[SSAValue]:
     cls = onnx.op_class(problem.op)
     ports = cls.SIGNATURE.operands

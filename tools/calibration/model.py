@@ -17,7 +17,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from dialects.support.entry import update_function_type
 from dialects.support.shapes import tensor_type
 from gradc.problems import OPS, Problem
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.cost import features_of
 from passes.cost.vector import Features
 from passes.strategies import strategies_of
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 RUN = "run"
 """Feature of the overhead of a run."""
 
-Build = Callable[[Builder, Sequence[SSAValue]], SSAValue]
+Build = Callable[[OpBuilder, Sequence[SSAValue]], SSAValue]
 
 
 class Model(ABC):
@@ -115,14 +115,14 @@ class NodeModel(Model):
 
     def written(self) -> BuiltOps:
         block = Block(arg_types=[tensor_type(f32, shape) for shape in self.shapes])
-        emit = Builder()
+        emit = OpBuilder()
         return BuiltOps(emit.ops, [self.build(emit, block.args)], block)
 
     def proto(self) -> ModelProto:
         from gradc.model.exporter import export
 
         block = Block(arg_types=[tensor_type(f32, shape) for shape in self.shapes])
-        emit = Builder()
+        emit = OpBuilder()
         result = self.build(emit, block.args)
         block.add_ops([*emit.ops, ReturnOp(result)])
         function = FuncOp("main", ([], []), Region(block))
@@ -152,7 +152,7 @@ class CandidateModel(Model):
 
     def written(self) -> BuiltOps:
         module = self.problem.module()
-        emit = Builder()
+        emit = OpBuilder()
         results = self.strategy.write(canonical_op(module), self.target, emit)
         return BuiltOps(emit.ops, results, module)
 

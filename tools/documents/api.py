@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 import gradc
-from gradc.builder.base import Value
+from gradc.builder.base import GraphValue
 from gradc.builder.spec_methods import SpecMethod
 from gradc.graph.tensors import TensorInfo
 from gradc.reporting.data import Remark
@@ -42,7 +42,7 @@ ERRORS = (
     "Diagnostic",
 )
 OTHERS = {
-    "gradc.builder.base.Value": Value,
+    "gradc.builder.base.GraphValue": GraphValue,
     "gradc.graph.tensors.TensorInfo": TensorInfo,
     "gradc.reporting.data.Remark": Remark,
     "gradc.runtime.session.Session": Session,

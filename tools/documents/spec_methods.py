@@ -29,7 +29,7 @@ import numpy.typing as npt
 from dialects.cann.resize import CannResizeOp
 from dialects.onednn.base import OneDNNOp
 from gradc.builder.arguments import Dims, Floats, Ints
-from gradc.builder.base import GraphBuilder, Value
+from gradc.builder.base import GraphBuilder, GraphValue
 
 REQUIRED: Any
 KINDS: dict[str, str]

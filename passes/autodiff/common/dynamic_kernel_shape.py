@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from dialects.grad.conv import take_window
 from dialects.onnx import ops as onnx
 from passes.autodiff.common.slice_adjoint import size_of, vector
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.conv.dynamic_pads import Sides, begin_of, pad_input
 
 
@@ -75,7 +75,7 @@ def extents(weights: Value, dilations: Sequence[int]) -> Value:
     return (kernel - 1) * e.ints(dilations) + 1
 
 
-def static_sides(pads: Sequence[int], e: ValueBuilder) -> Sides:
+def static_sides(pads: Sequence[int], e: Builder) -> Sides:
     half = len(pads) // 2
     return e.emit.ints(pads[:half]), e.emit.ints(pads[half:])
 

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from dialects.onnx.base import OnnxOp
 from dialects.support.diagnostics import UnsupportedError, violation
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 OpT = TypeVar("OpT", bound=OnnxOp)
 
@@ -53,7 +53,7 @@ class Primal:
     emitted when it is first read.
     """
 
-    e: ValueBuilder
+    e: Builder
     operands: Sequence[Value | None]
     """The operands; None for an absent one."""
     attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -70,7 +70,7 @@ class Primal:
     """The op itself, for a decomposition that depends on its users or on dynamic shapes."""
 
     @classmethod
-    def of(cls, op: OnnxOp, e: ValueBuilder) -> Primal:
+    def of(cls, op: OnnxOp, e: Builder) -> Primal:
         operands = [None if value is None else e(value) for value in op.onnx_inputs()]
         return cls(e, operands, op.onnx_attributes(), [e(result) for result in op.results], source=op)
 
@@ -136,7 +136,7 @@ class Primal:
         return self.attributes.get(name, default)
 
 
-Rule: TypeAlias = Callable[[Primal, Sequence[Value], ValueBuilder], Sequence[Gradient]]
+Rule: TypeAlias = Callable[[Primal, Sequence[Value], Builder], Sequence[Gradient]]
 
 
 def refusal(what: str, given: object = None, expected: object = None, hint: str = "") -> UnsupportedError:

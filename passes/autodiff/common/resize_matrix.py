@@ -19,7 +19,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.numpy.resizes import TIE
 from passes.autodiff.common.gather_adjoint import iota
 from passes.autodiff.common.primal import refusal
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 Number: TypeAlias = Value | float
 Size: TypeAlias = int | Value
@@ -48,7 +48,7 @@ def as_number(size: Size) -> Number:
     return size.cast(f64) if isinstance(size, Value) else float(size)
 
 
-def run_time_matrix(attributes: Mapping[str, Any], axis: RunTimeAxis, e: ValueBuilder) -> Value:
+def run_time_matrix(attributes: Mapping[str, Any], axis: RunTimeAxis, e: Builder) -> Value:
     """Return the (Y, X) matrix in f64 of interpolation weights."""
     like = e.ints([0])
     x, rows = as_number(axis.x), iota(axis.y, like).cast(f64)
@@ -65,7 +65,7 @@ def run_time_matrix(attributes: Mapping[str, Any], axis: RunTimeAxis, e: ValueBu
     return matrix if inside is None else matrix * inside.unsqueeze([1]).cast(f64)
 
 
-def _coordinate(attributes: Mapping[str, Any], axis: RunTimeAxis, y: Value, e: ValueBuilder) -> Value:
+def _coordinate(attributes: Mapping[str, Any], axis: RunTimeAxis, y: Value, e: Builder) -> Value:
     x_size, y_size, scale = as_number(axis.x), as_number(axis.y), axis.scale
     in_f32 = axis.is_in_f32(attributes)
 
@@ -132,7 +132,7 @@ def _nearest_index(place: Value, mode: str, half: float) -> Value:
 
 
 def _weights(
-    attributes: Mapping[str, Any], axis: RunTimeAxis, place: Value, columns: Value, e: ValueBuilder
+    attributes: Mapping[str, Any], axis: RunTimeAxis, place: Value, columns: Value, e: Builder
 ) -> Value:
     """Return the kernel's weights; coordinates beyond its reach take the end element whole."""
     kernel, reach = _kernel(attributes)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dialects.onnx import ops as onnx
 from dialects.onnx.dims import TO_THE_END, slice_bounds, subtract
 from dialects.support.shapes import Dim
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 
 def pad_zeros(value: Value, begin: Sequence[int | Value], end: Sequence[int | Value]) -> Value:
@@ -39,7 +39,7 @@ def size_of(value: Value, axis: int) -> int | Value:
     return value.apply(onnx.ShapeOp).apply(onnx.GatherOp, value.e.ints([axis]), axis=0)
 
 
-def size_vector(size: int | Value, e: ValueBuilder) -> Value:
+def size_vector(size: int | Value, e: Builder) -> Value:
     """Return a size as a vector of one element."""
     return size if isinstance(size, Value) else e.ints([size])
 

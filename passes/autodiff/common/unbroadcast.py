@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dialects.onnx import ops as onnx
 from dialects.onnx.dims import is_min_with
 from dialects.support.shapes import Dim, Shape, shape_of
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 
-def unbroadcast(gradient: Value, operand: Value, e: ValueBuilder) -> Value:
+def unbroadcast(gradient: Value, operand: Value, e: Builder) -> Value:
     """Sum a gradient over its operand's broadcast axes, in the operand's shape.
 
     The shape of the gradient is one to which that of the operand broadcasts. The set of axes may depend on
@@ -26,9 +26,7 @@ def unbroadcast(gradient: Value, operand: Value, e: ValueBuilder) -> Value:
     return summed.squeeze(missing) if missing else summed
 
 
-def _sum_repeats(
-    gradient: Value, operand: Value, own: Shape, differ: Sequence[int], e: ValueBuilder
-) -> Value:
+def _sum_repeats(gradient: Value, operand: Value, own: Shape, differ: Sequence[int], e: Builder) -> Value:
     """Sum over those of the axes `differ` on which the operand has size 1, with keepdims."""
     if all(own[axis] == 1 for axis in differ):
         return gradient.sum_axes(differ, keepdims=1)
@@ -41,7 +39,7 @@ def _is_same(size: Dim, dim: Dim) -> bool:
     return size is not None and (size == dim or is_min_with(dim, size))
 
 
-def _ones(operand: Value, rank: int, e: ValueBuilder) -> Value:
+def _ones(operand: Value, rank: int, e: Builder) -> Value:
     """Return the axes, of `rank`, that are 1 or missing in the operand, as a vector."""
     missing = rank - len(shape_of(operand.value))
     sizes = operand.apply(onnx.ShapeOp)

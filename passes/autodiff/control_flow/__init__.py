@@ -27,7 +27,7 @@ from passes.autodiff.control_flow.regions import (
 )
 from passes.autodiff.control_flow.sequences import is_sequence, zeros_like
 from passes.autodiff.control_flow.steps import Carried, Stacked, Steps, reverse
-from passes.builder.values import SUM, Value, ValueBuilder
+from passes.builder.values import SUM, Builder, Value
 
 Pairs = Sequence[tuple[SSAValue, Value]]
 
@@ -35,7 +35,7 @@ Pairs = Sequence[tuple[SSAValue, Value]]
 # If
 
 
-def _if(f: RegionPrimal, g: Mapping[int, Value], e: ValueBuilder) -> Pairs:
+def _if(f: RegionPrimal, g: Mapping[int, Value], e: Builder) -> Pairs:
     """Return an If of the branches' gradients; values that only the other branch reads get zeros."""
     branches = [_Branch(f, region, g, e) for region in f.op.regions]
     wanted = [value for value in f.active_captures() if any(value in branch.found for branch in branches)]
@@ -53,8 +53,8 @@ class _Branch:
 
     found: Gradients
 
-    def __init__(self, f: RegionPrimal, region: Region, g: Mapping[int, Value], e: ValueBuilder):
-        self.writer = Writer(f, ValueBuilder(strict_ieee=e.strict_ieee))
+    def __init__(self, f: RegionPrimal, region: Region, g: Mapping[int, Value], e: Builder):
+        self.writer = Writer(f, Builder(strict_ieee=e.strict_ieee))
         self.writer.copy(region.block, {})
         outputs = yield_operands(region)
         self.found = self.writer.pull([(outputs[i], one) for i, one in g.items()], f.active_captures())
@@ -75,7 +75,7 @@ def yield_operands(region: Region) -> Sequence[SSAValue]:
 # Scan
 
 
-def _scan(f: RegionPrimal, g: Mapping[int, Value], e: ValueBuilder) -> Pairs:
+def _scan(f: RegionPrimal, g: Mapping[int, Value], e: Builder) -> Pairs:
     attributes: Any = f.op.onnx_attributes()
     (region,), operands = f.op.regions, f.op.operands
     slices: int = attributes["num_scan_inputs"]
@@ -127,7 +127,7 @@ def _carried_type(argument: BlockArgument, initial: SSAValue) -> TensorType:
 # Loop
 
 
-def _loop(f: RegionPrimal, g: Mapping[int, Value], e: ValueBuilder) -> Pairs:
+def _loop(f: RegionPrimal, g: Mapping[int, Value], e: Builder) -> Pairs:
     """Return a Scan over the steps in reverse, or a Loop if shapes change; nothing if no step runs."""
     assert isinstance(f.op, onnx.LoopOp)
     (region,) = f.op.regions
@@ -178,12 +178,12 @@ def _may_change(op: Operation, argument: BlockArgument) -> str:
 # SequenceMap
 
 
-def _sequence_map(f: RegionPrimal, g: Mapping[int, Value], e: ValueBuilder) -> Pairs:
+def _sequence_map(f: RegionPrimal, g: Mapping[int, Value], e: Builder) -> Pairs:
     """Map the body's gradient over elements and cotangents; captured values get the sum."""
     (region,), operands = f.op.regions, f.op.operands
     if SUM in f.op.attributes:
         return [(operand, g[0]) for operand in operands if operand in f.active_values]
-    writer = Writer(f, ValueBuilder(strict_ieee=e.strict_ieee))
+    writer = Writer(f, Builder(strict_ieee=e.strict_ieee))
     inputs: dict[SSAValue, SSAValue] = {one: writer.input(one.type) for one in region.block.args}
     made = yield_operands(region)
     arrived = [(made[i], writer.e(writer.input(made[i].type))) for i in g]
@@ -220,9 +220,9 @@ def _is_true(condition: SSAValue | None) -> bool:
     return known is not None and bool(known.all())
 
 
-def _if_any(steps: Steps, indices: Value, e: ValueBuilder) -> Pairs:
+def _if_any(steps: Steps, indices: Value, e: Builder) -> Pairs:
     """Guard `reverse` against zero steps, which Scan does not support: cotangents then pass unchanged."""
-    some, none = (ValueBuilder(strict_ieee=e.strict_ieee) for _ in range(2))
+    some, none = (Builder(strict_ieee=e.strict_ieee) for _ in range(2))
     found = reverse(steps, some)
     values = [*(one.initial for one, _ in found.carried), *(value for value, _ in found.others)]
     if not values:

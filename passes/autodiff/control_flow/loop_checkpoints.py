@@ -21,7 +21,7 @@ from passes.autodiff.common.primal import refusal
 from passes.autodiff.control_flow.regions import RegionPrimal, Writer, drop_dead, region_of
 from passes.autodiff.control_flow.sequences import add_values, is_sequence, zeros_like
 from passes.autodiff.control_flow.steps import Carried, Reversed, Stacked, Steps
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 CHANGING = "gradc.changing"
 """Attribute of a Loop that carries cotangents of changing size."""
@@ -33,16 +33,16 @@ def has_changing_shapes(steps: Steps) -> bool:
     return any(changes) or any(map(is_sequence, steps.f.active_captures()))
 
 
-def reverse_by_sequences(steps: Steps, indices: Value, e: ValueBuilder) -> Reversed:
+def reverse_by_sequences(steps: Steps, indices: Value, e: Builder) -> Reversed:
     """Emit the Loop over the steps in reverse; `indices` has one element per step. With no steps, the
     cotangents pass unchanged."""
     return _Reverse(steps, indices, e).write()
 
 
 class _Reverse:
-    def __init__(self, steps: Steps, indices: Value, e: ValueBuilder):
+    def __init__(self, steps: Steps, indices: Value, e: Builder):
         self.steps, self.e = steps, e
-        self.writer = Writer(steps.f, ValueBuilder(strict_ieee=e.strict_ieee))
+        self.writer = Writer(steps.f, Builder(strict_ieee=e.strict_ieee))
         self.count = indices.apply(onnx.SizeOp)
         self.varied = steps.varied()
         for one in self.varied:
@@ -103,7 +103,7 @@ class _Reverse:
     def _read(self, read: list[tuple[BlockArgument, Stacked | Carried]]) -> None:
         """Replace the arguments by reads of the checkpoints, at the beginning of the region."""
         inner, block = self.writer.e, self.writer.block
-        head = ValueBuilder(strict_ieee=inner.strict_ieee)
+        head = Builder(strict_ieee=inner.strict_ieee)
         place = head(self.count.value) - 1 - head(self.index)
         for argument, of in read:
             if argument.uses:
@@ -139,7 +139,7 @@ def _rank_of(one: Carried) -> Shape:
     return shape_of(one.type)
 
 
-def _checkpoint_in_sequence(f: RegionPrimal, value: SSAValue, shape: Shape, e: ValueBuilder) -> SSAValue:
+def _checkpoint_in_sequence(f: RegionPrimal, value: SSAValue, shape: Shape, e: Builder) -> SSAValue:
     """Checkpoint a body value in a sequence that the Loop carries, and return the sequence."""
     loop, block = f.op, f.op.regions[0].block
     assert isinstance(loop, onnx.LoopOp)
@@ -166,7 +166,7 @@ def _checkpoint_in_sequence(f: RegionPrimal, value: SSAValue, shape: Shape, e: V
     return result
 
 
-def _insert_before(op: Operation, new: Operation, e: ValueBuilder) -> None:
+def _insert_before(op: Operation, new: Operation, e: Builder) -> None:
     if op.parent is not None:
         Rewriter.insert_op(new, InsertPoint.before(op))
         return

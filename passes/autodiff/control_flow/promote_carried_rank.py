@@ -18,7 +18,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.declared_types import DECLARED
 from dialects.support.interfaces import InfersTypes, refine_results, set_type
 from dialects.support.shapes import element_type_of, has_rank, shape_of, tensor_type
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.operands import set_operand
 
 
@@ -40,7 +40,7 @@ def _raise(op: onnx.LoopOp, index: int) -> bool:
     changed = _widened_ops(op.body.block, argument, rank)
     if changed is None:
         return False
-    emit = Builder()
+    emit = OpBuilder()
     longer = emit(onnx.UnsqueezeOp(initial, emit.ints(range(missing))))
     for new in emit.ops:
         new.location = op.location

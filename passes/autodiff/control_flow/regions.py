@@ -35,11 +35,11 @@ from passes.autodiff.common.dynamic_axes import reshape_as
 from passes.autodiff.common.primal import refusal
 from passes.builder.captured_values import uses_by
 from passes.builder.pattern_driver import ops_within
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 Gradients: TypeAlias = Mapping[SSAValue, Value]
 Seeds: TypeAlias = Iterable[tuple[SSAValue, Value]]
-RegionWalk: TypeAlias = Callable[[ValueBuilder, Sequence[Operation], Collection[SSAValue], Seeds], Gradients]
+RegionWalk: TypeAlias = Callable[[Builder, Sequence[Operation], Collection[SSAValue], Seeds], Gradients]
 """Walk of some ops: returns the gradients of the seeded values by other values."""
 
 
@@ -86,7 +86,7 @@ def is_dynamic(value: SSAValue) -> bool:
 
 
 RegionRule: TypeAlias = Callable[
-    [RegionPrimal, Mapping[int, Value], ValueBuilder], Sequence[tuple[SSAValue, Value]]
+    [RegionPrimal, Mapping[int, Value], Builder], Sequence[tuple[SSAValue, Value]]
 ]
 """rule(primal, cotangents of the used results, e) -> gradients of values that the op reads."""
 
@@ -96,7 +96,7 @@ class Writer:
     """Builder of a region: the ops of another region with new inputs, then further ops."""
 
     around: RegionPrimal
-    e: ValueBuilder
+    e: Builder
     block: Block = field(default_factory=Block)
     ops: list[Operation] = field(default_factory=list)
     values: dict[SSAValue, SSAValue] = field(default_factory=dict)
@@ -140,7 +140,7 @@ class Writer:
         return region_of(self.block, self.e, outputs, self.around.op)
 
 
-def drop_dead(e: ValueBuilder, outputs: Sequence[Value]) -> None:
+def drop_dead(e: Builder, outputs: Sequence[Value]) -> None:
     """Remove the ops collected by `e` that `outputs` do not depend on."""
     wanted, kept = {output.value for output in outputs}, list[Operation]()
     for op in reversed(e.emit.ops):
@@ -151,7 +151,7 @@ def drop_dead(e: ValueBuilder, outputs: Sequence[Value]) -> None:
     e.emit.ops[:] = reversed(kept)
 
 
-def region_of(block: Block, e: ValueBuilder, outputs: Sequence[Value], source: Operation) -> Region:
+def region_of(block: Block, e: Builder, outputs: Sequence[Value], source: Operation) -> Region:
     """Return a region with the ops collected by `e` and these outputs; locations come from `source`."""
     last = YieldOp(*(output.value for output in outputs))
     kept: list[Operation] = [last]

@@ -21,7 +21,7 @@ from dialects.onnx.control import YieldOp
 from dialects.support.interfaces import set_type
 from dialects.support.shapes import Shape, element_type_of, has_rank, shape_of, tensor_type
 from passes.autodiff.control_flow.loop_shapes import shapes_in_each_step, without_symbols
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.operands import replace_uses, set_operand
 from passes.infer_types import infer_types
 
@@ -169,7 +169,7 @@ def _rewrite(
     for index in sorted(gone, reverse=True):
         block.erase_arg(block.args[2 + index])
     region = op.detach_region(op.body)
-    emit = Builder()
+    emit = OpBuilder()
     # a Loop has two inputs at least
     condition = emit.constant(np.array(True)) if op.cond is None and not stays else op.cond
     new = onnx.LoopOp(
@@ -191,7 +191,7 @@ def _rewrite(
     Rewriter.erase_op(op)
 
 
-def _join(op: onnx.LoopOp, one: _Accumulator, stack: OpResult, emit: Builder) -> None:
+def _join(op: onnx.LoopOp, one: _Accumulator, stack: OpResult, emit: OpBuilder) -> None:
     """Emit the final value from the initial value and all appended ones."""
     result, initial = op.results[one.index], op.v_initial[one.index]
     if isinstance(one.op, onnx.ConcatOp):
@@ -212,7 +212,7 @@ def _join(op: onnx.LoopOp, one: _Accumulator, stack: OpResult, emit: Builder) ->
 
 
 def _emit_concat(
-    join: onnx.ConcatFromSequenceOp, stack: OpResult, elements: Sequence[SSAValue], emit: Builder
+    join: onnx.ConcatFromSequenceOp, stack: OpResult, elements: Sequence[SSAValue], emit: OpBuilder
 ) -> SSAValue:
     rank, given = len(shape_of(stack)), join.axis.value.data
     if join.new_axis is None or not join.new_axis.value.data:
@@ -229,7 +229,7 @@ def _emit_concat(
     return emit(onnx.ConcatOp(parts, axis=axis)) if elements else parts[0]
 
 
-def _move_steps_axis(stack: SSAValue, axis: int, emit: Builder) -> SSAValue:
+def _move_steps_axis(stack: SSAValue, axis: int, emit: OpBuilder) -> SSAValue:
     """Move the axis of steps from the front to `axis`."""
     if axis == 0:
         return stack
@@ -237,7 +237,7 @@ def _move_steps_axis(stack: SSAValue, axis: int, emit: Builder) -> SSAValue:
     return emit(onnx.TransposeOp(stack, perm=perm))
 
 
-def _flat(stack: SSAValue, axis: int, sizes: SSAValue, emit: Builder) -> SSAValue:
+def _flat(stack: SSAValue, axis: int, sizes: SSAValue, emit: OpBuilder) -> SSAValue:
     """Merge the axis of steps into `axis`; `sizes` has the other sizes, which a runtime cannot infer from
     zero steps."""
     rank = len(shape_of(stack)) - 1

@@ -19,7 +19,7 @@ from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import has_rank
 from passes.autodiff.activity.active_values import FLOATS
 from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule
-from passes.builder.values import SUM, Value, ValueBuilder
+from passes.builder.values import SUM, Builder, Value
 
 
 def is_sequence(value: SSAValue) -> bool:
@@ -34,7 +34,7 @@ def _element(value: SSAValue) -> Attribute | None:
     return of.element_type if has_rank(of) or isinstance(of, UnrankedTensorType) else None  # pyright: ignore
 
 
-def zeros_like(e: ValueBuilder, value: SSAValue) -> Value:
+def zeros_like(e: Builder, value: SSAValue) -> Value:
     """Return a tensor of zeros, or a sequence of them."""
     if not is_sequence(value):
         return e.fill_like(0, e(value))
@@ -51,11 +51,11 @@ def add_values(a: Value, b: Value) -> Value:
     return total
 
 
-def _map(values: Sequence[Value], made: Callable[[ValueBuilder, Sequence[Value]], Value]) -> Value:
+def _map(values: Sequence[Value], made: Callable[[Builder, Sequence[Value]], Value]) -> Value:
     first, *others = (value.value for value in values)
     dtype = _element(first)
     assert dtype is not None
-    block, inner = Block(arg_types=[UnrankedTensorType(dtype)] * len(values)), ValueBuilder()
+    block, inner = Block(arg_types=[UnrankedTensorType(dtype)] * len(values)), Builder()
     result = made(inner, [inner(argument) for argument in block.args]).value
     block.add_ops([*inner.emit.ops, YieldOp(result)])
     assert isinstance(result.type, UnrankedTensorType) or has_rank(result)
@@ -72,7 +72,7 @@ def _wrap_position(f: Primal, position: Value | None) -> Value | None:
     return (place < 0).where(place + f.x.apply(onnx.SequenceLengthOp), place)
 
 
-def _number(e: ValueBuilder, value: int) -> Value:
+def _number(e: Builder, value: int) -> Value:
     return e(e.emit.constant(np.array(value, np.int64)))
 
 
@@ -93,37 +93,37 @@ def _erase(g: Value, place: Value | None) -> Value:
     return e(e.emit(onnx.SequenceEraseOp(g.value, given, result_types=[g.value.type])))
 
 
-def at(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def at(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of SequenceAt: zeros with the cotangent at the position."""
     place = _wrap_position(f, f.operand(1))
     return (_insert(_erase(zeros_like(e, f.x.value), place), place, g[0]), ZERO)
 
 
-def insert(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def insert(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     element = f.operand(1)
     assert element is not None
     place = _wrap_position(f, f.operand(2))
     return (_erase(g[0], place), _at(g[0], place, element), ZERO)
 
 
-def erase(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def erase(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     place = _wrap_position(f, f.operand(1))
     gone = f.x.apply(onnx.SequenceAtOp, _number(e, -1) if place is None else place)
     return (_insert(g[0], place, e.fill_like(0, gone)), ZERO)
 
 
-def construct(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def construct(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     places = (_number(e, i) for i in range(len(f.operands)))
     return [ZERO if x is None else _at(g[0], place, x) for x, place in zip(f.operands, places, strict=True)]
 
 
-def split(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def split(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     single = f.operand(1) is None and not f.value("keepdims", 1)
     joined = g[0].apply(onnx.ConcatFromSequenceOp, axis=f.value("axis", 0), new_axis=int(single))
     return (joined.assume_shape(f.x.shape), ZERO)
 
 
-def concat(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def concat(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of ConcatFromSequence: split at the boundaries of the elements."""
     axis = f.value("axis") % g[0].rank
     if f.value("new_axis", 0):

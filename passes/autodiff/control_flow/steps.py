@@ -20,7 +20,7 @@ from dialects.support.shapes import Dim, Shape, element_type_of, has_rank, shape
 from passes.autodiff.activity.active_values import find_active_values, may_be_active
 from passes.autodiff.common.primal import refusal
 from passes.autodiff.control_flow.regions import Gradients, RegionPrimal, Writer
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 
 @dataclass(frozen=True)
@@ -117,15 +117,15 @@ class Reversed:
     others: Sequence[Pair]
 
 
-def reverse(steps: Steps, e: ValueBuilder) -> Reversed:
+def reverse(steps: Steps, e: Builder) -> Reversed:
     """Emit the Scan over the steps in reverse."""
     return _Reverse(steps, e).write()
 
 
 class _Reverse:
-    def __init__(self, steps: Steps, e: ValueBuilder):
+    def __init__(self, steps: Steps, e: Builder):
         self.steps, self.e = steps, e
-        self.writer = Writer(steps.f, ValueBuilder(strict_ieee=e.strict_ieee))
+        self.writer = Writer(steps.f, Builder(strict_ieee=e.strict_ieee))
         self.varied = steps.varied()
         for one in self.varied:
             if not one.ends:

@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from dialects.onnx import ops as onnx
 from passes.autodiff.common.primal import Gradient, Primal, Rule
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 DEEPEST = 8
 """Limit on the ops between a function and the op that replaces its NaN."""
@@ -19,7 +19,7 @@ DEEPEST = 8
 def guard_replaced_nan(rule: Rule, inside: float) -> Rule:
     """Wrap a rule to use the number `inside` the domain where a NaN result is replaced."""
 
-    def guarded(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+    def guarded(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
         if not f.has_operand or not f.has_result or not _is_replaced(f.y.value, DEEPEST):
             return rule(f, g, e)
         is_nan = f.y.apply(onnx.IsNaNOp)

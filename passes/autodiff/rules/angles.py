@@ -8,7 +8,7 @@ from xdsl.ir import Operation
 
 from dialects.onnx import ops as onnx
 from passes.autodiff.common.primal import Gradient, Primal
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 
 def quotient_of_angle(op: Operation) -> onnx.DivOp | onnx.ReciprocalOp | None:
@@ -19,7 +19,7 @@ def quotient_of_angle(op: Operation) -> onnx.DivOp | onnx.ReciprocalOp | None:
     return made if made.parent is op.parent else None
 
 
-def angle(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def angle(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """Return g x / (x^2 + y^2) and -g y / (x^2 + y^2), for y and x or for x alone; 0 at the origin. Both are
     first divided by max(|x|, |y|), so that no square overflows or rounds to 0."""
     *above, x = [operand for operand in f.operands if operand is not None]

@@ -11,12 +11,12 @@ from dialects.onnx.dims import TO_THE_END
 from passes.autodiff.common.gather_adjoint import iota
 from passes.autodiff.common.primal import Primal
 from passes.autodiff.common.slice_adjoint import size_of, vector
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 INFINITE = float("inf")
 
 
-def swiglu(f: Primal, e: ValueBuilder) -> Sequence[Value]:
+def swiglu(f: Primal, e: Builder) -> Sequence[Value]:
     gate, b = f.x, f.required(1)
     return [gate * (f.value("alpha", 1.0) * gate).sigmoid() * b]
 
@@ -31,7 +31,7 @@ def _by_heads(x: Value, heads: int) -> Value:
 # Attention
 
 
-def attention(f: Primal, e: ValueBuilder) -> Sequence[Value]:
+def attention(f: Primal, e: Builder) -> Sequence[Value]:
     """softmax(Q K^T scale + bias) V; a fully masked query gives zeros and has no gradient."""
     q, k, v = f.x, f.required(1), f.required(2)
     packed = q.rank == 3
@@ -151,7 +151,7 @@ def _softmax(scores: Value, hidden: Value | None, precision: object) -> Value:
 # RotaryEmbedding
 
 
-def rotary_embedding(f: Primal, e: ValueBuilder) -> Sequence[Value]:
+def rotary_embedding(f: Primal, e: Builder) -> Sequence[Value]:
     """Rotate pairs of elements by the angles of their positions."""
     x, cos, sin, places = f.x, f.required(1), f.required(2), f.operand(3)
     rows = _by_heads(x, f.value("num_heads")) if x.rank == 3 else x

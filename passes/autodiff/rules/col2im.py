@@ -11,10 +11,10 @@ from passes.autodiff.common.gather_adjoint import iota
 from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule
 from passes.autodiff.common.slice_adjoint import pad_zeros, size_of
 from passes.autodiff.rules.shape import reshape_as
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 
-def col2im(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def col2im(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of Col2Im: the im2col of the cotangent."""
     image, block = f.operand(1), f.operand(2)
     assert image is not None

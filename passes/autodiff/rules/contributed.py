@@ -7,12 +7,12 @@ from types import MappingProxyType
 
 from dialects.onnx import ops as onnx
 from passes.autodiff.common.primal import Gradient, Primal, Rule
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 DOMAIN = "com.microsoft"
 
 
-def inverse(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def inverse(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of Y = X^-1: -Y^T g Y^T."""
     turned = f.y.swap_last_axes()
     return [-turned.apply(onnx.MatMulOp, g[0]).apply(onnx.MatMulOp, turned)]

@@ -20,7 +20,7 @@ from dialects.support.shapes import static
 from passes.autodiff.common import dynamic_channels, dynamic_kernel_shape
 from passes.autodiff.common.dynamic_kernel_shape import DynamicKernel
 from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule, refusal
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.conv.dynamic_pads import Sides, pad_input, same_sides
 
 MakesGradient = Callable[[Sequence[ConvAxis], Sequence[int]], Value]
@@ -124,14 +124,14 @@ def _reduce_end_pad(axis: ConvAxis) -> ConvAxis:
     return ConvAxis(axis.window, axis.pad_begin, max(axis.pad_end - (axis.window.stride - 1), 0))
 
 
-def conv(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def conv(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     convolution, weights = _convolution(f), _weights(f)
     data = convolution.by_image(g[0], weights, f.x) if f.wants(0) else ZERO
     by_weights = convolution.by_weights(f.x, g[0], weights) if f.wants(1) else ZERO
     return (data, by_weights, _by_bias(f, g[0]))[: len(f.operands)]
 
 
-def conv_transpose(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def conv_transpose(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of ConvTranspose, whose result is the image of the windows."""
     convolution, weights = _transposed_convolution(f), _weights(f)
     data = convolution.emit_conv(g[0], weights) if f.wants(0) else ZERO
@@ -275,21 +275,21 @@ def _window_attributes(f: Primal, n: int) -> tuple[tuple[int, ...], tuple[int, .
 # Canonical gradients
 
 
-def backward_data(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def backward_data(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """The gradient with respect to diff_dst is the convolution."""
     convolution, weights = _canonical(f), _weights(f)
     values = convolution.emit_conv(g[0], weights) if f.wants(0) else ZERO
     return (values, convolution.by_weights(g[0], f.x, weights) if f.wants(1) else ZERO)
 
 
-def transpose_backward_data(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def transpose_backward_data(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """The op is a convolution of diff_dst."""
     convolution, weights = _canonical(f), _weights(f)
     image = convolution.by_image(g[0], weights, f.x) if f.wants(0) else ZERO
     return (image, convolution.by_weights(f.x, g[0], weights) if f.wants(1) else ZERO)
 
 
-def backward_weights(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def backward_weights(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """The cotangent has the shape of the weights: the gradient of src is that of a convolution."""
     diff_dst = f.operand(1)
     assert diff_dst is not None
@@ -299,7 +299,7 @@ def backward_weights(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence
     return (image, convolution.emit_conv(f.x, g[0]) if f.wants(1) else ZERO)
 
 
-def take_window_vjp(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def take_window_vjp(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """Pad the window with zeros to its original position; parts outside the data are cropped."""
     begin, size = f.operand(1), f.operand(2)
     assert begin is not None
@@ -323,7 +323,7 @@ def in_any_layout(rule: Rule, *, laid_out: int, laid_out_result: bool) -> Rule:
     def moved(x: Value, source: str, target: str) -> Value:
         return x.transpose(layouts.permutation(source, target, x.rank - 2))
 
-    def laid_out_rule(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+    def laid_out_rule(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
         layout = f.value("layout")
         if layout == "NCX":
             return rule(f, g, e)

@@ -10,13 +10,13 @@ import numpy as np
 from dialects.onnx import ops as onnx
 from passes.autodiff.common.gather_adjoint import numpy_of
 from passes.autodiff.common.primal import Gradient, Primal, Rule, refusal
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 MOST = 8
 """Largest matrix size n: the minors gather n^4 elements."""
 
 
-def det(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def det(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of Det: each element's cofactor, its signed minor."""
     x, size = f.x, _size(f.x)
     cotangent = g[0].unsqueeze([x.rank - 2, x.rank - 1])

@@ -12,11 +12,11 @@ from passes.autodiff.common.dynamic_axes import AxisView, reshape_as
 from passes.autodiff.common.gather_adjoint import iota
 from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule
 from passes.autodiff.common.slice_adjoint import pad_zeros, size_of, size_vector
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.decompositions.sampling.stft import Size, scalar_of, transform
 
 
-def dft(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def dft(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     given, rank = f.operand(2), f.x.rank
     known = None if given is None else constant_of(given.value)
     if given is not None and known is None:
@@ -43,7 +43,7 @@ def _adjoint(f: Primal, x: Value, g: Value, axis: int) -> Value:
     return _crop_or_pad(found, x, axis)
 
 
-def _of_real_signal(g: Value, axis: int, e: ValueBuilder) -> Value:
+def _of_real_signal(g: Value, axis: int, e: Builder) -> Value:
     """Return the adjoint of the inverse of half a spectrum: all bins but the first, and the last of an even
     number, count twice."""
     size = size_of(g, axis)

@@ -14,10 +14,10 @@ from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule, refusal
 from passes.autodiff.common.scattered_products import others_along, others_of_tuples
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.autodiff.rules.shape import reshape_as
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 
-def gather(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def gather(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     axis = axis_of(f.value("axis", 0), f.x.rank)
     return (scatter_back(g[0], _indices(f), axis, size_of(f.x, axis)), ZERO)
 
@@ -28,7 +28,7 @@ def _indices(f: Primal, index: int = 1) -> Value:
     return found.as_int64()
 
 
-def gather_elements(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def gather_elements(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     indices, axis = _indices(f), axis_of(f.value("axis", 0), f.x.rank)
     if indices.shape[axis] == 1:  # no two indices are equal; reductions need opset 16
         return (LabelScatter(indices, g[0], axis).dense(f.x), ZERO)
@@ -36,14 +36,14 @@ def gather_elements(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[
     return (zeros.apply(onnx.ScatterElementsOp, indices, g[0], axis=axis, reduction="add"), ZERO)
 
 
-def gather_nd(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def gather_nd(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     indices, batch = _indices(f), f.value("batch_dims", 0)
     if batch:
         indices = with_batch(indices, [size_of(f.x, i) for i in range(batch)])
     return (e.fill_like(0, f.x).apply(onnx.ScatterNDOp, indices, g[0], reduction="add"), ZERO)
 
 
-def scatter_elements(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def scatter_elements(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     axis = f.value("axis", 0)
 
     def taken(x: Value, indices: Value) -> Value:
@@ -58,7 +58,7 @@ def scatter_elements(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence
     return _scatter_vjp(f, g[0], _Scatter(taken, put, others))
 
 
-def scatter_nd(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def scatter_nd(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     def taken(x: Value, indices: Value) -> Value:
         return x.apply(onnx.GatherNDOp, indices)
 
@@ -109,7 +109,7 @@ def _scatter_vjp(f: Primal, g: Value, scatter: _Scatter) -> Sequence[Gradient]:
             raise refusal("reduction", given=how, expected="none, add, mul, max or min")
 
 
-def tensor_scatter(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def tensor_scatter(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of TensorScatter: overwritten elements of the past get 0."""
     update, starts = f.operand(1), f.operand(2)
     assert update is not None
@@ -126,14 +126,14 @@ def tensor_scatter(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[G
     return (before, g[0].apply(onnx.GatherElementsOp, places, axis=axis), ZERO)
 
 
-def top_k(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def top_k(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of TopK: a scatter without collisions."""
     places, axis = f.results[1], f.value("axis", -1)
     assert places is not None
     return (e.fill_like(0, f.x).apply(onnx.ScatterElementsOp, places, g[0], axis=axis), ZERO)
 
 
-def compress(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def compress(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     axis, condition = f.value("axis"), f.operand(1)
     assert condition is not None
     places = condition.apply(onnx.NonZeroOp).squeeze([0])
@@ -143,7 +143,7 @@ def compress(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradien
     return (reshape_as(scatter_back(g[0], places, 0, _count(f.x)), f.x), ZERO)
 
 
-def one_hot(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def one_hot(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of OneHot with respect to the two values."""
     depth, values = f.operand(1), f.operand(2)
     assert depth is not None
@@ -155,7 +155,7 @@ def one_hot(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient
     return (ZERO, ZERO, _pair(off, on))
 
 
-def unique(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def unique(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of Unique: the first of equal elements takes the cotangent."""
     places, axis = f.results[1], f.value("axis")
     assert places is not None

@@ -13,10 +13,10 @@ from passes.autodiff.common.gather_adjoint import iota
 from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule, refusal
 from passes.autodiff.common.products import product
 from passes.autodiff.common.slice_adjoint import size_of
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 
-def matmul(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def matmul(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of MatMul: g B^T and A^T g; a vector is a matrix of one row or column."""
     a, b = f.operands[0], f.operands[1]
     assert a is not None
@@ -50,7 +50,7 @@ def _times(a: Value, b: Value) -> Value:
     return a.apply(onnx.MatMulOp, b)
 
 
-def gemm(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def gemm(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of Gemm: products with other flags, without a Transpose."""
     a, b = f.operands[0], f.operands[1]
     assert a is not None
@@ -70,7 +70,7 @@ def gemm(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     return (first, second, (g[0] * beta if beta != 1 else g[0]) if f.wants(2) else ZERO)
 
 
-def einsum(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def einsum(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of Einsum: for each operand, the Einsum of the cotangent and the other operands."""
     operands = [operand for operand in f.operands if operand is not None]
     equation = f.value("equation")

@@ -11,10 +11,10 @@ from passes.autodiff.common.primal import Primal, refusal
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.autodiff.rules.quantize import wide
 from passes.builder.scans import Exprs, scan
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 
-def linear_attention(f: Primal, e: ValueBuilder) -> Sequence[Value]:
+def linear_attention(f: Primal, e: Builder) -> Sequence[Value]:
     """A Scan over tokens with the running sum of key-value outer products as state.
 
     Query heads that share a key head are rows of one product.
@@ -35,7 +35,7 @@ def linear_attention(f: Primal, e: ValueBuilder) -> Sequence[Value]:
         rates = beta.cast(dtype).transpose([1, 0, 2])
         scanned.append(rates.unsqueeze([3, 4]))
 
-    def step(inner: ValueBuilder, states: Exprs, slices: Exprs) -> tuple[Exprs, Exprs]:
+    def step(inner: Builder, states: Exprs, slices: Exprs) -> tuple[Exprs, Exprs]:
         (state,), (query, key, value, *gates) = states, slices
         if decay is not None:
             state = state * gates[0]
@@ -66,7 +66,7 @@ def _scale(f: Primal, q: Value) -> Value | float:
     return size**-0.5 if isinstance(size, int) else 1 / size.cast(q.dtype).sqrt()
 
 
-def causal_conv(f: Primal, e: ValueBuilder) -> Sequence[Value]:
+def causal_conv(f: Primal, e: Builder) -> Sequence[Value]:
     """A depthwise convolution over past elements, which are the state."""
     x, w, bias, past = (f.operand(i) for i in range(4))
     assert x is not None

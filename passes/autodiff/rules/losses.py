@@ -11,16 +11,16 @@ from xdsl.dialects.builtin import i64
 from dialects.onnx import ops as onnx
 from passes.autodiff.common.label_scatter import LabelScatter
 from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 
-def negative_log_likelihood(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def negative_log_likelihood(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     labels = Labels.of(f, g[0])
     by_weights = _of_weights(f, labels, f.x, g[0]) if f.wants(2) else ZERO
     return (_of_logarithms(f, labels, g[0]).dense(f.x) if f.wants(0) else ZERO, ZERO, by_weights)
 
 
-def softmax_cross_entropy(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def softmax_cross_entropy(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP by the log-probabilities, whose cotangent as second result is added."""
     logarithms = f.results[1]
     assert logarithms is not None

@@ -11,10 +11,10 @@ from dialects.onnx.dims import TO_THE_END
 from passes.autodiff.common.primal import Gradient, Primal, Rule
 from passes.autodiff.common.slice_adjoint import pad_zeros
 from passes.autodiff.nan_safety.norm_at_zero import nonzero_or_one
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 
-def lp_normalization(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def lp_normalization(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """y = x / |x|: (g - y sum(g y)) / |x|, with sign(x) for y if p = 1; 0 where the norm is 0."""
     axes, first = e.ints([f.value("axis", -1)]), f.value("p", 2) == 1
     norm = f.x.apply(onnx.ReduceL1Op if first else onnx.ReduceL2Op, axes, keepdims=1)
@@ -23,7 +23,7 @@ def lp_normalization(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence
     return ((g[0] - (f.x.sign() if first else f.y) * dot) * inverse,)
 
 
-def mean_variance_normalization(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def mean_variance_normalization(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """y = c / d, c = x - mean(x), d = s + 1e-9, s the deviation: (g - mean g - c mean(g y) / s) / d."""
     axes = e.ints(axes_of(f.value("axes", [0, 2, 3]), f.x.rank))
 
@@ -36,7 +36,7 @@ def mean_variance_normalization(f: Primal, g: Sequence[Value], e: ValueBuilder) 
     return (inner / (deviation + 1e-9),)
 
 
-def local_response(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def local_response(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """y = x s^-b, s the sum over n channels: g s^-b - 2 a b / n x (the mirrored sum of g y / s)."""
     size, alpha, beta = f.value("size"), f.value("alpha", 1e-4), f.value("beta", 0.75)
     before, after = (size - 1) // 2, size // 2

@@ -21,7 +21,7 @@ from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import shape_of
 from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule
 from passes.builder.long_sums import is_long, long_mean, long_sum
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.fold_affine.affine_ops import CENTRED, EPSILON, is_one
 
 MOST_TERMS = 2**20
@@ -102,7 +102,7 @@ def _last_axes(f: Primal) -> range:
 # Over the last axes
 
 
-def layer_normalization(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def layer_normalization(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of LayerNormalization from its own statistics, which may have cotangents, too."""
     x, cotangent, axes = wide(f.x), wide(g[0]), _last_axes(f)
     n, scale = _layer(f, x, axes), _scale(f, x)
@@ -135,7 +135,7 @@ def unmark_centred(module: ModuleOp) -> None:
         op.attributes.pop(CENTRED, None)
 
 
-def rms_normalization(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def rms_normalization(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     x, cotangent, axes = wide(f.x), wide(g[0]), _last_axes(f)
     r = inverse_deviation(mean_of(x.square(), axes), f.value("epsilon", EPSILON))
     n = Normalized(x * r, r, axes, less_mean=False)
@@ -171,7 +171,7 @@ def _others(f: Primal) -> list[int]:
     return [i for i in range(len(shape_of(f.x.value))) if i != axis]
 
 
-def batch_normalization(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def batch_normalization(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     if f.value("training_mode", 0):
         return _batch_training(f, g, e)
     x, cotangent, axes = wide(f.x), wide(g[0]), _others(f)
@@ -193,7 +193,7 @@ def batch_normalization(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Seque
     return _in_dtypes(f, gradients)
 
 
-def _batch_training(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def _batch_training(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of training mode; results[3] and [4], absent in ONNX, are saved batch mean and variance."""
     x, cotangent, axes = wide(f.x), wide(g[0]), _others(f)
     axis, rank = _channel_axis(f), len(shape_of(f.x.value))
@@ -242,7 +242,7 @@ def _in_dtypes(f: Primal, gradients: Sequence[Gradient]) -> list[Gradient]:
     return found
 
 
-def instance_normalization(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def instance_normalization(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of InstanceNormalization, over each channel of each sample."""
     x, cotangent = wide(f.x), wide(g[0])
     rank = len(shape_of(x.value))
@@ -254,7 +254,7 @@ def instance_normalization(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Se
     return _in_dtypes(f, (dx, sum_over(cotangent * n.value, others), sum_over(cotangent, others)))
 
 
-def group_normalization(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def group_normalization(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of GroupNormalization, over the channels of a group in each sample."""
     x, cotangent, axis = wide(f.x), wide(g[0]), _channel_axis(f)
     rank, groups = len(shape_of(x.value)), f.value("num_groups")

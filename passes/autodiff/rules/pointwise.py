@@ -21,7 +21,7 @@ from dialects.onnx.values import constant_of
 from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule
 from passes.autodiff.nan_safety.domain_edge import guard_replaced_nan
 from passes.autodiff.nan_safety.norm_at_zero import is_flat_at_zero, nonzero_or_one, or_zero
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 SATURATION = 30.0
 """Beyond this argument, tanh and erf are 1 in every dtype, and their derivatives 0."""
@@ -37,17 +37,17 @@ def by_slope(slope: Callable[[Primal], Value]) -> Rule:
 # One operand
 
 
-def exponential(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def exponential(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     product = _product_by_result(f, g[0], e)
     return (g[0] * f.y if product is None else product,)
 
 
-def sigmoid(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def sigmoid(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     product, rest = _product_by_result(f, g[0], e), 1 - f.y
     return (g[0] * (f.y * rest) if product is None else product * rest,)
 
 
-def _product_by_result(f: Primal, cotangent: Value, e: ValueBuilder) -> Value | None:
+def _product_by_result(f: Primal, cotangent: Value, e: Builder) -> Value | None:
     """Return y times a cotangent c a as c times the existing product a y, or None."""
     given = cotangent.value.owner if isinstance(cotangent, Value) else None  # pyright: ignore[reportUnnecessaryIsInstance]
     if e.strict_ieee or not isinstance(given, onnx.MulOp) or given.parent is not None:
@@ -62,13 +62,13 @@ def _product_by_result(f: Primal, cotangent: Value, e: ValueBuilder) -> Value | 
     return None
 
 
-def relu(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def relu(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of Relu; result and operand are positive together."""
     value = f.y if f.has_result or not f.has_operand else f.x
     return (e.keep(g[0], value > 0),)
 
 
-def clip(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def clip(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     low, high = f.operand(1), f.operand(2)
     if f.convention.strict_bounds:
         value = f.x if f.has_operand else f.y
@@ -142,15 +142,15 @@ def _negative_part(x: Value) -> Value:
     return -(-x).apply(onnx.ReluOp)
 
 
-def thresholded_relu(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def thresholded_relu(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     return (e.keep(g[0], f.x > f.value("alpha", 1.0)),)
 
 
-def shrink(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def shrink(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     return (e.keep(g[0], f.x.abs() > f.value("lambd", 0.5)),)
 
 
-def hard_sigmoid(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def hard_sigmoid(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     alpha, beta = f.value("alpha", 0.2), f.value("beta", 0.5)
     inner = f.x * alpha + beta
     return (e.keep(g[0], (inner > 0) & (inner < 1)) * alpha,)
@@ -227,11 +227,11 @@ def erf(f: Primal) -> Value:
     return (-f.x.square()).exp_times(2 / math.sqrt(math.pi))
 
 
-def cast(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def cast(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     return (g[0].cast(f.x.dtype),)
 
 
-def logarithm(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def logarithm(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of Log; 0 at x = 0 if the reader replaces -inf by a bound, so that the cotangent is 0 there."""
     x = f.x
     if f.has_result and _is_bounded_below(f.y.value):
@@ -262,44 +262,44 @@ def _bounds_below(op: Operation, value: SSAValue) -> bool:
 # Several operands
 
 
-def add(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def add(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     return (g[0],) * len(f.operands)
 
 
-def mean(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def mean(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     return (g[0] * (1 / len(f.operands)),) * len(f.operands)
 
 
-def subtract(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def subtract(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     return (g[0], -g[0])
 
 
-def multiply(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def multiply(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     a, b = _two(f)
     return (g[0] * b, g[0] * a)
 
 
-def divide(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def divide(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """-g y / b for b; g a / b^2 would overflow sooner."""
     _, b = _two(f)
     first = g[0] / b
     return (first, -(first * f.y))
 
 
-def modulo(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def modulo(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """y = a - b q, q the rounded quotient, which is constant between jumps."""
     a, b = _two(f)
     return (g[0], g[0] * (f.y - a) / b)
 
 
-def square_root(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def square_root(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """1 / (2 y); 0 at 0 for a norm."""
     if not f.has_operand or not is_flat_at_zero(f.x.value):
         return (g[0] * 0.5 / f.y,)
     return (g[0] * or_zero(0.5 / nonzero_or_one(f.y), f.y),)
 
 
-def power(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def power(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """x^p: p x^(p - 1) for x, 0 for p = 0; y log x for p, 0 at x = 0."""
     x, p = _two(f)
     exponent: Gradient = ZERO
@@ -339,7 +339,7 @@ def _small_power(x: Value, exponent: float) -> Value | None:
     return reduce(mul, factors)
 
 
-def extremum(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def extremum(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of Max and Min: operands equal to the result share the cotangent."""
     operands = [operand for operand in f.operands if operand is not None]
     if len(operands) == 1:
@@ -354,13 +354,13 @@ def extremum(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradien
     return tuple(part * share for share in shares)
 
 
-def where(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def where(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     condition = f.x
     otherwise = condition.apply(onnx.NotOp)
     return (ZERO, e.keep(g[0], condition), e.keep(g[0], otherwise))
 
 
-def prelu(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def prelu(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """g where x > 0, else g slope; for the slope, g min(x, 0) by a Clip."""
     x, slope = _two(f)
     if e.strict_ieee:

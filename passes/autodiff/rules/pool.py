@@ -25,12 +25,12 @@ from passes.autodiff.common.gather_adjoint import numpy_of
 from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule
 from passes.autodiff.rules.conv import Convolution, in_any_layout, window_axes
 from passes.builder.budget import FREE_CONSTANTS
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.conv.dynamic_pads import Sides, pad_input
 from passes.pool.argmax_indices import gather_maxima, zeros_of
 
 
-def max_pool(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def max_pool(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of MaxPool: scatter to the first maximum of each window; windows may share one."""
     axes, sides = window_axes(f, f.value("kernel_shape"))
     return (by_first_largest(f.x, g[0], axes, sides),)
@@ -52,7 +52,7 @@ def by_first_largest(
     return e(e.emit(take_window(found, sides[0], emit.sizes(x.value, spatial), spatial)))
 
 
-def max_pool_gradient(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def max_pool_gradient(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """The gradient of diff_dst gathers the cotangent at the maxima."""
     diff_dst = f.operand(1)
     assert diff_dst is not None
@@ -61,7 +61,7 @@ def max_pool_gradient(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequenc
     return (ZERO, gather_maxima(g[0], f.x, diff_dst, windows, f.value("pads_begin")))
 
 
-def global_max_pool(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def global_max_pool(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of GlobalMaxPool: one window over all elements."""
     x = f.x
     rows = x.apply(onnx.FlattenOp, axis=2)
@@ -72,7 +72,7 @@ def global_max_pool(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[
     return (found.apply(onnx.ReshapeOp, e.shape(x)),)
 
 
-def global_average_pool(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def global_average_pool(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     x = f.x
     spatial = static(x.shape[2:])
     if spatial is not None:
@@ -84,15 +84,13 @@ def global_average_pool(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Seque
     return (share.apply(onnx.ExpandOp, e.shape(x)),)
 
 
-def average_pool(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def average_pool(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of AveragePool: each window's share to all its elements; a divisor may be below the tap count."""
     axes, sides = window_axes(f, f.value("kernel_shape"))
     return (_mean_backward(f, _rescale_divisors(f, g[0], axes, sides, e), axes, sides, e),)
 
 
-def _mean_backward(
-    f: Primal, y: Value, axes: Sequence[ConvAxis], sides: Sides | None, e: ValueBuilder
-) -> Value:
+def _mean_backward(f: Primal, y: Value, axes: Sequence[ConvAxis], sides: Sides | None, e: Builder) -> Value:
     """Return the gradient of a mean over all taps of each window."""
 
     def made(fitting: Sequence[ConvAxis], residue: Sequence[int]) -> Value:
@@ -101,7 +99,7 @@ def _mean_backward(
     return Convolution(_fit_end_pads(f, y, axes), 1, sides).over_image(y, f.x, made)
 
 
-def avg_pool_gradient(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def avg_pool_gradient(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """The op is linear; the gradient of diff_dst is the mean, with zeros in the padding."""
     lists = ("kernel", "strides", "dilations", "pads_begin", "pads_end")
     kernel, strides, dilations, begin, end = (f.value(name) for name in lists)
@@ -110,14 +108,14 @@ def avg_pool_gradient(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequenc
     return (g[0].apply(onnx.AveragePoolOp, kernel_shape=kernel, **attributes),)
 
 
-def lp_pool(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def lp_pool(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """y^p = sum |x|^p: sign(x) |x|^(p - 1) times the sum of g / y^(p - 1)."""
     axes, sides = window_axes(f, f.value("kernel_shape"))
     taps = math.prod(axis.window.kernel for axis in axes)
     return (_power_slope(f) * _mean_backward(f, _over_norm(f, g[0]) * taps, axes, sides, e),)
 
 
-def global_lp_pool(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def global_lp_pool(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     return (_power_slope(f) * _over_norm(f, g[0]),)
 
 
@@ -145,7 +143,7 @@ def _over_norm(f: Primal, g: Value) -> Value:
             return g / safe.apply(onnx.PowOp, p - 1)
 
 
-def max_unpool(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def max_unpool(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of MaxUnpool: a gather at flat indices of the result.
 
     With `output_shape`, runtimes and ONNX's reference index differently: the op itself locates its elements.
@@ -162,7 +160,7 @@ _DIGIT = 2**23
 """f32 is exact to twice this number."""
 
 
-def _gather_by_unpooling(f: Primal, g: Value, e: ValueBuilder) -> Value:
+def _gather_by_unpooling(f: Primal, g: Value, e: Builder) -> Value:
     """Unpool the element numbers, from 1, as digits that f32 represents, to find each source (0: none)."""
     line, one = e.ints([-1]), e.ints([1])
     zero, unit = (e(e.emit.constant(np.array(value, np.int64))) for value in (0, 1))
@@ -200,7 +198,7 @@ def _fit_end_pads(f: Primal, g: Value, axes: Sequence[ConvAxis]) -> list[ConvAxi
 
 
 def _rescale_divisors(
-    f: Primal, g: Value, axes: Sequence[ConvAxis], sides: Sides | None, e: ValueBuilder
+    f: Primal, g: Value, axes: Sequence[ConvAxis], sides: Sides | None, e: Builder
 ) -> Value:
     """Scale the cotangents by taps / divisor of their windows."""
     known = np.ones(1)
@@ -243,7 +241,7 @@ def _column(index: int, g: Value) -> list[int]:
 
 
 def _run_time_count(
-    f: Primal, axis: ConvAxis, begin: int | Value, end: int | Value, index: int, g: Value, e: ValueBuilder
+    f: Primal, axis: ConvAxis, begin: int | Value, end: int | Value, index: int, g: Value, e: Builder
 ) -> Value:
     """Return for each window the number of its taps in the data, or in counted padding, too."""
     emit, window = e.emit, axis.window

@@ -22,7 +22,7 @@ from dialects.support.dtypes import HALVES, known_dtype, limits_of, of_mlir
 from dialects.support.shapes import element_type_of
 from passes.autodiff.common.primal import Primal
 from passes.autodiff.common.slice_adjoint import size_of, vector
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 STRAIGHT_THROUGH = "gradc.straight_through"
 """Marks a DequantizeLinear that passes gradients to the unquantized value; and the quantizing op if it has no
@@ -77,7 +77,7 @@ def is_passed_over(op: Operation) -> bool:
 # By scales
 
 
-def dequantize(f: Primal, e: ValueBuilder) -> Sequence[Value]:
+def dequantize(f: Primal, e: Builder) -> Sequence[Value]:
     """(x - zero point) * scale; codes of half types are computed in f32. All operands are cast to one type
     first: few kernels take 4-bit integers."""
     scale, zero = f.required(1), f.operand(2)
@@ -88,7 +88,7 @@ def dequantize(f: Primal, e: ValueBuilder) -> Sequence[Value]:
     return [(codes * spread(scale.cast(dtype), f.x, f.attributes)).cast(f.y.dtype)]
 
 
-def dynamic_quantize(f: Primal, e: ValueBuilder) -> Sequence[Value]:
+def dynamic_quantize(f: Primal, e: Builder) -> Sequence[Value]:
     """The scale is range(x, 0) / 255; codes and zero point have no derivative."""
     high = f.x.apply(onnx.ReduceMaxOp, keepdims=0).at_least(0)
     low = f.x.apply(onnx.ReduceMinOp, keepdims=0).at_most(0)
@@ -130,7 +130,7 @@ def wide(dtype: Attribute) -> Attribute:
 # Straight through
 
 
-def straight_through_gradient(made: OnnxOp, op: OnnxOp, g: Value, e: ValueBuilder) -> Value:
+def straight_through_gradient(made: OnnxOp, op: OnnxOp, g: Value, e: Builder) -> Value:
     """Return the cotangent of the value that `made` quantized, from that of the marked op's result."""
     x, scale = e(made.operands[0]), e(scale_of(made))
     passed = e.keep(g.cast(x.dtype), _is_inside(made, x, scale, e))
@@ -148,7 +148,7 @@ def zero_of(op: OnnxOp) -> SSAValue | None:
     return op.results[2] if isinstance(op, onnx.DynamicQuantizeLinearOp) else (*op.onnx_inputs(), None)[2]
 
 
-def _is_inside(made: OnnxOp, x: Value, scale: Value, e: ValueBuilder) -> Value:
+def _is_inside(made: OnnxOp, x: Value, scale: Value, e: Builder) -> Value:
     """Return where the number to be rounded (or rounded, for integers) is within the type's bounds."""
     attributes, zero = made.onnx_attributes(), zero_of(made)
     dtype = known_dtype(element_type_of(made.results[0]))

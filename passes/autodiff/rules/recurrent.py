@@ -38,7 +38,7 @@ from passes.autodiff.rules.recurrent_steps import (
     total,
 )
 from passes.builder.scans import Exprs, scan
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 # Cells
 
@@ -48,7 +48,7 @@ def rnn(s: Steps) -> Gradients:
     gate = s.apply(0, s.product(s.x, s.w, s.bias[0]) + s.product(before, s.r, s.bias[1]))
     factor = s.mask_steps(gate.slope())
 
-    def step(e: ValueBuilder, h: Value, _: Exprs, factors: Exprs) -> tuple[Exprs, Exprs]:
+    def step(e: Builder, h: Value, _: Exprs, factors: Exprs) -> tuple[Exprs, Exprs]:
         inner = h * factors[0]
         return [inner.apply(onnx.MatMulOp, e(s.r.value))], [inner]
 
@@ -70,7 +70,7 @@ def _gru_linear(s: Steps) -> Gradients:
     of_new = new.slope(1 - z.y)
     factors = concat([z.slope(before - new.y), r.slope(of_new * h_n), of_new * r.y], 2)
 
-    def step(e: ValueBuilder, h: Value, _: Exprs, own: Exprs) -> tuple[Exprs, Exprs]:
+    def step(e: Builder, h: Value, _: Exprs, own: Exprs) -> tuple[Exprs, Exprs]:
         inner = concat([h] * 3, 1) * own[0]
         return [inner.apply(onnx.MatMulOp, e(s.r.value)) + h * own[1]], [inner, h * own[2]]
 
@@ -92,7 +92,7 @@ def _gru_reset(s: Steps) -> Gradients:
     reset = r.y * before
     new = s.apply(1, x_n + s.product(reset, r_new, bias[1]))
 
-    def step(e: ValueBuilder, h: Value, _: Exprs, own: Exprs) -> tuple[Exprs, Exprs]:
+    def step(e: Builder, h: Value, _: Exprs, own: Exprs) -> tuple[Exprs, Exprs]:
         of_z, of_r, of_new, through_z, through_r = own
         inner = h * of_new
         of_reset = inner.apply(onnx.MatMulOp, e(r_new.value))
@@ -116,7 +116,7 @@ def lstm(s: Steps) -> Gradients:
     gates = cell.gates(cells, states)
     of_gates, through_c, through_h = gates.factors(cells, states)
 
-    def step(e: ValueBuilder, h: Value, given: Exprs, own: Exprs) -> tuple[Exprs, Exprs]:
+    def step(e: Builder, h: Value, given: Exprs, own: Exprs) -> tuple[Exprs, Exprs]:
         c = given[1] + h * own[1]
         inner = concat([c, h, c, c], 1) * own[0]
         return [inner.apply(onnx.MatMulOp, e(s.r.value)), c * own[2]], [inner]
@@ -161,7 +161,7 @@ class _Cell:
             _, (states,) = scan(s.e, s.firsts[1:], factors, _accumulate, backward=s.direction.backward)
             return states
 
-        def step(e: ValueBuilder, given: Exprs, own: Exprs) -> tuple[Exprs, Exprs]:
+        def step(e: Builder, given: Exprs, own: Exprs) -> tuple[Exprs, Exprs]:
             (c,), (i, f, new, *counts) = given, own
             open_ = self._gate(i, 0, c).y
             kept = 1 - open_ if self.is_coupled else self._gate(f, 2, c).y
@@ -213,7 +213,7 @@ class _Gates:
         return concat([i, o, f, self.new.slope(self.i.y)], 2), through_c, through_h
 
 
-def _accumulate(e: ValueBuilder, states: Exprs, own: Exprs) -> tuple[Exprs, Exprs]:
+def _accumulate(e: Builder, states: Exprs, own: Exprs) -> tuple[Exprs, Exprs]:
     after = states[0] * own[0] + own[1]
     return [after], [after]
 
@@ -222,7 +222,7 @@ def _accumulate(e: ValueBuilder, states: Exprs, own: Exprs) -> tuple[Exprs, Expr
 
 
 def _rule(
-    op: str, cell: Callable[[Steps], Gradients], f: Primal, g: Sequence[Value], e: ValueBuilder
+    op: str, cell: Callable[[Steps], Gradients], f: Primal, g: Sequence[Value], e: Builder
 ) -> Sequence[Gradient]:
     if f.value("layout", 0):
         return _by_batch(op, cell, f, g, e)
@@ -244,7 +244,7 @@ def _stack_directions(each: Exprs) -> Value:
     return concat([one.unsqueeze([0]) for one in each], 0)
 
 
-def _counts(f: Primal, e: ValueBuilder) -> tuple[Value | None, Value | None]:
+def _counts(f: Primal, e: Builder) -> tuple[Value | None, Value | None]:
     """Return the mask of steps within their sequence, and the mask of nonempty sequences."""
     lengths = f.operand(LENGTHS)
     if lengths is None:
@@ -301,7 +301,7 @@ def _at(value: Value, index: int, axis: int) -> Value:
 
 
 def _by_batch(
-    op: str, cell: Callable[[Steps], Gradients], f: Primal, g: Sequence[Value], e: ValueBuilder
+    op: str, cell: Callable[[Steps], Gradients], f: Primal, g: Sequence[Value], e: Builder
 ) -> Sequence[Gradient]:
     """VJP for the batch-first layout."""
     moved = (X, FIRST_H, FIRST_C)

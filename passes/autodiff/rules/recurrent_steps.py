@@ -12,7 +12,7 @@ from dialects.onnx.recurrence import Direction
 from passes.autodiff.common.slice_adjoint import is_known, size_of, vector
 from passes.autodiff.rules.activations import Applied
 from passes.builder.scans import Exprs, scan
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 X, W, R, B, LENGTHS, FIRST_H, FIRST_C, PEEPHOLES = range(8)
 """Operand indices; GRU and RNN end with the first state."""
@@ -29,7 +29,7 @@ class Steps:
     after each step; `last`: those of the last states; None if unused.
     """
 
-    e: ValueBuilder
+    e: Builder
     attributes: Mapping[str, Any]
     direction: Direction
     x: Value
@@ -74,7 +74,7 @@ class Steps:
         return factor if self.counts is None else self.counts.where(factor, behind)
 
     def backward(
-        self, step: Callable[[ValueBuilder, Value, Exprs, Exprs], tuple[Exprs, Exprs]], factors: Exprs
+        self, step: Callable[[Builder, Value, Exprs, Exprs], tuple[Exprs, Exprs]], factors: Exprs
     ) -> tuple[list[Value], list[Value]]:
         """Return the cotangents of the initial states, and the stacked results of `step`.
 
@@ -89,7 +89,7 @@ class Steps:
         skip = None if self.counts is None else self.counts.apply(onnx.NotOp).cast(self.y.dtype)
         given = [x for x in (self.g, skip) if x is not None]
 
-        def whole(inner: ValueBuilder, states: Exprs, scanned: Exprs) -> tuple[Exprs, Exprs]:
+        def whole(inner: Builder, states: Exprs, scanned: Exprs) -> tuple[Exprs, Exprs]:
             own, (*behind,) = scanned[: len(factors)], scanned[len(factors) :]
             total = states[0] if self.g is None else states[0] + behind[0]
             (first, *others), kept = step(inner, total, states, own)

@@ -16,7 +16,7 @@ from passes.autodiff.common.dynamic_axes import AxisView, ReducedAxes, reshape_a
 from passes.autodiff.common.gather_adjoint import iota
 from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule
 from passes.autodiff.common.slice_adjoint import is_known, size_of, vector
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 FEW = 4
 """Up to so many factors, products use rotations, which are fewer ops than halving."""
@@ -65,7 +65,7 @@ def sum_keepdims(value: Value, f: Primal) -> Value:
 def by_repeating(cotangent: Callable[[Primal, Value], Value]) -> Rule:
     """Return the rule of a reduction whose derivative is the same for all elements."""
 
-    def rule(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+    def rule(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
         return (broadcast_back(cotangent(f, g[0]), f), ZERO)
 
     return rule
@@ -74,7 +74,7 @@ def by_repeating(cotangent: Callable[[Primal, Value], Value]) -> Rule:
 def by_factor(factor: Callable[[Primal], Value]) -> Rule:
     """Return the rule of a reduction with an elementwise factor."""
 
-    def rule(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+    def rule(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
         return (restore_axes(g[0], f) * factor(f), ZERO)
 
     return rule
@@ -99,7 +99,7 @@ def _count(f: Primal, axes: Sequence[int] | None) -> Value:
     return taken.apply(onnx.ReduceProdOp, keepdims=0).at_least(1)
 
 
-def extremum(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def extremum(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """Elements that are equal to the result share the cotangent."""
     mask = f.x.equals(restore_axes(f.y, f))
     count = sum_keepdims(mask.cast(f.x.dtype), f)
@@ -112,7 +112,7 @@ def extremum(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradien
     return (share * mask.cast(f.x.dtype), ZERO)
 
 
-def log_sum(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def log_sum(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of ReduceLogSum: the cotangent over the sum."""
     if _may_be_empty(f):
         return (broadcast_back(g[0], f) / restore_axes(f.y.exp(), f), ZERO)
@@ -130,7 +130,7 @@ def _may_be_empty(f: Primal) -> bool:
     return not all(isinstance(size, int) and size for size in sizes)
 
 
-def product(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def product(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of ReduceProd: the product of the other elements, exact at zeros."""
     axes = axes_in(f)
     if axes is None:
@@ -260,7 +260,7 @@ def _softmax(f: Primal) -> Value:
     return (f.x - restore_axes(f.y, f).at_least(lowest)).exp()
 
 
-def cumulative_sum(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def cumulative_sum(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of CumSum: the sum from the other end."""
     axis = f.operand(1)
     assert axis is not None
@@ -268,7 +268,7 @@ def cumulative_sum(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[G
     return (g[0].apply(onnx.CumSumOp, axis, reverse=1 - reverse, exclusive=exclusive), ZERO)
 
 
-def cumulative_product(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def cumulative_product(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of CumProd: the products that contain an element, with 1 for it; exact at zeros to any order. Takes
     n times the memory of x, n the length of the axis."""
     given = f.operand(1)

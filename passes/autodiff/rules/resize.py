@@ -24,7 +24,7 @@ from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule, refusal
 from passes.autodiff.common.resize_matrix import RunTimeAxis, as_number, run_time_matrix
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.builder.tensors import contract
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.resize.backward import ResizeAxis, emit_resize_backward
 from passes.resize.sampling_matrix import RuntimeSampling, emit_matrix
 
@@ -42,7 +42,7 @@ Scale: TypeAlias = float | Value | None
 _COORDINATES = ("align_corners", "asymmetric", "half_pixel")
 
 
-def resize(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def resize(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of Resize, axis by axis: the canonical op if it supports the sampling, else a matrix product."""
     _check(f)
     if 0 in (*f.x.shape, *g[0].shape):
@@ -207,7 +207,7 @@ def _constant_matrix(
     return resize_matrix(AxisResize(f.attributes, x, y, ratio, (start, end), _has_scales(f)))
 
 
-def _quotient(y: int | Value, x: int | Value, e: ValueBuilder) -> Value:
+def _quotient(y: int | Value, x: int | Value, e: Builder) -> Value:
     above, below = (as_number(size) for size in (y, x))
     above = above if isinstance(above, Value) else e(e.emit.constant(np.array(above)))
     return above / (below.at_least(1) if isinstance(below, Value) else below)
@@ -220,7 +220,7 @@ def _multiply_axis(g: Value, axis: int, matrix: np.ndarray) -> Value:
     return g.e(contract(g.e.emit, g.value, axis, constant, literal_zeros=True))
 
 
-def resize_backward(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def resize_backward(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """The op's adjoint: the resize, as a matrix product per axis."""
     value, lists = g[0], ("axes", "input_sizes", "step_numerators", "step_denominators")
     for axis, x, numerator, denominator in zip(*(f.value(name) for name in lists), strict=True):
@@ -233,7 +233,7 @@ def resize_backward(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[
     return (value,)
 
 
-def resize_backward_dynamic(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def resize_backward_dynamic(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """The same with matrices computed at run time."""
     emit, value = e.emit, g[0]
     sizes, numerators, denominators = (operand.value for operand in f.operands[1:] if operand is not None)

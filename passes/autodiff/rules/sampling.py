@@ -12,10 +12,10 @@ from passes.autodiff.common.dynamic_axes import reshape_as
 from passes.autodiff.common.gather_adjoint import numpy_of
 from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule
 from passes.autodiff.common.slice_adjoint import vector
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 
-def affine_grid(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def affine_grid(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of AffineGrid, theta (x, y, 1): the sum over points of g (x, y, 1)^T."""
     theta, sizes = f.x, f.required(1)
     count = g[0].rank - 2

@@ -22,21 +22,21 @@ from passes.autodiff.common.slice_adjoint import (
     vector,
 )
 from passes.autodiff.rules import pad_modes
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 
-def view(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def view(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     return (reshape_as(g[0], f.x), ZERO)
 
 
-def squeeze(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def squeeze(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     axes = f.operand(1)
     if axes is None or _has_unknown_count(axes):
         return (reshape_as(g[0], f.x), ZERO)
     return (g[0].apply(onnx.UnsqueezeOp, axes), ZERO)
 
 
-def unsqueeze(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def unsqueeze(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     axes = f.operand(1)
     assert axes is not None
     if _has_unknown_count(axes):
@@ -49,16 +49,16 @@ def _has_unknown_count(axes: Value) -> bool:
     return not isinstance(axes.shape[0], int)
 
 
-def transpose(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def transpose(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     perm = f.value("perm", list(reversed(range(f.x.rank))))
     return (g[0].transpose([perm.index(axis) for axis in range(len(perm))]),)
 
 
-def expand(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def expand(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     return (g[0], ZERO)
 
 
-def tile(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def tile(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of Tile: split each axis into repeats and elements, and sum over the repeats."""
     repeats, rank = f.operand(1), f.x.rank
     assert repeats is not None
@@ -81,7 +81,7 @@ def _may_be_empty(sizes: Sequence[int | Value]) -> bool:
 # Parts and wholes
 
 
-def concat(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def concat(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of Concat: a Split."""
     operands = [operand for operand in f.operands if operand is not None]
     if len(operands) == 1:
@@ -92,7 +92,7 @@ def concat(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]
     return [e(part) for part in parts]
 
 
-def split(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def split(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of Split: a Concat, with zeros for unused parts."""
     axis = axis_of(f.value("axis", 0), f.x.rank)
     sizes = [result.shape[axis] for result in f.results if result is not None]
@@ -105,7 +105,7 @@ def split(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
     return (e.concat([g[i] for i in range(len(sizes))], axis), ZERO)
 
 
-def slice_(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def slice_(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     starts, stops = f.operand(1), f.operand(2)
     assert starts is not None
     assert stops is not None
@@ -146,7 +146,7 @@ def _entries(values: Value, count: int) -> list[int | Value]:
     return [values.as_int64().apply(onnx.GatherOp, e.ints([i]), axis=0) for i in range(count)]
 
 
-def pad(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def pad(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     axes = _ints(f.operand(3))
     if _is_dynamic(f.operand(3), axes):
         inner = _dynamic_pad_gradient(f, g[0])
@@ -188,7 +188,7 @@ def _total(x: Value) -> Value:
     return x.apply(onnx.ReduceSumOp, keepdims=0)
 
 
-def range_(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def range_(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of Range, start + i delta; the limit only determines the length."""
     steps = iota(size_of(g[0], 0), g[0]).cast(g[0].dtype).assume_shape(g[0].shape)
     return (_total(g[0]), ZERO, _total(g[0] * steps))
@@ -197,7 +197,7 @@ def range_(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]
 # Blocks and triangles
 
 
-def depth_to_space(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def depth_to_space(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     block, mode = f.value("blocksize"), f.value("mode", "DCR")
     if mode == "DCR":
         return (g[0].apply(onnx.SpaceToDepthOp, blocksize=block),)
@@ -212,26 +212,26 @@ def _zeros(x: Value) -> int | None:
     return None if all(bounds.is_at_least(dim, 1) for dim in x.shape if dim is not None) else 1
 
 
-def space_to_depth(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def space_to_depth(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     return (g[0].apply(onnx.DepthToSpaceOp, blocksize=f.value("blocksize"), mode=f.value("mode")),)
 
 
-def trilu(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def trilu(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     return (g[0].apply(onnx.TriluOp, f.operand(1), upper=f.value("upper")), ZERO)
 
 
-def reverse_sequence(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def reverse_sequence(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     return (g[0].apply(onnx.ReverseSequenceOp, f.operand(1), **f.attributes), ZERO)
 
 
-def center_crop_pad(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def center_crop_pad(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of CenterCropPad: cropped elements get 0, padding is dropped."""
     axes = f.value("axes")
     sizes = e.shape(f.x) if axes is None else vector(g[0], [size_of(f.x, i % f.x.rank) for i in axes])
     return (g[0].apply(onnx.CenterCropPadOp, sizes, axes=axes), ZERO)
 
 
-def dropout(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def dropout(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of Dropout: in training, kept elements were scaled by 1 / (1 - ratio)."""
     ratio, training = f.operand(1), f.operand(2)
     value = None if training is None else constant_of(training.value)

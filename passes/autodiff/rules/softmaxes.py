@@ -16,10 +16,10 @@ from dialects.support.shapes import has_rank, shape_of, static_shape
 from passes.autodiff.common.label_scatter import split_cotangent
 from passes.autodiff.common.primal import Gradient, Primal, Rule
 from passes.autodiff.rules.norm import sum_over, wide
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 
-def softmax(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def softmax(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     axis = f.value("axis", -1)
     y, cotangent = wide(_without_nan(f, g[0])), wide(g[0])
     product = _product_of(f.y, g[0]) if axis % f.y.rank == f.y.rank - 1 and y is f.y else None
@@ -137,7 +137,7 @@ def _is_row_constant(condition: SSAValue, y: Value, axis: int) -> bool:
     return len(shape) < behind or shape[-behind] == 1
 
 
-def log_softmax(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+def log_softmax(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     y, axis = wide(_without_nan(f, g[0])), f.value("axis", -1)
     parts = split_cotangent(g[0])
     if parts is not None and parts[0].axis == axis % f.y.rank:

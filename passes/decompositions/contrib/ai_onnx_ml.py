@@ -11,11 +11,11 @@ from xdsl.dialects.builtin import f32
 
 from dialects.onnx import ops as onnx
 from passes.autodiff.common.primal import Primal, refusal
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.decompositions.registry import Results
 
 
-def scaler(f: Primal, e: ValueBuilder) -> Results:
+def scaler(f: Primal, e: Builder) -> Results:
     """(X - offset) scale"""
     x = f.x.cast(f32)
     offset, scale = f.value("offset"), f.value("scale")
@@ -23,18 +23,18 @@ def scaler(f: Primal, e: ValueBuilder) -> Results:
     return [x * _constant(scale, e) if scale else x]
 
 
-def _constant(values: Sequence[float] | np.ndarray, e: ValueBuilder, shape: Sequence[int] = (-1,)) -> Value:
+def _constant(values: Sequence[float] | np.ndarray, e: Builder, shape: Sequence[int] = (-1,)) -> Value:
     return e(e.emit.constant(np.array(values, np.float32).reshape(shape)))
 
 
-def array_feature_extractor(f: Primal, e: ValueBuilder) -> Results:
+def array_feature_extractor(f: Primal, e: Builder) -> Results:
     places = f.required(1)
     x = f.x if f.x.rank > 1 else f.x.unsqueeze([0])
     flat = places.apply(onnx.ReshapeOp, e.ints([-1]))
     return [x.apply(onnx.GatherOp, flat, axis=x.rank - 1)]
 
 
-def normalizer(f: Primal, e: ValueBuilder) -> Results:
+def normalizer(f: Primal, e: Builder) -> Results:
     """Divide each row by its maximum, sum or length, unless that is 0."""
     x, axes = f.x.cast(f32), e.ints([-1])
     match f.value("norm", "MAX"):
@@ -49,7 +49,7 @@ def normalizer(f: Primal, e: ValueBuilder) -> Results:
     return [x / size.equals(0).where(e.scalar(1, x), size)]
 
 
-def imputer(f: Primal, e: ValueBuilder) -> Results:
+def imputer(f: Primal, e: Builder) -> Results:
     values = f.value("imputed_value_floats")
     if not values:
         raise refusal("imputed_value_floats", expected="some")
@@ -79,17 +79,17 @@ def _post_transform(f: Primal, scores: Value) -> Value:
     return _TRANSFORMS[name](scores)
 
 
-def _linear(f: Primal, e: ValueBuilder, targets: int) -> Value:
+def _linear(f: Primal, e: Builder, targets: int) -> Value:
     weights, bias = f.value("coefficients"), f.value("intercepts")
     matrix = _constant(weights, e, (targets, -1))
     return _rows(f.x).apply(onnx.GemmOp, matrix, _constant(bias, e) if bias else None, transB=1)
 
 
-def linear_regressor(f: Primal, e: ValueBuilder) -> Results:
+def linear_regressor(f: Primal, e: Builder) -> Results:
     return [_post_transform(f, _linear(f, e, f.value("targets", 1)))]
 
 
-def linear_classifier(f: Primal, e: ValueBuilder) -> Results:
+def linear_classifier(f: Primal, e: Builder) -> Results:
     """Return the scores; only the op computes the label. One row of weights serves two classes."""
     classes = len(f.value("classlabels_ints") or f.value("classlabels_strings") or ())
     targets = len(f.value("intercepts") or ()) or classes
@@ -106,7 +106,7 @@ def linear_classifier(f: Primal, e: ValueBuilder) -> Results:
     return [None, e.concat(pair, 1)]
 
 
-def svm_regressor(f: Primal, e: ValueBuilder) -> Results:
+def svm_regressor(f: Primal, e: Builder) -> Results:
     """sum of coefficient[i] kernel(x, support[i]), plus rho"""
     if f.value("one_class", 0):
         raise refusal("one_class", given=1, expected="0")
@@ -118,7 +118,7 @@ def svm_regressor(f: Primal, e: ValueBuilder) -> Results:
     return [_post_transform(f, found)]
 
 
-def svm_classifier(f: Primal, e: ValueBuilder) -> Results:
+def svm_classifier(f: Primal, e: Builder) -> Results:
     """Return a score for each pair of classes, or class probabilities from Platt's sigmoid of these.
     onnxruntime's solver for the probabilities stops at a total change below 0.005."""
     counts = f.value("vectors_per_class") or ()
@@ -188,7 +188,7 @@ def _part(x: Value, start: int, end: int, axis: int) -> Value:
     return x.apply(onnx.SliceOp, x.e.ints([start]), x.e.ints([end]), x.e.ints([axis]))
 
 
-def _kernel(f: Primal, x: Value, supports: np.ndarray, e: ValueBuilder) -> Value:
+def _kernel(f: Primal, x: Value, supports: np.ndarray, e: Builder) -> Value:
     """Return the kernel of each row with each support."""
     gamma, offset, degree = [*(f.value("kernel_params") or ()), 0.0, 0.0, 0.0][:3]
     matrix = _constant(supports.T.ravel(), e, supports.T.shape)
@@ -205,7 +205,7 @@ def _kernel(f: Primal, x: Value, supports: np.ndarray, e: ValueBuilder) -> Value
             raise refusal("kernel_type", given=other, expected="LINEAR, POLY, RBF or SIGMOID")
 
 
-def _distances(x: Value, supports: np.ndarray, e: ValueBuilder) -> Value:
+def _distances(x: Value, supports: np.ndarray, e: Builder) -> Value:
     """Return squared distances by a product, relative to the mean of the supports against cancellation."""
     middle = supports.mean(0)
     x, supports = x - _constant(middle, e), supports - middle

@@ -13,12 +13,12 @@ from passes.autodiff.common.gather_adjoint import iota
 from passes.autodiff.common.primal import Primal, refusal
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.autodiff.rules.attention import rotary_embedding as turned
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.decompositions.contrib.heads import LOWEST, by_heads, inverse_sqrt_size, split_last_axis
 from passes.decompositions.registry import Results
 
 
-def attention(f: Primal, e: ValueBuilder) -> Results:
+def attention(f: Primal, e: Builder) -> Results:
     """Attention of one input, whose projections are queries, keys and values."""
     weights, bias, past = f.required(1), f.operand(2), f.operand(4)
     if f.value("do_rotary", 0):
@@ -49,7 +49,7 @@ def attention(f: Primal, e: ValueBuilder) -> Results:
     return [y, e(e.emit(onnx.ConcatOp(pair, axis=0)))]
 
 
-def multi_head_attention(f: Primal, e: ValueBuilder) -> Results:
+def multi_head_attention(f: Primal, e: Builder) -> Results:
     """Attention of queries, keys and values, packed or not; keys and values may be in heads."""
     q, k, v, bias = f.x, f.operand(1), f.operand(2), f.operand(3)
     if f.operand(9) is not None:
@@ -67,7 +67,7 @@ def multi_head_attention(f: Primal, e: ValueBuilder) -> Results:
     return [y, *((k, v) if length is None else (None, None)), scores]
 
 
-def decoder_masked_multi_head_attention(f: Primal, e: ValueBuilder) -> Results:
+def decoder_masked_multi_head_attention(f: Primal, e: Builder) -> Results:
     """Attention of one query per sequence; the present buffers are not computed."""
     beams = f.operand(8)
     known = None if beams is None else constant_of(beams.value)
@@ -186,7 +186,7 @@ def _starts(mask: Value, first: Value) -> Value:
     return starts.apply(onnx.ReshapeOp, e.ints([-1, 1, 1, 1]))
 
 
-def embed_layer_normalization(f: Primal, e: ValueBuilder) -> Results:
+def embed_layer_normalization(f: Primal, e: Builder) -> Results:
     scale, bias = f.required(5), f.required(6)
 
     def rows(table: int, index: Value) -> Value:
@@ -221,7 +221,7 @@ def sum_embeddings(
     return total.apply(onnx.LayerNormalizationOp, scale, bias, **given), total
 
 
-def rotary_embedding(f: Primal, e: ValueBuilder) -> Results:
+def rotary_embedding(f: Primal, e: Builder) -> Results:
     """A single position is that of the first row; the next ones follow. onnxruntime ignores `scale`;
     `is_packed_batching` only allows more rows than the tables have."""
     places, cos, sin = (f.required(i) for i in (1, 2, 3))

@@ -15,7 +15,7 @@ from dialects.support.diagnostics import GradcError
 from dialects.support.shapes import UnknownRank
 from passes.autodiff.activity.non_differentiable import NO_TYPE
 from passes.autodiff.common.primal import Primal
-from passes.builder.values import ValueBuilder
+from passes.builder.values import Builder
 from passes.decompositions.registry import Reason, decomposition_of
 
 _NO_TYPE = f"{NO_TYPE}; a value_info in the model would define it"
@@ -33,7 +33,7 @@ def decompose_node(
         return None
     if any(isinstance(value.type, UnknownType) for value in node.operands):
         return _record_refusal(node, _NO_TYPE)
-    e = ValueBuilder()
+    e = Builder()
     operands = found.match_operands([None if value is None else e(value) for value in node.onnx_inputs()])
     try:
         primal = Primal(e, operands, _attributes(node, of_model), [None] * len(node.results))

@@ -15,7 +15,7 @@ from dialects.support.dtypes import UI8
 from passes.autodiff.common.primal import Primal, refusal
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.autodiff.rules.quantize import spread
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.decompositions.contrib.packed_weights import BITS, mark_as_packed, unpack_codes
 from passes.decompositions.registry import Results
 
@@ -35,12 +35,12 @@ class Layer:
         return y if self.bias is None else y + self.bias.unsqueeze([1])
 
 
-def moe(f: Primal, e: ValueBuilder) -> Results:
+def moe(f: Primal, e: Builder) -> Results:
     layers = [_layer(f.operand(place), f.operand(place + 1)) for place in (2, 4, 6)]
     return [_combine_experts(f, layers, None)]
 
 
-def q_moe(f: Primal, e: ValueBuilder) -> Results:
+def q_moe(f: Primal, e: Builder) -> Results:
     """MoE of quantized weights; a kernel's rounding of rows to 8 bits is not modeled."""
     if f.value("quant_type", "int") != "int":
         raise refusal("quant_type", given=f.value("quant_type"), expected="int")

@@ -10,18 +10,18 @@ from dialects.onnx.call import axis_of
 from passes.autodiff.common.primal import Primal, refusal
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.autodiff.rules.attention import rotary_embedding as turned
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.decompositions.contrib.quantized import to_channels_first, to_channels_last
 from passes.decompositions.registry import Results
 
 # With a bias
 
 
-def bias_add(f: Primal, e: ValueBuilder) -> Results:
+def bias_add(f: Primal, e: Builder) -> Results:
     return [f.x + f.required(1) + f.required(2)]
 
 
-def bias_dropout(f: Primal, e: ValueBuilder) -> Results:
+def bias_dropout(f: Primal, e: Builder) -> Results:
     """BiasDropout in inference; only the op computes the mask."""
     if f.operand(4) is not None:
         raise refusal("training_mode", expected="none")
@@ -29,7 +29,7 @@ def bias_dropout(f: Primal, e: ValueBuilder) -> Results:
     return [total if residual is None else total + residual, None]
 
 
-def bias_softmax(f: Primal, e: ValueBuilder) -> Results:
+def bias_softmax(f: Primal, e: Builder) -> Results:
     """BiasSoftmax over all axes from `axis` on."""
     total, axis = f.x + f.required(1), axis_of(f.value("axis", 1), f.x.rank)
     if axis == total.rank - 1:
@@ -38,7 +38,7 @@ def bias_softmax(f: Primal, e: ValueBuilder) -> Results:
     return [rows.apply(onnx.ReshapeOp, e.shape(total), allowzero=1)]
 
 
-def bias_split_gelu(f: Primal, e: ValueBuilder) -> Results:
+def bias_split_gelu(f: Primal, e: Builder) -> Results:
     """Multiply the first half of the last axis by Gelu of the second."""
     total = f.x + f.required(1)
     width = total.shape[-1]
@@ -52,11 +52,11 @@ def bias_split_gelu(f: Primal, e: ValueBuilder) -> Results:
 # Norms
 
 
-def group_norm(f: Primal, e: ValueBuilder) -> Results:
+def group_norm(f: Primal, e: Builder) -> Results:
     return [_normalize_groups(f, f.x)]
 
 
-def skip_group_norm(f: Primal, e: ValueBuilder) -> Results:
+def skip_group_norm(f: Primal, e: Builder) -> Results:
     """SkipGroupNorm, with the sum before the norm. The skip may be one row for all pixels."""
     skip, bias, last = f.required(3), f.operand(4), f.value("channels_last", 1)
     if skip.rank == 2:
@@ -83,7 +83,7 @@ def _rms(x: Value, epsilon: float) -> Value:
     return x / (mean + epsilon).sqrt()
 
 
-def branchwise_rms_norm(f: Primal, e: ValueBuilder) -> Results:
+def branchwise_rms_norm(f: Primal, e: Builder) -> Results:
     """RMS norm of each branch; branches are contiguous or a separate axis."""
     count, scale = f.value("num_branches", 0), f.operand(1)
     x = _branches(f.x.cast(f32), count)
@@ -96,7 +96,7 @@ def branchwise_rms_norm(f: Primal, e: ValueBuilder) -> Results:
     return [_merge_branches(y, f.x, count).cast(f.x.dtype)]
 
 
-def gated_rms_norm(f: Primal, e: ValueBuilder) -> Results:
+def gated_rms_norm(f: Primal, e: Builder) -> Results:
     scale, gate = f.required(1).cast(f32), f.required(2).cast(f32)
     width = scale.shape[0]
     if not isinstance(width, int):
@@ -111,25 +111,25 @@ def gated_rms_norm(f: Primal, e: ValueBuilder) -> Results:
 # Gates
 
 
-def gated_add(f: Primal, e: ValueBuilder) -> Results:
+def gated_add(f: Primal, e: Builder) -> Results:
     if f.operand(3) is not None:
         raise refusal("gate_weight", expected="none", hint="onnxruntime's CPU kernel takes none either")
     return [f.x + f.required(1) * f.required(2)]
 
 
-def scaled_silu(f: Primal, e: ValueBuilder) -> Results:
+def scaled_silu(f: Primal, e: Builder) -> Results:
     scale = f.operand(1)
     x = f.x * f.value("alpha", 1.0) if scale is None else f.x * scale.cast(f.x.dtype)
     return [x * x.sigmoid()]
 
 
-def linear_attention_gate(f: Primal, e: ValueBuilder) -> Results:
+def linear_attention_gate(f: Primal, e: Builder) -> Results:
     a, b = f.x.cast(f32), f.operand(3)
     decay = ((a + f.required(1)).softplus() * f.required(2)).cast(f.x.dtype)
     return [decay, None if b is None else b.cast(f32).sigmoid().cast(f.x.dtype)]
 
 
-def engram_gate(f: Primal, e: ValueBuilder) -> Results:
+def engram_gate(f: Primal, e: Builder) -> Results:
     """Return value times the sigmoid of the signed square root of normalized key . query."""
     keys, queries, value = (f.required(i).cast(f32) for i in range(3))
     scale, epsilon = f.operand(5), f.value("epsilon", 1e-5)
@@ -171,13 +171,13 @@ def _gates(gate: Value, like: Value) -> Value:
     return gate.apply(onnx.ReshapeOp, e.shape(like), allowzero=1)
 
 
-def hyper_connection_pre_mix(f: Primal, e: ValueBuilder) -> Results:
+def hyper_connection_pre_mix(f: Primal, e: Builder) -> Results:
     x = _branches(f.x.cast(f32), f.value("num_branches", 0))
     mixed = (x * _gates(f.required(1).cast(f32), x)).apply(onnx.ReduceSumOp, e.ints([x.rank - 2]), keepdims=0)
     return [(mixed * f.value("reduction_scale", 1.0)).cast(f.x.dtype)]
 
 
-def hyper_connection_post_mix(f: Primal, e: ValueBuilder) -> Results:
+def hyper_connection_post_mix(f: Primal, e: Builder) -> Results:
     count, mix = f.value("num_branches", 0), f.operand(3)
     x = _branches(f.x.cast(f32), count)
     if mix is not None:
@@ -193,7 +193,7 @@ def hyper_connection_post_mix(f: Primal, e: ValueBuilder) -> Results:
 # Rotations by three positions
 
 
-def m_rotary_embedding(f: Primal, e: ValueBuilder) -> Results:
+def m_rotary_embedding(f: Primal, e: Builder) -> Results:
     """Rotate by three positions, whose table columns are contiguous or interleaved."""
     places, cos, sin = (f.required(i) for i in range(1, 4))
     half, sections = cos.shape[1], f.value("mrope_section")

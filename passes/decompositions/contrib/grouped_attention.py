@@ -9,7 +9,7 @@ from passes.autodiff.common.gather_adjoint import iota
 from passes.autodiff.common.primal import Primal, refusal
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.autodiff.rules.attention import rotary_embedding as turned
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.decompositions.contrib.heads import LOWEST, by_heads, inverse_sqrt_size, split_last_axis
 from passes.decompositions.registry import Results
 
@@ -17,7 +17,7 @@ BEFORE_SOFTMAX = 1
 """`qk_output` of the softmax's argument, 0 for masked keys. 2: its result."""
 
 
-def group_query_attention(f: Primal, e: ValueBuilder) -> Results:
+def group_query_attention(f: Primal, e: Builder) -> Results:
     """softmax(Q K^T scale + bias) V, causal by default. New keys are rounded first if the past is 8-bit."""
     _check(f)
     q, k, v = _by_heads(f)

@@ -16,13 +16,13 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.domains import BLOCK
 from dialects.support.shapes import static
 from passes.autodiff.common.primal import Primal, refusal
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.decompositions.contrib.activations import apply_activation
 from passes.decompositions.contrib.quantized import to_channels_first, to_channels_last
 from passes.decompositions.registry import Body, Results
 
 
-def conv(f: Primal, e: ValueBuilder) -> Results:
+def conv(f: Primal, e: Builder) -> Results:
     """act(Conv(X, W, B) + Sum)"""
     weights, bias, added = f.required(1), f.operand(2), f.operand(3)
     own = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
@@ -58,7 +58,7 @@ def _unblock_weights(f: Primal, weights: Value) -> Value:
     return apart.apply(onnx.ReshapeOp, e.ints(sizes))
 
 
-def reorder_input(f: Primal, e: ValueBuilder) -> Results:
+def reorder_input(f: Primal, e: Builder) -> Results:
     x = to_channels_first(f.x) if f.value("channels_last", 0) else f.x
     channels = x.shape[1] if x.rank > 1 else None
     if not isinstance(channels, int):
@@ -69,7 +69,7 @@ def reorder_input(f: Primal, e: ValueBuilder) -> Results:
     return [x.apply(onnx.PadOp, e.ints(pads)) if behind else x.apply(onnx.IdentityOp)]
 
 
-def reorder_output(f: Primal, e: ValueBuilder) -> Results:
+def reorder_output(f: Primal, e: Builder) -> Results:
     y = f.x.apply(onnx.SliceOp, e.ints([0]), e.ints([f.value("channels")]), e.ints([1]))
     return [to_channels_last(y) if f.value("channels_last", 0) else y]
 
@@ -78,13 +78,13 @@ WINDOW = ("auto_pad", "ceil_mode", "dilations", "kernel_shape", "pads", "strides
 
 
 def pool(op: type[OnnxOp], *own: str) -> Body:
-    def body(f: Primal, e: ValueBuilder) -> Results:
+    def body(f: Primal, e: Builder) -> Results:
         return [f.x.apply(op, **{name: value for name, value in f.attributes.items() if name in own})]
 
     return body
 
 
-def upsample(f: Primal, e: ValueBuilder) -> Results:
+def upsample(f: Primal, e: Builder) -> Results:
     mode, scales = f.value("mode", "nearest"), f.value("scales")
     rule = f.value("coordinate_transformation_mode", "asymmetric")
     own = {"coordinate_transformation_mode": rule, "mode": mode}

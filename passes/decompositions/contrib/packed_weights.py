@@ -16,7 +16,7 @@ from dialects.support.dtypes import UI8
 from passes.autodiff.common.primal import Primal, refusal
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.autodiff.rules.quantize import spread
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.decompositions.registry import Results
 
 BITS = (2, 4, 8)
@@ -32,7 +32,7 @@ _BNB4_VALUES = ((*_FP4, *(-x for x in _FP4)), _NF4)
 """Values of the 4-bit codes, by `quant_type`."""
 
 
-def matmul_n_bits(f: Primal, e: ValueBuilder) -> Results:
+def matmul_n_bits(f: Primal, e: Builder) -> Results:
     """A W^T + bias, W (N, K) in f32. The kernel's rounding of A by `accuracy_level` is not modeled."""
     codes, scales, bias = f.required(1), f.required(2), f.operand(5)
     bits, block, rows, width = (f.value(name) for name in ("bits", "block_size", "N", "K"))
@@ -93,7 +93,7 @@ def mark_as_packed(x: Value) -> Value:
     return x
 
 
-def _zeros(given: Value | None, rows: int, blocks: int, bits: int, e: ValueBuilder) -> Value:
+def _zeros(given: Value | None, rows: int, blocks: int, bits: int, e: Builder) -> Value:
     """Return one zero point, or one per block: floats, or codes whose rows start at a byte."""
     if given is None:
         return e(e.emit.constant(np.array(2 ** (bits - 1), np.float32)))
@@ -109,7 +109,7 @@ def _first(x: Value, count: int) -> Value:
     return x.apply(onnx.SliceOp, x.e.ints([0]), x.e.ints([count]), x.e.ints([1]))
 
 
-def matmul_bnb4(f: Primal, e: ValueBuilder) -> Results:
+def matmul_bnb4(f: Primal, e: Builder) -> Results:
     """A W^T, W (N, K): the upper code of a byte comes first; blocks continue across rows."""
     codes, largest = f.required(1), f.required(2)
     kind, block, rows, width = (f.value(name) for name in ("quant_type", "block_size", "N", "K"))
@@ -132,7 +132,7 @@ def _repeat(x: Value, times: int, count: int) -> Value:
     return _first(wide.apply(onnx.ReshapeOp, e.ints([1, blocks * times])), count)
 
 
-def gather_block_quantized(f: Primal, e: ValueBuilder) -> Results:
+def gather_block_quantized(f: Primal, e: Builder) -> Results:
     """Gather from a table of codes, (codes - zero points) scales, blocked along an axis."""
     indices, scales, zeros, bits = f.required(1), f.required(2), f.operand(3), f.value("bits", 4)
     if {x.rank for x in (scales, zeros) if x is not None} != {f.x.rank}:

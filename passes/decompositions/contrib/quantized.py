@@ -17,7 +17,7 @@ from dialects.support.shapes import static
 from passes.autodiff.common.primal import Primal, refusal
 from passes.autodiff.common.slice_adjoint import size_of, vector
 from passes.autodiff.rules.quantize import spread
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.decompositions.contrib.attention import attention, sum_embeddings, unmasked_words
 from passes.decompositions.contrib.packed_weights import mark_as_packed
 from passes.decompositions.registry import Results
@@ -79,7 +79,7 @@ def _quantize_result(f: Primal, x: Value, index: int) -> Results:
 # Products
 
 
-def qlinear_conv(f: Primal, e: ValueBuilder) -> Results:
+def qlinear_conv(f: Primal, e: Builder) -> Results:
     """QLinearConv, whose bias has scale x_scale w_scale."""
     last = f.value("channels_last", 0)
     x, w, bias = _dequantize_operand(f, 0), _dequantize_operand(f, 3), f.operand(8)
@@ -105,7 +105,7 @@ def to_channels_last(x: Value) -> Value:
     return x.transpose([0, *range(2, x.rank), 1])
 
 
-def qlinear_matmul(f: Primal, e: ValueBuilder) -> Results:
+def qlinear_matmul(f: Primal, e: Builder) -> Results:
     b = f.required(3)
     y = _dequantize_operand(f, 0, max(f.x.rank - 2, 0)).apply(
         onnx.MatMulOp, _dequantize_operand(f, 3, b.rank - 1)
@@ -113,7 +113,7 @@ def qlinear_matmul(f: Primal, e: ValueBuilder) -> Results:
     return _quantize_result(f, y, 6)
 
 
-def q_gemm(f: Primal, e: ValueBuilder) -> Results:
+def q_gemm(f: Primal, e: Builder) -> Results:
     """alpha A B + C, C with scale alpha a_scale b_scale; floats without a scale of y."""
     alpha, transposed = f.value("alpha", 1.0), f.value("transB", 0)
     own = {"alpha": alpha, "transA": f.value("transA", 0), "transB": transposed}
@@ -126,12 +126,12 @@ def q_gemm(f: Primal, e: ValueBuilder) -> Results:
     return [y] if f.operand(7) is None else _quantize_result(f, y, 7)
 
 
-def dynamic_quantize_matmul(f: Primal, e: ValueBuilder) -> Results:
+def dynamic_quantize_matmul(f: Primal, e: Builder) -> Results:
     """MatMul with A rounded by its range."""
     return [_with_bias(_product(f, _round_by_range(f.x), (1, 2, 3)), f.operand(4))]
 
 
-def dynamic_quantize_lstm(f: Primal, e: ValueBuilder) -> Results:
+def dynamic_quantize_lstm(f: Primal, e: Builder) -> Results:
     """A float LSTM of dequantized weights, rounded input and first state; hidden states are not rounded."""
     first = f.operand(5)
     x, h = _round_by_range(f.x), None if first is None else _round_by_range(first)
@@ -161,7 +161,7 @@ def _of_columns(x: Value) -> Value:
     return x.unsqueeze([1, 2] if x.rank == 1 else [1])
 
 
-def matmul_integer_to_float(f: Primal, e: ValueBuilder) -> Results:
+def matmul_integer_to_float(f: Primal, e: Builder) -> Results:
     scale = f.required(2)
     a = dequantize(f.x, scale, f.operand(4), max(f.x.rank - 2, 0))
     return [_with_bias(_product(f, a, (1, 3, 5)), f.operand(6))]
@@ -180,38 +180,38 @@ def _with_bias(x: Value, bias: Value | None) -> Value:
 # Element by element
 
 
-def qlinear_add(f: Primal, e: ValueBuilder) -> Results:
+def qlinear_add(f: Primal, e: Builder) -> Results:
     return _quantize_result(f, _dequantize_operand(f, 0) + _dequantize_operand(f, 3), 6)
 
 
-def qlinear_mul(f: Primal, e: ValueBuilder) -> Results:
+def qlinear_mul(f: Primal, e: Builder) -> Results:
     return _quantize_result(f, _dequantize_operand(f, 0) * _dequantize_operand(f, 3), 6)
 
 
-def qlinear_sigmoid(f: Primal, e: ValueBuilder) -> Results:
+def qlinear_sigmoid(f: Primal, e: Builder) -> Results:
     return _quantize_result(f, _dequantize_operand(f, 0).sigmoid(), 3)
 
 
-def qlinear_leaky_relu(f: Primal, e: ValueBuilder) -> Results:
+def qlinear_leaky_relu(f: Primal, e: Builder) -> Results:
     return _quantize_result(
         f, _dequantize_operand(f, 0).apply(onnx.LeakyReluOp, alpha=f.value("alpha", 0.01)), 3
     )
 
 
-def qlinear_where(f: Primal, e: ValueBuilder) -> Results:
+def qlinear_where(f: Primal, e: Builder) -> Results:
     scale, zero = f.required(7), f.operand(8)
     y = f.x.where(_dequantize_operand(f, 1), _dequantize_operand(f, 4))
     return [quantize(y, scale, zero, f.x.dtype)]
 
 
-def qlinear_concat(f: Primal, e: ValueBuilder) -> Results:
+def qlinear_concat(f: Primal, e: Builder) -> Results:
     if (len(f.operands) - 2) % 3 or None in f.operands[2:]:
         raise refusal("inputs", given=len(f.operands) - 2, expected="data, a scale and a zero point each")
     parts = [_dequantize_operand(f, index).value for index in range(2, len(f.operands), 3)]
     return [quantize(e(e.emit(onnx.ConcatOp(parts, axis=f.value("axis")))), f.x, f.operand(1), f32)]
 
 
-def qlinear_softmax(f: Primal, e: ValueBuilder) -> Results:
+def qlinear_softmax(f: Primal, e: Builder) -> Results:
     """QLinearSoftmax; before opset 13 over all axes from `axis` on."""
     x, version = _dequantize_operand(f, 0), f.value("opset", 13)
     axis = f.value("axis", -1 if version >= 13 else 1) % max(x.rank, 1)
@@ -224,7 +224,7 @@ def qlinear_softmax(f: Primal, e: ValueBuilder) -> Results:
 # Pools and means
 
 
-def qlinear_average_pool(f: Primal, e: ValueBuilder) -> Results:
+def qlinear_average_pool(f: Primal, e: Builder) -> Results:
     last = f.value("channels_last", 0)
     own = ("auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides")
     given = {name: value for name, value in f.attributes.items() if name in own}
@@ -233,14 +233,14 @@ def qlinear_average_pool(f: Primal, e: ValueBuilder) -> Results:
     return _quantize_result(f, to_channels_last(y) if last else y, 3)
 
 
-def qlinear_global_average_pool(f: Primal, e: ValueBuilder) -> Results:
+def qlinear_global_average_pool(f: Primal, e: Builder) -> Results:
     last = f.value("channels_last", 0)
     x = _dequantize_operand(f, 0)
     axes = range(1, x.rank - 1) if last else range(2, x.rank)
     return _quantize_result(f, x.apply(onnx.ReduceMeanOp, e.ints(axes), keepdims=1), 3)
 
 
-def qlinear_reduce_mean(f: Primal, e: ValueBuilder) -> Results:
+def qlinear_reduce_mean(f: Primal, e: Builder) -> Results:
     axes = f.value("axes")
     own = {"keepdims": f.value("keepdims", 1)}
     return _quantize_result(
@@ -251,7 +251,7 @@ def qlinear_reduce_mean(f: Primal, e: ValueBuilder) -> Results:
 # Attention
 
 
-def q_attention(f: Primal, e: ValueBuilder) -> Results:
+def q_attention(f: Primal, e: Builder) -> Results:
     scale, zero = f.required(4), f.operand(7)
     weights = f.required(1)
     input_scale = f.required(3)
@@ -262,7 +262,7 @@ def q_attention(f: Primal, e: ValueBuilder) -> Results:
     return attention(Primal(e, [x, w, f.operand(2), f.operand(5), f.operand(8)], own), e)
 
 
-def q_embed_layer_normalization(f: Primal, e: ValueBuilder) -> Results:
+def q_embed_layer_normalization(f: Primal, e: Builder) -> Results:
     def rows(table: int, index: Value) -> Value:
         codes, scale, zero = _parts_of_table(f, table)
         return dequantize(codes.apply(onnx.GatherOp, index, axis=0), scale, zero, 0)

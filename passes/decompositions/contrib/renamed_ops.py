@@ -13,7 +13,7 @@ from dialects.onnx.values import constant_of
 from passes.autodiff.common.gather_adjoint import iota
 from passes.autodiff.common.primal import Primal, refusal
 from passes.autodiff.common.slice_adjoint import size_of, vector
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.decompositions.contrib.activations import apply_activation
 from passes.decompositions.contrib.quantized import to_channels_first, to_channels_last
 from passes.decompositions.registry import Body, Results
@@ -28,7 +28,7 @@ _UNSUPPORTED_ATTRIBUTES = (
 def same_as(op: type[OnnxOp], *attributes: str) -> Body:
     """Return a decomposition to `op` with the same operands, and these attributes."""
 
-    def body(f: Primal, e: ValueBuilder) -> Results:
+    def body(f: Primal, e: Builder) -> Results:
         others = [f.operand(i) for i in range(1, len(f.operands))]
         return [f.x.apply(op, *others, **_select_attributes(f, *attributes))]
 
@@ -39,11 +39,11 @@ def _select_attributes(f: Primal, *names: str) -> dict[str, object]:
     return {name: f.attributes[name] for name in names if name in f.attributes}
 
 
-def identity(f: Primal, e: ValueBuilder) -> Results:
+def identity(f: Primal, e: Builder) -> Results:
     return [f.x.apply(onnx.IdentityOp)]
 
 
-def expand_dims(f: Primal, e: ValueBuilder) -> Results:
+def expand_dims(f: Primal, e: Builder) -> Results:
     axis = f.required(1)
     known = constant_of(axis.value)
     if known is None:
@@ -51,7 +51,7 @@ def expand_dims(f: Primal, e: ValueBuilder) -> Results:
     return [f.x.unsqueeze([int(known.reshape(-1)[0])])]
 
 
-def pad(f: Primal, e: ValueBuilder) -> Results:
+def pad(f: Primal, e: Builder) -> Results:
     pads, value = f.required(1), f.operand(2)
     if pads.rank == 2:
         pads = pads.apply(onnx.ReshapeOp, e.ints([-1]))
@@ -60,26 +60,26 @@ def pad(f: Primal, e: ValueBuilder) -> Results:
     return [f.x.apply(onnx.PadOp, pads, value, **_select_attributes(f, "mode"))]
 
 
-def range_(f: Primal, e: ValueBuilder) -> Results:
+def range_(f: Primal, e: Builder) -> Results:
     start, limit, delta = f.x, f.required(1), f.operand(2)
     step = e.scalar(1, start) if delta is None else delta
     first, *others = (x.apply(onnx.ReshapeOp, e.ints([])) if x.rank else x for x in (start, limit, step))
     return [first.apply(onnx.RangeOp, *others)]
 
 
-def unique(f: Primal, e: ValueBuilder) -> Results:
+def unique(f: Primal, e: Builder) -> Results:
     """Return the values in order of occurrence, the inverse indices, and the counts."""
     y, _, inverse, counts = map(e, e.emit.all(onnx.UniqueOp(f.x.value, sorted=0)))
     return [y, inverse, counts]
 
 
-def grid_sample(f: Primal, e: ValueBuilder) -> Results:
+def grid_sample(f: Primal, e: Builder) -> Results:
     given = _select_attributes(f, "align_corners", "padding_mode")
     mode = {"bilinear": "linear", "bicubic": "cubic"}.get(f.value("mode", "bilinear"), "nearest")
     return [f.x.apply(onnx.GridSampleOp, f.operand(1), mode=mode, **given)]
 
 
-def unfold_tensor(f: Primal, e: ValueBuilder) -> Results:
+def unfold_tensor(f: Primal, e: Builder) -> Results:
     """Windows along an axis, with their elements on a new last axis."""
     axis, size, step = axis_of(f.value("dim", -1), f.x.rank), f.value("size"), f.value("step", 1)
     length = size_of(f.x, axis)
@@ -95,7 +95,7 @@ def unfold_tensor(f: Primal, e: ValueBuilder) -> Results:
     return [windows.transpose([*order, axis + 1])]
 
 
-def conv_transpose_with_dynamic_pads(f: Primal, e: ValueBuilder) -> Results:
+def conv_transpose_with_dynamic_pads(f: Primal, e: Builder) -> Results:
     pads, given = (
         f.operand(2),
         _select_attributes(f, "auto_pad", "dilations", "group", "kernel_shape", "output_padding", "strides"),
@@ -108,7 +108,7 @@ def conv_transpose_with_dynamic_pads(f: Primal, e: ValueBuilder) -> Results:
     return [f.x.apply(onnx.ConvTransposeOp, f.operand(1), f.operand(3), **given)]
 
 
-def nhwc_max_pool(f: Primal, e: ValueBuilder) -> Results:
+def nhwc_max_pool(f: Primal, e: Builder) -> Results:
     return [
         to_channels_last(
             to_channels_first(f.x).apply(
@@ -118,7 +118,7 @@ def nhwc_max_pool(f: Primal, e: ValueBuilder) -> Results:
     ]
 
 
-def nhwc_conv(f: Primal, e: ValueBuilder) -> Results:
+def nhwc_conv(f: Primal, e: Builder) -> Results:
     """act(Conv(X, W, B) + Z), channels last; weights as in ONNX."""
     given, added = _select_attributes(f, *_WINDOW_ATTRIBUTES, "group"), f.operand(3)
     y = to_channels_last(to_channels_first(f.x).apply(onnx.ConvOp, f.operand(1), f.operand(2), **given))
@@ -126,7 +126,7 @@ def nhwc_conv(f: Primal, e: ValueBuilder) -> Results:
     return [apply_activation(f.value("activation", ""), y, f.value("activation_params", []))]
 
 
-def linear_attention(f: Primal, e: ValueBuilder) -> Results:
+def linear_attention(f: Primal, e: Builder) -> Results:
     if f.value("state_window", 0):
         raise refusal("state_window", given=f.value("state_window"), expected=0)
     if f.value("q_num_heads") < f.value("kv_num_heads"):
@@ -137,7 +137,7 @@ def linear_attention(f: Primal, e: ValueBuilder) -> Results:
     return list(map(e, e.emit.all(onnx.LinearAttentionOp(q, k, v, *others, **_select_attributes(f, *names)))))
 
 
-def causal_conv(f: Primal, e: ValueBuilder) -> Results:
+def causal_conv(f: Primal, e: Builder) -> Results:
     """A depthwise convolution over past elements, which are the state; channels may be last."""
     for name in _UNSUPPORTED_ATTRIBUTES:
         if f.value(name, 0):
@@ -168,7 +168,7 @@ def causal_conv(f: Primal, e: ValueBuilder) -> Results:
     return [to_channels_last(part) if last else part for part in (y, state)]
 
 
-def cdist(f: Primal, e: ValueBuilder) -> Results:
+def cdist(f: Primal, e: Builder) -> Results:
     """Return the distance of each row of A from each row of B, (M, N)."""
     b, metric = f.required(1), f.value("metric", "sqeuclidean")
     if metric not in ("euclidean", "sqeuclidean"):
@@ -178,7 +178,7 @@ def cdist(f: Primal, e: ValueBuilder) -> Results:
     return [apart.apply(op, e.ints([2]), keepdims=0)]
 
 
-def crop_and_resize(f: Primal, e: ValueBuilder) -> Results:
+def crop_and_resize(f: Primal, e: Builder) -> Results:
     """Sample the region's image on a grid with the region's corners."""
     regions, images, size = f.required(1), f.required(2), f.required(3)
     known, is_nearest = constant_of(size.value), f.value("mode", "bilinear") == "nearest"

@@ -7,7 +7,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.dims import is_at_least
 from dialects.support.shapes import has_rank, shape_of
 from passes.autodiff.common.primal import Primal
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.decompositions.registry import Results
 
 
@@ -20,7 +20,7 @@ def may_have_size_1(op: OnnxOp) -> bool:
     return sizes is None or not all(is_at_least(size, 2) for size in sizes[2:])
 
 
-def affine_grid(f: Primal, e: ValueBuilder) -> Results | None:
+def affine_grid(f: Primal, e: Builder) -> Results | None:
     """Return the sum over the axes of coordinates times a column of theta, plus its last column."""
     op = f.op_as(onnx.AffineGridOp)
     if not has_rank(op.grid):

@@ -10,16 +10,16 @@ from xdsl.dialects.builtin import i64
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import has_rank
 from passes.autodiff.common.primal import Primal
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.decompositions.registry import Results
 
 
-def negative_log_likelihood(f: Primal, e: ValueBuilder) -> Results | None:
+def negative_log_likelihood(f: Primal, e: Builder) -> Results | None:
     op = f.op_as(onnx.NegativeLogLikelihoodLossOp)
     return [_loss(f, f.x).value] if has_rank(op.input) else None
 
 
-def softmax_cross_entropy(f: Primal, e: ValueBuilder) -> Results | None:
+def softmax_cross_entropy(f: Primal, e: Builder) -> Results | None:
     op = f.op_as(onnx.SoftmaxCrossEntropyLossOp)
     if not has_rank(op.scores):
         return None

@@ -8,7 +8,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, has_rank, static_shape
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.rewriting import replace
 
 
@@ -19,5 +19,5 @@ class EmptyExpand(RewritePattern):
         dtype = of_mlir(element_type_of(op.output))
         if shape is None or 0 not in shape or dtype is None:
             return
-        emit = Builder()
+        emit = OpBuilder()
         replace(op, rewriter, emit, [emit.constant(np.zeros(shape, dtype.numpy))])

@@ -11,7 +11,7 @@ from dialects.onnx.call import Call
 from dialects.onnx.infer.spatial import Window, window, with_explicit_pads
 from dialects.support.shapes import UnknownRank, static
 from passes.autodiff.common.primal import Primal
-from passes.builder.values import ValueBuilder
+from passes.builder.values import Builder
 from passes.decompositions.registry import Results
 
 
@@ -20,7 +20,7 @@ def has_explicit_pads(op: OnnxOp) -> bool:
     return explicit_pads(op) is not None
 
 
-def with_pads(f: Primal, e: ValueBuilder) -> Results | None:
+def with_pads(f: Primal, e: Builder) -> Results | None:
     """Return the results of the same op with `pads` instead of `auto_pad` and `output_shape`."""
     op, emit = f.op, e.emit
     found = explicit_pads(op)

@@ -6,7 +6,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.shapes import has_rank, shape_of
 from passes.autodiff.common.primal import Primal
-from passes.builder.values import ValueBuilder
+from passes.builder.values import Builder
 from passes.decompositions.registry import Results
 from passes.decompositions.sampling import taps
 
@@ -24,5 +24,5 @@ def is_unsupported_grid(op: OnnxOp) -> bool:
     return rank != IMAGE_RANK and (rank != VOLUME_RANK or op.call().attribute("mode", "linear") == "cubic")
 
 
-def grid_sample(f: Primal, e: ValueBuilder) -> Results:
+def grid_sample(f: Primal, e: Builder) -> Results:
     return taps.grid_sample(f, e)

@@ -12,7 +12,7 @@ from dialects.onnx.values import constant_of
 from dialects.support.shapes import element_type_of, has_rank, shape_of
 from passes.autodiff.common.primal import Primal
 from passes.autodiff.common.slice_adjoint import pad_zeros
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.decompositions.registry import Results
 
 
@@ -49,7 +49,7 @@ def _static_axis(op: onnx.DFTOp) -> int | None:
     return axis_of(-2 if axis is None else int(axis.reshape(())), len(shape_of(op.input)))
 
 
-def inverse_dft(f: Primal, e: ValueBuilder) -> Results | None:
+def inverse_dft(f: Primal, e: Builder) -> Results | None:
     """Return the inverse DFT in a form that onnxruntime computes correctly."""
     op = f.op_as(onnx.DFTOp)
     if has_other_bins(op):
@@ -57,7 +57,7 @@ def inverse_dft(f: Primal, e: ValueBuilder) -> Results | None:
     return _by_forward_dft(f, e) if is_inverse_in_f64(op) else None
 
 
-def _of_the_bins_needed(f: Primal, e: ValueBuilder) -> Results:
+def _of_the_bins_needed(f: Primal, e: Builder) -> Results:
     """Return the inverse of half a spectrum that is cropped or zero-padded to the size of its length."""
     op = f.op_as(onnx.DFTOp)
     axis, missing = _static_axis(op), _missing_bins(op)
@@ -69,7 +69,7 @@ def _of_the_bins_needed(f: Primal, e: ValueBuilder) -> Results:
     return [whole.apply(onnx.DFTOp, f.operand(1), along, inverse=1, onesided=1)]
 
 
-def _by_forward_dft(f: Primal, e: ValueBuilder) -> Results | None:
+def _by_forward_dft(f: Primal, e: Builder) -> Results | None:
     """Return the forward DFT over n, real and imaginary parts swapped before and after it."""
     op, emit = f.op_as(onnx.DFTOp), e.emit
     along = _static_axis(op)

@@ -8,7 +8,7 @@ from dialects.onnx.dims import TO_THE_END
 from dialects.support.shapes import has_rank, shape_of
 from passes.autodiff.common.primal import Primal
 from passes.builder.tensors import sum_values
-from passes.builder.values import ValueBuilder
+from passes.builder.values import Builder
 from passes.decompositions.registry import Results
 
 
@@ -20,7 +20,7 @@ def is_unsupported_lrn(op: OnnxOp) -> bool:
     return is_even or (has_rank(op.X) and len(shape_of(op.X)) != 4)
 
 
-def lrn(f: Primal, e: ValueBuilder) -> Results | None:
+def lrn(f: Primal, e: Builder) -> Results | None:
     """x / (bias + alpha / n times the sum of squares over a window of n channels) ^ beta"""
     op, emit = f.op_as(onnx.LRNOp), e.emit
     if not has_rank(op.X):

@@ -10,7 +10,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import has_rank, shape_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.rewriting import replace
 
 
@@ -19,7 +19,7 @@ class VectorAsColumn(RewritePattern):
     def match_and_rewrite(self, op: onnx.MatMulOp, rewriter: PatternRewriter, /) -> None:
         if not has_rank(op.A) or not has_rank(op.B) or len(shape_of(op.A)) < 2 or len(shape_of(op.B)) != 1:
             return
-        emit = Builder()
+        emit = OpBuilder()
         column = emit(onnx.UnsqueezeOp(op.B, emit.ints([1])))
         product = emit(onnx.MatMulOp(op.A, column))
         replace(op, rewriter, emit, [emit(onnx.SqueezeOp(product, emit.ints([-1])))])

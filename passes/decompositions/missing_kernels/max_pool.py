@@ -12,13 +12,13 @@ from dialects.onnx import ops as onnx
 from dialects.support.dtypes import FLOATS, name_of
 from dialects.support.shapes import element_type_of
 from passes.autodiff.common.primal import Primal
-from passes.builder.builder import Builder
-from passes.builder.values import ValueBuilder
+from passes.builder.op_builder import OpBuilder
+from passes.builder.values import Builder
 from passes.decompositions.missing_kernels.pointwise import scalar
 from passes.decompositions.registry import Results
 
 
-def max_pool(f: Primal, e: ValueBuilder) -> Results | None:
+def max_pool(f: Primal, e: Builder) -> Results | None:
     """Return the maximum over the taps, each a strided Slice of the padded data."""
     op, emit = f.op_as(onnx.MaxPoolOp), e.emit
     call = op.call()
@@ -32,7 +32,7 @@ def max_pool(f: Primal, e: ValueBuilder) -> Results | None:
     return [emit(onnx.MaxOp(seen)) if len(seen) > 1 else seen[0], op.Indices]  # unused
 
 
-def _taps(emit: Builder, op: onnx.MaxPoolOp, data: SSAValue, fill: SSAValue) -> list[SSAValue]:
+def _taps(emit: OpBuilder, op: onnx.MaxPoolOp, data: SSAValue, fill: SSAValue) -> list[SSAValue]:
     """Return the values at each tap of the window, for data of the spatial sizes of X."""
     call = op.call()
     kernel = call.attribute("kernel_shape")
@@ -52,7 +52,7 @@ def _taps(emit: Builder, op: onnx.MaxPoolOp, data: SSAValue, fill: SSAValue) -> 
     return seen
 
 
-def _first_largest(emit: Builder, op: onnx.MaxPoolOp, seen: Sequence[SSAValue]) -> list[SSAValue]:
+def _first_largest(emit: OpBuilder, op: onnx.MaxPoolOp, seen: Sequence[SSAValue]) -> list[SSAValue]:
     """Return the maximum and the flat index of the first, counted from the channel's start."""
     rank = 2 + len(op.call().attribute("kernel_shape"))
     sizes = [emit.sizes(op.X, [axis]) for axis in range(rank)]
@@ -68,7 +68,7 @@ def _first_largest(emit: Builder, op: onnx.MaxPoolOp, seen: Sequence[SSAValue]) 
     return [largest, emit(onnx.AddOp(place, begins))]
 
 
-def _iota(emit: Builder, sizes: Sequence[SSAValue], step: SSAValue | None = None) -> SSAValue:
+def _iota(emit: OpBuilder, sizes: Sequence[SSAValue], step: SSAValue | None = None) -> SSAValue:
     """Return a tensor of these sizes with elements 0, step, 2 step, ..."""
     first, one = (emit.constant(np.array(number, np.int64)) for number in (0, 1))
     count = emit(onnx.ReshapeOp(emit.product(sizes), emit.ints([])))

@@ -8,7 +8,7 @@ from dialects.onnx.call import axes_of
 from dialects.onnx.dims import ints
 from dialects.support.shapes import has_rank, shape_of
 from passes.autodiff.common.primal import Primal
-from passes.builder.values import ValueBuilder
+from passes.builder.values import Builder
 from passes.decompositions.registry import Results
 
 LAST = 2**31 - 1
@@ -20,7 +20,7 @@ def has_negative_pads(op: OnnxOp) -> bool:
     return _negative_pads(op) is not None
 
 
-def without_negative_pads(f: Primal, e: ValueBuilder) -> Results | None:
+def without_negative_pads(f: Primal, e: Builder) -> Results | None:
     op, emit = f.op, e.emit
     found = _negative_pads(op)
     if found is None:

@@ -16,11 +16,11 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.shapes import element_type_of, has_rank, shape_of
 from passes.autodiff.common.primal import Primal
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.decompositions.registry import Results
 
 
-def layer_normalization(f: Primal, e: ValueBuilder) -> Results | None:
+def layer_normalization(f: Primal, e: Builder) -> Results | None:
     """Decompose by the formula of the op's documentation, like all functions here."""
     op = f.op_as(onnx.LayerNormalizationOp)
     axes = _last_axes(op, op.X)
@@ -34,7 +34,7 @@ def layer_normalization(f: Primal, e: ValueBuilder) -> Results | None:
     return [shifted.value, *(each.cast(element_type_of(op.Mean)).value for each in statistics)]
 
 
-def rms_normalization(f: Primal, e: ValueBuilder) -> Results | None:
+def rms_normalization(f: Primal, e: Builder) -> Results | None:
     op = f.op_as(onnx.RMSNormalizationOp)
     axes = _last_axes(op, op.X)
     if axes is None:
@@ -44,7 +44,7 @@ def rms_normalization(f: Primal, e: ValueBuilder) -> Results | None:
     return [((x / deviation).cast(element_type_of(op.scale)) * e(op.scale)).value]
 
 
-def mean_variance_normalization(f: Primal, e: ValueBuilder) -> Results:
+def mean_variance_normalization(f: Primal, e: Builder) -> Results:
     """Omits the 1e-9 of ONNX's function body, like onnxruntime's kernel."""
     op = f.op_as(onnx.MeanVarianceNormalizationOp)
     data = _wide(e, op.X)
@@ -52,7 +52,7 @@ def mean_variance_normalization(f: Primal, e: ValueBuilder) -> Results:
     return [(x / variance.sqrt()).cast(element_type_of(op.X)).value]
 
 
-def group_normalization(f: Primal, e: ValueBuilder) -> Results | None:
+def group_normalization(f: Primal, e: Builder) -> Results | None:
     """Normalize each group of a sample's channels as a row."""
     op, emit = f.op_as(onnx.GroupNormalizationOp), e.emit
     if not has_rank(op.X):
@@ -79,7 +79,7 @@ def may_overwrite(op: OnnxOp) -> bool:
     return not all(any(isinstance(use.operation, ReturnOp) for use in value.uses) for value in running)
 
 
-def batch_normalization(f: Primal, e: ValueBuilder) -> Results | None:
+def batch_normalization(f: Primal, e: Builder) -> Results | None:
     """Decompose the training mode."""
     op = f.op_as(onnx.BatchNormalizationOp)
     call = op.call()
@@ -107,7 +107,7 @@ def _last_axes(op: OnnxOp, data: SSAValue) -> range | None:
     return range(axis, len(shape_of(data))) if has_rank(data) else None
 
 
-def _wide(e: ValueBuilder, value: SSAValue) -> Value:
+def _wide(e: Builder, value: SSAValue) -> Value:
     """Cast to the type of the statistics: f64 for f64, else f32."""
     return e(value).cast(f64 if element_type_of(value) == f64 else f32)
 

@@ -11,8 +11,8 @@ from dialects.onnx.call import axes_of
 from dialects.onnx.dims import ints
 from dialects.support.shapes import Dim, shape_of
 from passes.autodiff.common.primal import Primal
-from passes.builder.builder import Builder
-from passes.builder.values import ValueBuilder
+from passes.builder.op_builder import OpBuilder
+from passes.builder.values import Builder
 from passes.decompositions.missing_kernels.pointwise import scalar
 from passes.decompositions.registry import Results
 
@@ -26,7 +26,7 @@ class AxisPad:
     entry: int
 
 
-def pad(f: Primal, e: ValueBuilder) -> Results | None:
+def pad(f: Primal, e: Builder) -> Results | None:
     """Crop by negative pads, then concatenate constants, axis by axis."""
     op, emit = f.op_as(onnx.PadOp), e.emit
     call = op.call()
@@ -52,7 +52,7 @@ def pad(f: Primal, e: ValueBuilder) -> Results | None:
     return [value]
 
 
-def _cut(emit: Builder, value: SSAValue, pads: SSAValue, begin: AxisPad, end: AxisPad) -> SSAValue:
+def _cut(emit: OpBuilder, value: SSAValue, pads: SSAValue, begin: AxisPad, end: AxisPad) -> SSAValue:
     """Crop an axis by negative pads; no Slice if none can be negative."""
     if not any(_may_be_negative(pad.known) for pad in (begin, end)):
         return value
@@ -67,7 +67,7 @@ def _may_be_negative(known: Dim) -> bool:
 
 
 def _emit_padding(
-    emit: Builder, value: SSAValue, pads: SSAValue, pad: AxisPad, fill: SSAValue
+    emit: OpBuilder, value: SSAValue, pads: SSAValue, pad: AxisPad, fill: SSAValue
 ) -> SSAValue | None:
     """Return the padding at one end of an axis; None if it is empty."""
     if isinstance(pad.known, int) and pad.known <= 0:

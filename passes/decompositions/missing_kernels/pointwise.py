@@ -11,25 +11,25 @@ from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import by_name, name_of, of_mlir
 from dialects.support.shapes import element_type_of, shape_of
 from passes.autodiff.common.primal import Primal
-from passes.builder.builder import Builder
-from passes.builder.values import ValueBuilder
+from passes.builder.op_builder import OpBuilder
+from passes.builder.values import Builder
 from passes.decompositions.registry import Results
 
 
-def scalar(emit: Builder, number: float, like: SSAValue) -> SSAValue:
+def scalar(emit: OpBuilder, number: float, like: SSAValue) -> SSAValue:
     dtype = of_mlir(element_type_of(like))
     assert dtype is not None
     return emit.constant(np.array(number, dtype.numpy))
 
 
-def swish(f: Primal, e: ValueBuilder) -> Results:
+def swish(f: Primal, e: Builder) -> Results:
     op, emit = f.op_as(onnx.SwishOp), e.emit
     alpha = op.call().attribute("alpha", 1.0)
     scaled = op.X if alpha == 1 else emit(onnx.MulOp(op.X, scalar(emit, alpha, op.X)))
     return [emit(onnx.MulOp(op.X, emit(onnx.SigmoidOp(scaled))))]
 
 
-def hard_swish(f: Primal, e: ValueBuilder) -> Results:
+def hard_swish(f: Primal, e: Builder) -> Results:
     op, emit = f.op_as(onnx.HardSwishOp), e.emit
     sixth, half, zero, one = (scalar(emit, number, op.X) for number in (1 / 6, 0.5, 0, 1))
     line = emit(onnx.AddOp(emit(onnx.MulOp(op.X, sixth)), half))
@@ -41,14 +41,14 @@ def is_in_f64(op: OnnxOp) -> bool:
     return element_type_of(op.operands[0]) == f64
 
 
-def hard_sigmoid(f: Primal, e: ValueBuilder) -> Results:
+def hard_sigmoid(f: Primal, e: Builder) -> Results:
     op, emit = f.op_as(onnx.HardSigmoidOp), e.emit
     alpha, beta = op.call().attribute("alpha", 0.2), op.call().attribute("beta", 0.5)
     line = emit(onnx.AddOp(emit(onnx.MulOp(op.X, scalar(emit, alpha, op.X))), scalar(emit, beta, op.X)))
     return [emit(onnx.ClipOp(line, scalar(emit, 0, op.X), scalar(emit, 1, op.X)))]
 
 
-def elu(f: Primal, e: ValueBuilder) -> Results:
+def elu(f: Primal, e: Builder) -> Results:
     """exp(x) - 1 = 2 t / (1 - t), t = tanh(x / 2), which is accurate for small x, too."""
     op, emit = f.op_as(onnx.EluOp), e.emit
     x, zero, one = op.X, scalar(emit, 0, op.X), scalar(emit, 1, op.X)
@@ -60,26 +60,26 @@ def elu(f: Primal, e: ValueBuilder) -> Results:
     return [emit(onnx.WhereOp(is_above, x, emit(onnx.MulOp(part, slope))))]
 
 
-def leaky_relu(f: Primal, e: ValueBuilder) -> Results:
+def leaky_relu(f: Primal, e: Builder) -> Results:
     op, emit = f.op_as(onnx.LeakyReluOp), e.emit
     slope = scalar(emit, op.call().attribute("alpha", 0.01), op.X)
     is_above = emit(onnx.GreaterOp(op.X, scalar(emit, 0, op.X)))
     return [emit(onnx.WhereOp(is_above, op.X, emit(onnx.MulOp(op.X, slope))))]
 
 
-def thresholded_relu(f: Primal, e: ValueBuilder) -> Results:
+def thresholded_relu(f: Primal, e: Builder) -> Results:
     op, emit = f.op_as(onnx.ThresholdedReluOp), e.emit
     bound = scalar(emit, op.call().attribute("alpha", 1.0), op.X)
     return [emit(onnx.WhereOp(emit(onnx.GreaterOp(op.X, bound)), op.X, scalar(emit, 0, op.X)))]
 
 
-def softsign(f: Primal, e: ValueBuilder) -> Results:
+def softsign(f: Primal, e: Builder) -> Results:
     op, emit = f.op_as(onnx.SoftsignOp), e.emit
     size = emit(onnx.AddOp(emit(onnx.AbsOp(op.input)), scalar(emit, 1, op.input)))
     return [emit(onnx.DivOp(op.input, size))]
 
 
-def softplus(f: Primal, e: ValueBuilder) -> Results:
+def softplus(f: Primal, e: Builder) -> Results:
     """max(x, 0) + log(1 + y), y = exp(-|x|), with the rounding error of u = 1 + y added to log(u)."""
     op, emit = f.op_as(onnx.SoftplusOp), e.emit
     x, zero, one = op.X, scalar(emit, 0, op.X), scalar(emit, 1, op.X)
@@ -90,12 +90,12 @@ def softplus(f: Primal, e: ValueBuilder) -> Results:
     return [emit(onnx.AddOp(emit(onnx.MaxOp([x, zero])), logarithm))]
 
 
-def round_(f: Primal, e: ValueBuilder) -> Results:
+def round_(f: Primal, e: Builder) -> Results:
     op, emit = f.op_as(onnx.RoundOp), e.emit
     return [_round_half_even(emit, op.X)]
 
 
-def _round_half_even(emit: Builder, x: SSAValue) -> SSAValue:
+def _round_half_even(emit: OpBuilder, x: SSAValue) -> SSAValue:
     """Round half to even by Floor."""
     half, one, zero = (scalar(emit, number, x) for number in (0.5, 1, 0))
     below = emit(onnx.FloorOp(x))
@@ -107,7 +107,7 @@ def _round_half_even(emit: Builder, x: SSAValue) -> SSAValue:
     return emit(onnx.AddOp(below, more))
 
 
-def quantize_linear(f: Primal, e: ValueBuilder) -> Results | None:
+def quantize_linear(f: Primal, e: Builder) -> Results | None:
     """Decompose for f32, per tensor or per axis, to types that Cast supports."""
     op, emit = f.op_as(onnx.QuantizeLinearOp), e.emit
     call, x, wanted = op.call(), op.x, element_type_of(op.y)
@@ -130,7 +130,7 @@ def quantize_linear(f: Primal, e: ValueBuilder) -> Results | None:
     return [emit(onnx.CastOp(clipped, to=wanted))]
 
 
-def dynamic_quantize_linear(f: Primal, e: ValueBuilder) -> Results:
+def dynamic_quantize_linear(f: Primal, e: Builder) -> Results:
     """All zeros get scale 1, as in onnxruntime; ONNX's function body divides by 0."""
     op, emit = f.op_as(onnx.DynamicQuantizeLinearOp), e.emit
     zero, one, most = (scalar(emit, number, op.x) for number in (0, 1, 255))
@@ -148,13 +148,13 @@ def _is_along(data: SSAValue, vector: SSAValue) -> bool:
     return len(shape_of(vector)) <= min(1, len(shape_of(data)))
 
 
-def _along(emit: Builder, vector: SSAValue, axis: int, rank: int) -> SSAValue:
+def _along(emit: OpBuilder, vector: SSAValue, axis: int, rank: int) -> SSAValue:
     """Broadcast a vector along an axis; a scalar is unchanged."""
     behind = range(1, rank - axis % rank) if shape_of(vector) else ()
     return emit(onnx.UnsqueezeOp(vector, emit.ints(behind))) if behind else vector
 
 
-def dequantize_linear(f: Primal, e: ValueBuilder) -> Results | None:
+def dequantize_linear(f: Primal, e: Builder) -> Results | None:
     """(x - zero point) scale, for integers that Cast reads, and whole blocks only."""
     op, emit = f.op_as(onnx.DequantizeLinearOp), e.emit
     call, wide = op.call(), element_type_of(op.x_scale)
@@ -178,7 +178,7 @@ def _is_whole(op: onnx.DequantizeLinearOp, axis: int, block: int) -> bool:
     return isinstance(size, int) and isinstance(blocks, int) and size == blocks * block
 
 
-def _repeat_along(emit: Builder, vector: SSAValue, axis: int, times: int) -> SSAValue:
+def _repeat_along(emit: OpBuilder, vector: SSAValue, axis: int, times: int) -> SSAValue:
     """Repeat each entry along an axis."""
     sizes = [emit.sizes(vector, [at]) for at in range(len(shape_of(vector)))]
     apart = [*sizes[: axis + 1], emit.ints([times]), *sizes[axis + 1 :]]

@@ -17,11 +17,11 @@ from dialects.support.shapes import Dim
 from passes.autodiff.common.primal import Primal
 from passes.builder.activations import apply_activation
 from passes.builder.scans import Exprs, scan
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.decompositions.registry import Results
 
 
-def recurrent(f: Primal, e: ValueBuilder) -> Results | None:
+def recurrent(f: Primal, e: Builder) -> Results | None:
     """Return the states after each step, and the last ones, of all directions."""
     op = f.op
     operands = [None if value is None else e(value) for value in op.onnx_inputs()]
@@ -52,14 +52,14 @@ class _Pass:
     """One direction of an op."""
 
     name: str
-    e: ValueBuilder
+    e: Builder
     operands: Sequence[Value | None]
     attributes: Mapping[str, Any]
     index: int
     direction: Direction
     hidden: int | Value
 
-    def widths(self, e: ValueBuilder, counts: Sequence[int]) -> Value:
+    def widths(self, e: Builder, counts: Sequence[int]) -> Value:
         """Return multiples of the hidden size."""
         if isinstance(self.hidden, int):
             return e.ints([count * self.hidden for count in counts])
@@ -120,7 +120,7 @@ def _pass(p: _Pass) -> list[Value]:
     weights = _Weights(p.weights(2), of_h, p.own(7) if p.name == "LSTM" else None)
     next_states = STEPS[p.name]
 
-    def step(e: ValueBuilder, before: Exprs, given: Exprs) -> tuple[Exprs, Exprs]:
+    def step(e: Builder, before: Exprs, given: Exprs) -> tuple[Exprs, Exprs]:
         after = next_states(p, weights.within(e), given[0], *before)
         if not masks:
             return [new.assume_shape(old.shape) for new, old in zip(after, before, strict=True)], after[:1]
@@ -153,7 +153,7 @@ class _Weights:
     bias: Value | None
     peepholes: Value | None
 
-    def within(self, e: ValueBuilder) -> _Weights:
+    def within(self, e: Builder) -> _Weights:
         """Return the weights for ops of a nested graph."""
         bias, peepholes = (None if x is None else e(x.value) for x in (self.bias, self.peepholes))
         return _Weights(e(self.r.value), bias, peepholes)

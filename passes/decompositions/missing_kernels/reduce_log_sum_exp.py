@@ -12,11 +12,11 @@ from dialects.onnx import ops as onnx
 from dialects.support.dtypes import FLOATS, name_of
 from dialects.support.shapes import element_type_of
 from passes.autodiff.common.primal import Primal
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.decompositions.registry import Results
 
 
-def reduce_log_sum_exp(f: Primal, e: ValueBuilder) -> Results | None:
+def reduce_log_sum_exp(f: Primal, e: Builder) -> Results | None:
     """Axes may be dynamic or empty: both reductions read them."""
     op = f.op_as(onnx.ReduceLogSumExpOp)
     dtype = element_type_of(op.data)

@@ -15,8 +15,8 @@ from dialects.onnx.dims import ints
 from dialects.support.dtypes import FLOATS, name_of
 from dialects.support.shapes import Dim, element_type_of, shape_of
 from passes.autodiff.common.primal import Primal
-from passes.builder.builder import Builder
-from passes.builder.values import ValueBuilder
+from passes.builder.op_builder import OpBuilder
+from passes.builder.values import Builder
 from passes.decompositions.missing_kernels.pointwise import scalar
 from passes.decompositions.registry import Results
 
@@ -24,7 +24,7 @@ MOST_FACTORS = 64
 """Limit on the factors of an expanded product: each is an op."""
 
 
-def reduce_prod(f: Primal, e: ValueBuilder) -> Results | None:
+def reduce_prod(f: Primal, e: Builder) -> Results | None:
     """Multiply the entries of small static axes; None for other sizes."""
     op, emit = f.op_as(onnx.ReduceProdOp), e.emit
     reduced = _reduced_axes(op) or {}
@@ -38,7 +38,7 @@ def reduce_prod(f: Primal, e: ValueBuilder) -> Results | None:
     return [_drop_reduced_axes(emit, op, value, reduced)]
 
 
-def _drop_reduced_axes(emit: Builder, op: OnnxOp, value: SSAValue, reduced: Iterable[int]) -> SSAValue:
+def _drop_reduced_axes(emit: OpBuilder, op: OnnxOp, value: SSAValue, reduced: Iterable[int]) -> SSAValue:
     """Drop the reduced axes unless the op keeps them, by Gather: more targets have it than Squeeze."""
     if op.call().attribute("keepdims", 1):
         return value
@@ -51,7 +51,7 @@ def _drop_reduced_axes(emit: Builder, op: OnnxOp, value: SSAValue, reduced: Iter
 Extreme = onnx.ReduceMaxOp | onnx.ReduceMinOp
 
 
-def reduce_extreme(f: Primal, e: ValueBuilder) -> Results | None:
+def reduce_extreme(f: Primal, e: Builder) -> Results | None:
     """Reduce axis by axis; None for run-time axes, or for integers of dynamic sizes."""
     op, emit = f.op, e.emit
     assert isinstance(op, Extreme)
@@ -70,7 +70,7 @@ def reduce_extreme(f: Primal, e: ValueBuilder) -> Results | None:
     return [_drop_reduced_axes(emit, op, value, reduced)]
 
 
-def _by_halves(emit: Builder, op: Extreme, value: SSAValue, axis: int) -> SSAValue:
+def _by_halves(emit: OpBuilder, op: Extreme, value: SSAValue, axis: int) -> SSAValue:
     """Reduce an axis of static size by halving; the halves overlap if it is odd."""
     larger = onnx.MaxOp if isinstance(op, onnx.ReduceMaxOp) else onnx.MinOp
     size = shape_of(value)[axis]
@@ -83,7 +83,7 @@ def _by_halves(emit: Builder, op: Extreme, value: SSAValue, axis: int) -> SSAVal
     return value
 
 
-def _by_place(emit: Builder, op: Extreme, value: SSAValue, axis: int) -> SSAValue:
+def _by_place(emit: OpBuilder, op: Extreme, value: SSAValue, axis: int) -> SSAValue:
     """Gather at the arg-extreme, with an additional neutral entry for an empty axis."""
     is_largest = isinstance(op, onnx.ReduceMaxOp)
     rank = len(shape_of(value))

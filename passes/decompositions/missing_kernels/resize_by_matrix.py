@@ -13,9 +13,9 @@ from dialects.support.dtypes import FLOATS, HALVES, name_of, of_mlir
 from dialects.support.limits import LimitError
 from dialects.support.shapes import element_type_of, shape_of
 from passes.autodiff.common.primal import Primal
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import contract
-from passes.builder.values import ValueBuilder
+from passes.builder.values import Builder
 from passes.decompositions.registry import Results
 
 COORDINATES = ("align_corners", "asymmetric", "half_pixel", "pytorch_half_pixel", "tf_crop_and_resize")
@@ -38,7 +38,7 @@ def is_by_matrix(op: OnnxOp) -> bool:
     return needs_matrix(op) and _axes(op) is not None
 
 
-def by_matrix(f: Primal, e: ValueBuilder) -> Results | None:
+def by_matrix(f: Primal, e: Builder) -> Results | None:
     """Return the resized data; axes that shrink come first. Half types are computed in f32."""
     op, emit = f.op, e.emit
     found = _axes(op)
@@ -54,7 +54,7 @@ def by_matrix(f: Primal, e: ValueBuilder) -> Results | None:
     return [emit(onnx.CastOp(value, to=dtype)) if wide else value]
 
 
-def _resize_axis(emit: Builder, value: SSAValue, axis: int, positions: AxisResize) -> SSAValue:
+def _resize_axis(emit: OpBuilder, value: SSAValue, axis: int, positions: AxisResize) -> SSAValue:
     matrix = resize_matrix(positions)
     if positions.mode == "nearest":
         return emit(onnx.GatherOp(value, emit.ints(matrix.argmax(axis=1).tolist()), axis=axis))

@@ -15,7 +15,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import has_rank, shape_of
 from passes.autodiff.common.primal import Primal
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.decompositions.registry import Results
 
 
@@ -35,12 +35,12 @@ REDUCTIONS: Mapping[str, tuple[type[OnnxOp], Callable[[Any], np.ndarray]]] = {
 """The reduction of each kind, and its neutral element."""
 
 
-def scatter_nd(f: Primal, e: ValueBuilder) -> Results | None:
+def scatter_nd(f: Primal, e: Builder) -> Results | None:
     """Decompose `add` and `none`; ONNX leaves `none` undefined for repeated indices."""
     return None if f.value("reduction", "none") in REDUCTIONS else scatter_or_reduce(f, e)
 
 
-def scatter_or_reduce(f: Primal, e: ValueBuilder) -> Results | None:
+def scatter_or_reduce(f: Primal, e: Builder) -> Results | None:
     """Decompose all reductions."""
     op, emit = f.op_as(onnx.ScatterNDOp), e.emit
     how = op.call().attribute("reduction", "none")
@@ -96,7 +96,7 @@ def _flat_indices(indices: Value, sizes: Sequence[Value]) -> Value:
     return total.apply(onnx.ReshapeOp, e.ints([-1]))
 
 
-def _product(sizes: Sequence[Value], e: ValueBuilder) -> Value:
+def _product(sizes: Sequence[Value], e: Builder) -> Value:
     return e(e.emit.product([size.value for size in sizes]))
 
 

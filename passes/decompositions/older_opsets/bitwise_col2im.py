@@ -14,8 +14,8 @@ from dialects.onnx.dims import ints
 from dialects.support.dtypes import FLOATS, of_mlir
 from dialects.support.shapes import element_type_of, has_rank, shape_of
 from passes.autodiff.common.primal import Primal
-from passes.builder.builder import Builder
-from passes.builder.values import ValueBuilder
+from passes.builder.op_builder import OpBuilder
+from passes.builder.values import Builder
 from passes.decompositions.registry import Results
 
 U64 = IntegerType(64, Signedness.UNSIGNED)
@@ -23,7 +23,7 @@ U64 = IntegerType(64, Signedness.UNSIGNED)
 
 HALF = 32
 
-MERGES: Mapping[type[OnnxOp], Callable[[Builder, SSAValue, SSAValue], SSAValue]] = {
+MERGES: Mapping[type[OnnxOp], Callable[[OpBuilder, SSAValue, SSAValue], SSAValue]] = {
     onnx.BitwiseAndOp: lambda emit, a, b: emit(onnx.MulOp(a, b)),
     onnx.BitwiseOrOp: lambda emit, a, b: emit(onnx.MaxOp([a, b])),
     onnx.BitwiseXorOp: lambda emit, a, b: emit(
@@ -33,7 +33,7 @@ MERGES: Mapping[type[OnnxOp], Callable[[Builder, SSAValue, SSAValue], SSAValue]]
 """Each op on bits as integers 0 and 1."""
 
 
-def bitwise(f: Primal, e: ValueBuilder) -> Results | None:
+def bitwise(f: Primal, e: Builder) -> Results | None:
     """Before opset 18 there are only shifts: compute each bit along an additional axis."""
     op, emit = f.op, e.emit
     dtype = of_mlir(element_type_of(op.operands[0]))
@@ -50,14 +50,14 @@ def bitwise(f: Primal, e: ValueBuilder) -> Results | None:
     return [total if dtype.mlir == i64 else emit(onnx.CastOp(total, to=dtype.mlir))]
 
 
-def _number(emit: Builder, bits: SSAValue, start: int, stop: int) -> SSAValue:
+def _number(emit: OpBuilder, bits: SSAValue, start: int, stop: int) -> SSAValue:
     """Return the number of a range of bits, at most half of them, as onnxruntime rounds larger sums."""
     part = emit(onnx.SliceOp(bits, emit.ints([start]), emit.ints([stop]), emit.ints([-1])))
     powers = emit.constant(np.left_shift(1, np.arange(stop - start)))
     return emit(onnx.ReduceSumOp(emit(onnx.MulOp(part, powers)), emit.ints([-1]), keepdims=0))
 
 
-def _bits(emit: Builder, value: SSAValue, steps: np.ndarray) -> SSAValue:
+def _bits(emit: OpBuilder, value: SSAValue, steps: np.ndarray) -> SSAValue:
     """Return the bits of integers along a last axis, lowest first."""
     wide = emit(onnx.UnsqueezeOp(emit(onnx.CastOp(value, to=U64)), emit.ints([-1])))
     shifted = emit(onnx.BitShiftOp(wide, emit.constant(steps.astype(np.uint64)), direction="RIGHT"))
@@ -65,7 +65,7 @@ def _bits(emit: Builder, value: SSAValue, steps: np.ndarray) -> SSAValue:
     return emit(onnx.CastOp(odd, to=i64))
 
 
-def col2im(f: Primal, e: ValueBuilder) -> Results | None:
+def col2im(f: Primal, e: Builder) -> Results | None:
     """Before opset 18: a ConvTranspose with one channel for each element of a block."""
     op, emit = f.op_as(onnx.Col2ImOp), e.emit
     call, dtype = op.call(), of_mlir(element_type_of(op.input))

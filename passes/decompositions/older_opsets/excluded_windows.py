@@ -17,7 +17,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.call import Call
 from dialects.onnx.infer.spatial import ends_of_whole_windows
 from dialects.support.shapes import has_rank
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.rewriting import replace
 
 SKIPPED_FROM_OPSET = 22
@@ -39,7 +39,7 @@ class WithoutCeilMode(RewritePattern):
         if ends is None:
             return
         begin, given = _pads(call, len(ends))
-        data, emit = op.operands[0], Builder()
+        data, emit = op.operands[0], OpBuilder()
         behind = [max(0, end) for end in ends]
         attributes: dict[str, Any] = {**call.attributes, "pads": [*begin, *behind], "ceil_mode": 0}
         if call.attribute("count_include_pad", 0) and any(map(int.__gt__, behind, given)):
@@ -56,7 +56,7 @@ def _pads(call: Call, count: int) -> tuple[Sequence[int], Sequence[int]]:
     return pads[:count], pads[count:]
 
 
-def _crop_rest(data: SSAValue, ends: Sequence[int], emit: Builder) -> SSAValue:
+def _crop_rest(data: SSAValue, ends: Sequence[int], emit: OpBuilder) -> SSAValue:
     """Crop the last elements that are in no window, from which `ceil_mode` would make one."""
     axes = {axis: end for axis, end in enumerate(ends, 2) if end < 0}
     if not axes:

@@ -14,8 +14,8 @@ from dialects.onnx.opset_range import nondefault_attributes
 from dialects.support.dtypes import FLOATS, of_mlir
 from dialects.support.shapes import element_type_of, has_rank, shape_of, static
 from passes.autodiff.common.primal import Primal
-from passes.builder.builder import Builder
-from passes.builder.values import ValueBuilder
+from passes.builder.op_builder import OpBuilder
+from passes.builder.values import Builder
 from passes.decompositions.missing_kernels.explicit_pads import explicit_pads
 from passes.decompositions.portable import pools
 from passes.decompositions.portable.pools import counts_beyond_the_pads
@@ -24,7 +24,7 @@ from passes.decompositions.registry import Results
 Attributes = dict[str, Any]
 
 
-def average_pool(f: Primal, e: ValueBuilder) -> Results | None:
+def average_pool(f: Primal, e: Builder) -> Results | None:
     op, emit = f.op_as(onnx.AveragePoolOp), e.emit
     given: Attributes | None = {**python_values(nondefault_attributes(op))}
     if "dilations" not in given:
@@ -44,7 +44,7 @@ def average_pool(f: Primal, e: ValueBuilder) -> Results | None:
     return [emit(onnx.DivOp(sums, counts))]
 
 
-def lp_pool(f: Primal, e: ValueBuilder) -> Results | None:
+def lp_pool(f: Primal, e: Builder) -> Results | None:
     op, emit = f.op_as(onnx.LpPoolOp), e.emit
     given: Attributes | None = {**python_values(nondefault_attributes(op))}
     if "dilations" not in given and "ceil_mode" not in given:
@@ -92,7 +92,7 @@ def _with_whole_windows(op: OnnxOp, given: Attributes) -> Attributes | None:
     return {**plain, "pads": [*begins, *(max(0, end) for end in ends)]}
 
 
-def _window_sums(emit: Builder, data: SSAValue, given: Attributes) -> SSAValue | None:
+def _window_sums(emit: OpBuilder, data: SSAValue, given: Attributes) -> SSAValue | None:
     """Return the sum over each window, by a convolution of each channel as an image."""
     dtype = of_mlir(element_type_of(data))
     if dtype is None or dtype.name not in FLOATS or not has_rank(data):

@@ -14,14 +14,14 @@ from dialects.onnx.values import constant_of
 from dialects.support.dtypes import FLOATS, of_mlir
 from dialects.support.shapes import element_type_of, shape_of
 from passes.autodiff.common.primal import Primal
-from passes.builder.builder import Builder
-from passes.builder.values import ValueBuilder
+from passes.builder.op_builder import OpBuilder
+from passes.builder.values import Builder
 from passes.decompositions.registry import Results
 
 Reduction = onnx.ReduceMaxOp | onnx.ReduceMeanOp | onnx.ReduceMinOp | onnx.ReduceProdOp
 
 
-def reduction(f: Primal, e: ValueBuilder) -> Results | None:
+def reduction(f: Primal, e: Builder) -> Results | None:
     """Before opset 18 axes are an attribute, and empty axes mean all."""
     op, emit = f.op, e.emit
     assert isinstance(op, Reduction)
@@ -36,7 +36,7 @@ def reduction(f: Primal, e: ValueBuilder) -> Results | None:
     return None if axes is not None else _by_membership(emit, op, op.axes)
 
 
-def _by_membership(emit: Builder, op: Reduction, axes: SSAValue) -> Sequence[SSAValue] | None:
+def _by_membership(emit: OpBuilder, op: Reduction, axes: SSAValue) -> Sequence[SSAValue] | None:
     """Reduce every axis in turn, append the result along that axis, and slice out either the result or the
     data by whether the axis is listed in `axes`. The data has a known rank."""
     call, rank = op.call(), len(shape_of(op.data))
@@ -62,7 +62,7 @@ def _by_membership(emit: Builder, op: Reduction, axes: SSAValue) -> Sequence[SSA
     return [emit(onnx.SqueezeOp(emit(onnx.UnsqueezeOp(value, beyond)), emit.concat([columns, beyond])))]
 
 
-def _axis_flags(emit: Builder, axes: SSAValue, rank: int, noop: int) -> SSAValue:
+def _axis_flags(emit: OpBuilder, axes: SSAValue, rank: int, noop: int) -> SSAValue:
     """Return 1 for each axis that is in `axes`, else 0; 1 for all if `axes` is empty without `noop`."""
     every = emit.ints(range(rank))
     column = emit(onnx.UnsqueezeOp(emit(onnx.GatherOp(every, axes)), emit.ints([1])))
@@ -74,7 +74,7 @@ def _axis_flags(emit: Builder, axes: SSAValue, rank: int, noop: int) -> SSAValue
     return emit.add(listed, emit(onnx.CastOp(is_empty, to=i64)))
 
 
-def bitwise_not(f: Primal, e: ValueBuilder) -> Results | None:
+def bitwise_not(f: Primal, e: Builder) -> Results | None:
     """Before opset 18: -1 - x for signed integers, max - x for unsigned ones."""
     op, emit = f.op, e.emit
     dtype = of_mlir(element_type_of(op.operands[0]))
@@ -87,7 +87,7 @@ def bitwise_not(f: Primal, e: ValueBuilder) -> Results | None:
     return [found if dtype.mlir == wide else emit(onnx.CastOp(found, to=dtype.mlir))]
 
 
-def _mean(emit: Builder, op: onnx.ReduceMeanOp, axes: SSAValue) -> Sequence[SSAValue] | None:
+def _mean(emit: OpBuilder, op: onnx.ReduceMeanOp, axes: SSAValue) -> Sequence[SSAValue] | None:
     """Lower to ReduceSum, whose axes are an operand since opset 13."""
     dtype = of_mlir(element_type_of(op.data))
     if dtype is None or dtype.name not in FLOATS:
@@ -100,7 +100,7 @@ def _mean(emit: Builder, op: onnx.ReduceMeanOp, axes: SSAValue) -> Sequence[SSAV
     return [emit(onnx.DivOp(total, emit(onnx.CastOp(count, to=dtype.mlir))))]
 
 
-def extreme(f: Primal, e: ValueBuilder) -> Results | None:
+def extreme(f: Primal, e: Builder) -> Results | None:
     """Before opset 20 ReduceMax and ReduceMin have no booleans: of no integers they give the least and the
     largest one, for false and true."""
     op, emit = f.op, e.emit
@@ -114,7 +114,7 @@ def extreme(f: Primal, e: ValueBuilder) -> Results | None:
     return [emit(onnx.GreaterOp(found, emit.constant(np.zeros((), np.int32))))]
 
 
-def arithmetic(f: Primal, e: ValueBuilder) -> Results | None:
+def arithmetic(f: Primal, e: Builder) -> Results | None:
     """Before opset 14 there is no 8- and 16-bit arithmetic; a Cast from 32 bits wraps."""
     op, emit = f.op, e.emit
     dtype = of_mlir(element_type_of(op.operands[0]))
@@ -124,7 +124,7 @@ def arithmetic(f: Primal, e: ValueBuilder) -> Results | None:
     return [emit(onnx.CastOp(emit(type(op)(*wide)), to=dtype.mlir))]
 
 
-def relu(f: Primal, e: ValueBuilder) -> Results | None:
+def relu(f: Primal, e: Builder) -> Results | None:
     """Before opset 14 Relu has no integers."""
     op, emit = f.op, e.emit
     dtype = of_mlir(element_type_of(op.operands[0]))
@@ -137,7 +137,7 @@ def relu(f: Primal, e: ValueBuilder) -> Results | None:
     return [emit(onnx.CastOp(most, to=dtype.mlir))]
 
 
-def mod(f: Primal, e: ValueBuilder) -> Results | None:
+def mod(f: Primal, e: Builder) -> Results | None:
     """Before opset 28 a float remainder has the sign of the dividend: correct it by one divisor."""
     op, emit = f.op_as(onnx.ModOp), e.emit
     dtype = of_mlir(element_type_of(op.A))

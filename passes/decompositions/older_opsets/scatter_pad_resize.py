@@ -15,13 +15,13 @@ from dialects.onnx.values import constant_of
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, has_rank, shape_of, static_shape
 from passes.autodiff.common.primal import Primal
-from passes.builder.builder import Builder
-from passes.builder.values import ValueBuilder
+from passes.builder.op_builder import OpBuilder
+from passes.builder.values import Builder
 from passes.decompositions.missing_kernels import resize_by_matrix
 from passes.decompositions.missing_kernels.scatter_nd_by_matrix import scatter_or_reduce
 from passes.decompositions.registry import Results
 
-Merge = Callable[[Builder, SSAValue, SSAValue], SSAValue]
+Merge = Callable[[OpBuilder, SSAValue, SSAValue], SSAValue]
 
 MERGES: dict[str, Merge] = {
     "add": lambda emit, old, new: emit(onnx.AddOp(old, new)),
@@ -34,7 +34,7 @@ MOST_ROUNDS = 16
 """Limit on updates of one element: each takes a Gather and a scatter."""
 
 
-def scatter_nd(f: Primal, e: ValueBuilder) -> Results | None:
+def scatter_nd(f: Primal, e: Builder) -> Results | None:
     """Before opset 16 there is no `add` and `mul`, before 18 no `max` and `min`. With constant indices,
     colliding updates are applied in turn; run-time indices use a matrix."""
     op, emit = f.op_as(onnx.ScatterNDOp), e.emit
@@ -61,7 +61,7 @@ def scatter_nd(f: Primal, e: ValueBuilder) -> Results | None:
     return [found]
 
 
-def scatter_elements(f: Primal, e: ValueBuilder) -> Results | None:
+def scatter_elements(f: Primal, e: Builder) -> Results | None:
     """Lower to ScatterND, element by element; needs a static number of indices."""
     op, emit = f.op_as(onnx.ScatterElementsOp), e.emit
     call, shape = op.call(), static_shape(op.indices) if has_rank(op.indices) else None
@@ -96,7 +96,7 @@ def _rounds(places: np.ndarray) -> list[list[int]] | None:
     return rounds
 
 
-def reshape_by_gather(emit: Builder, op: onnx.ReshapeOp, rank: int) -> Sequence[SSAValue]:
+def reshape_by_gather(emit: OpBuilder, op: onnx.ReshapeOp, rank: int) -> Sequence[SSAValue]:
     """Reshape to run-time sizes that may be 0, which older Reshapes misread, by a Gather of flat indices."""
     zero, one = (emit.constant(np.array(value, np.int64)) for value in (0, 1))
     sizes, count = emit.as_int64(op.shape), emit(onnx.SizeOp(op.data))
@@ -113,7 +113,7 @@ def reshape_by_gather(emit: Builder, op: onnx.ReshapeOp, rank: int) -> Sequence[
     return [emit(onnx.GatherOp(emit(onnx.ReshapeOp(op.data, emit.ints([-1]))), numbers, axis=0))]
 
 
-def pad_wrap(emit: Builder, op: onnx.PadOp) -> Sequence[SSAValue] | None:
+def pad_wrap(emit: OpBuilder, op: onnx.PadOp) -> Sequence[SSAValue] | None:
     """Before opset 19 Pad has no `wrap`: crop by negative pads, then Gather along each axis."""
     call = op.call()
     pads, given = ints(call.operand(1).dims), call.optional(3)
@@ -140,7 +140,7 @@ def pad_wrap(emit: Builder, op: onnx.PadOp) -> Sequence[SSAValue] | None:
     return [found]
 
 
-def resize(f: Primal, e: ValueBuilder) -> Results | None:
+def resize(f: Primal, e: Builder) -> Results | None:
     """Before opset 18 Resize covers all axes and has no aspect-ratio policy."""
     op, emit = f.op_as(onnx.ResizeOp), e.emit
     given: dict[str, Any] = {**op.onnx_attributes()}
@@ -188,7 +188,7 @@ def _policy_scales(op: onnx.ResizeOp, axes: Sequence[int], policy: object) -> np
     return factors if tuple(int(x) for x in np.array(data, np.float32) * factors) == tuple(result) else None
 
 
-def _whole_roi(emit: Builder, roi: SSAValue, order: Sequence[int], count: int) -> SSAValue:
+def _whole_roi(emit: OpBuilder, roi: SSAValue, order: Sequence[int], count: int) -> SSAValue:
     """Extend a region of some axes to all; `order` has an index in the region, or `count` plus the axis."""
     rank, dtype = len(order), of_mlir(element_type_of(roi))
     assert dtype is not None

@@ -10,14 +10,14 @@ from dialects.onnx.values import constant_of, dims_of
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, has_rank, shape_of, static
 from passes.autodiff.common.primal import Primal
-from passes.builder.builder import Builder
-from passes.builder.values import ValueBuilder
+from passes.builder.op_builder import OpBuilder
+from passes.builder.values import Builder
 from passes.decompositions.older_opsets import scatter_pad_resize
 from passes.decompositions.registry import Results
 from passes.simplify.pads import pad_all_axes
 
 
-def shape(f: Primal, e: ValueBuilder) -> Results:
+def shape(f: Primal, e: Builder) -> Results:
     """Before opset 15 Shape returns all sizes."""
     op, emit = f.op_as(onnx.ShapeOp), e.emit
     call = op.call()
@@ -26,7 +26,7 @@ def shape(f: Primal, e: ValueBuilder) -> Results:
     return [emit(onnx.SliceOp(sizes, emit.ints([start]), emit.ints([end]), emit.ints([0])))]
 
 
-def split(f: Primal, e: ValueBuilder) -> Results | None:
+def split(f: Primal, e: Builder) -> Results | None:
     """Before opset 18 the number of parts is not an attribute: all but the last are as large as possible."""
     op, emit = f.op_as(onnx.SplitOp), e.emit
     count = len(op.outputs)
@@ -40,11 +40,11 @@ def split(f: Primal, e: ValueBuilder) -> Results | None:
     return emit.all(onnx.SplitOp(op.input, split, axis=axis, results=count))
 
 
-def _size(emit: Builder, value: SSAValue, axis: int) -> SSAValue:
+def _size(emit: OpBuilder, value: SSAValue, axis: int) -> SSAValue:
     return emit.take(emit(onnx.ShapeOp(value)), [axis])
 
 
-def pad(f: Primal, e: ValueBuilder) -> Results | None:
+def pad(f: Primal, e: Builder) -> Results | None:
     """Before opset 18 Pad covers all axes."""
     op, emit = f.op_as(onnx.PadOp), e.emit
     if op.axes is not None and constant_of(op.axes) is None and has_rank(op.data):
@@ -56,7 +56,7 @@ def pad(f: Primal, e: ValueBuilder) -> Results | None:
     return None if value is None else [value]
 
 
-def _pads_of_all_axes(emit: Builder, op: onnx.PadOp, axes: SSAValue) -> SSAValue:
+def _pads_of_all_axes(emit: OpBuilder, op: onnx.PadOp, axes: SSAValue) -> SSAValue:
     """Return the pads of each axis, given those of run-time axes."""
     rank = len(shape_of(op.data))
     begin = emit(onnx.ModOp(emit.as_int64(axes), emit.ints([rank])))
@@ -64,7 +64,7 @@ def _pads_of_all_axes(emit: Builder, op: onnx.PadOp, axes: SSAValue) -> SSAValue
     return emit(onnx.ScatterElementsOp(emit.ints([0] * 2 * rank), places, emit.as_int64(op.pads)))
 
 
-def reshape(f: Primal, e: ValueBuilder) -> Results | None:
+def reshape(f: Primal, e: Builder) -> Results | None:
     """Before opset 14 a 0 always means the size of that axis: require this, or return an empty constant, or
     use a Gather."""
     op, emit = f.op_as(onnx.ReshapeOp), e.emit
@@ -83,7 +83,7 @@ def reshape(f: Primal, e: ValueBuilder) -> Results | None:
     return [emit(onnx.ReshapeOp(op.data, op.shape))]
 
 
-def space_to_depth(f: Primal, e: ValueBuilder) -> Results | None:
+def space_to_depth(f: Primal, e: Builder) -> Results | None:
     """Before opset 28 blocks are the outer part of the depth."""
     op, emit = f.op_as(onnx.SpaceToDepthOp), e.emit
     if not has_rank(op.input) or op.call().attribute("mode", "DCR") != "CRD":
@@ -97,7 +97,7 @@ def space_to_depth(f: Primal, e: ValueBuilder) -> Results | None:
     return [emit(onnx.ReshapeOp(moved, emit.concat([batch, deep, rows, columns])))]
 
 
-def trilu(f: Primal, e: ValueBuilder) -> Results | None:
+def trilu(f: Primal, e: Builder) -> Results | None:
     """Trilu is new in opset 14."""
     op, emit = f.op_as(onnx.TriluOp), e.emit
     dtype = of_mlir(element_type_of(op.input))

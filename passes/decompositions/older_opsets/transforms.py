@@ -11,14 +11,14 @@ from dialects.onnx.values import constant_of
 from dialects.support.dtypes import FLOATS, HALVES, of_mlir
 from passes.autodiff.common.primal import Primal
 from passes.builder.scans import Exprs, scan
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.decompositions.registry import Results
 
 MOST_ELEMENTS = 2**22
 """Limit on the elements of the matrix of a transform, as of 1,024 complex numbers."""
 
 
-def dft(f: Primal, e: ValueBuilder) -> Results | None:
+def dft(f: Primal, e: Builder) -> Results | None:
     """Before opset 20: the product with a constant matrix; needs a static length.
 
     The last axis has the real and imaginary part of each number, so that rows and columns of the matrix are
@@ -96,7 +96,7 @@ def _reshape_last(x: Value, count: int, sizes: list[int]) -> Value:
     return x.apply(onnx.ReshapeOp, e(shape))
 
 
-def cum_prod(f: Primal, e: ValueBuilder) -> Results | None:
+def cum_prod(f: Primal, e: Builder) -> Results | None:
     """Before opset 26: a Scan along the axis."""
     x, axis, dtype = f.x, _axis(f, 1, 0), of_mlir(f.x.dtype)
     if axis is None or dtype is None:
@@ -107,7 +107,7 @@ def cum_prod(f: Primal, e: ValueBuilder) -> Results | None:
     sizes = e(e.emit.sizes(first.value, range(1, x.rank))) if x.rank > 1 else e.ints([])
     start = sizes.apply(onnx.ConstantOfShapeOp, value=np.ones(1, dtype.numpy))
 
-    def step(_: ValueBuilder, states: Exprs, slices: Exprs) -> tuple[Exprs, Exprs]:
+    def step(_: Builder, states: Exprs, slices: Exprs) -> tuple[Exprs, Exprs]:
         product = states[0] * slices[0]
         return [product], [states[0] if exclusive else product]
 

@@ -15,7 +15,7 @@ from dialects.onnx.values import constant_of
 from dialects.support.dtypes import FLOATS, name_of, of_mlir
 from dialects.support.shapes import element_type_of, has_rank, shape_of
 from passes.autodiff.common.primal import Primal
-from passes.builder.values import ValueBuilder
+from passes.builder.values import Builder
 from passes.decompositions.registry import Results
 
 
@@ -27,7 +27,7 @@ def reads_mask(op: OnnxOp) -> bool:
     return op.mask.first_use is not None and is_plain
 
 
-def without_dropout(f: Primal, e: ValueBuilder) -> Results:
+def without_dropout(f: Primal, e: Builder) -> Results:
     op, emit = f.op_as(onnx.DropoutOp), e.emit
     kept = emit(onnx.ExpandOp(emit.constant(np.array(True)), emit(onnx.ShapeOp(op.data))))
     return [op.data, kept]
@@ -38,7 +38,7 @@ def lacks_thresholds(op: OnnxOp) -> bool:
     return op.iou_threshold is None
 
 
-def with_thresholds(f: Primal, e: ValueBuilder) -> Results:
+def with_thresholds(f: Primal, e: Builder) -> Results:
     """Write the default `iou_threshold` 0 as the next number: OpenVINO drops boxes at equality."""
     op, emit = f.op_as(onnx.NonMaxSuppressionOp), e.emit
     most = op.max_output_boxes_per_class
@@ -62,7 +62,7 @@ def can_use_axis_1(op: OnnxOp) -> bool:
     )
 
 
-def dft_along_axis_1(f: Primal, e: ValueBuilder) -> Results | None:
+def dft_along_axis_1(f: Primal, e: Builder) -> Results | None:
     """Transpose the axis to 1, and crop a two-sided result to its first half if needed."""
     op, emit = f.op_as(onnx.DFTOp), e.emit
     axis, rank = _axis(op), len(shape_of(op.input))
@@ -107,7 +107,7 @@ def reduces_empty_axis(op: OnnxOp) -> bool:
     return any(shape[axis] == 0 for axis in (axes_of(listed, len(shape)) or range(len(shape))))
 
 
-def empty_extreme(f: Primal, e: ValueBuilder) -> Results:
+def empty_extreme(f: Primal, e: Builder) -> Results:
     """Return -inf for ReduceMax, inf for ReduceMin, in the shape of the result."""
     op, emit = f.op, e.emit
     assert isinstance(op, onnx.ReduceMaxOp | onnx.ReduceMinOp)
@@ -124,7 +124,7 @@ def is_scaled(op: OnnxOp) -> bool:
     return op.call().attribute("alpha", 1.0) != 1
 
 
-def celu(f: Primal, e: ValueBuilder) -> Results:
+def celu(f: Primal, e: Builder) -> Results:
     """max(0, x) + min(0, alpha (exp(x / alpha) - 1)), computed in f32."""
     op, emit = f.op, e.emit
     given = op.operands[0]

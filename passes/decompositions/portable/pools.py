@@ -16,8 +16,8 @@ from dialects.onnx.infer.spatial import Window, window
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of, shape_of, static
 from passes.autodiff.common.primal import Primal
-from passes.builder.builder import Builder
-from passes.builder.values import ValueBuilder
+from passes.builder.op_builder import OpBuilder
+from passes.builder.values import Builder
 from passes.decompositions.registry import Results
 
 
@@ -32,7 +32,7 @@ def is_average_of_known(op: OnnxOp) -> bool:
     return counts_beyond_the_pads(op) and _spatial(op) is not None
 
 
-def average_pool(f: Primal, e: ValueBuilder) -> Results | None:
+def average_pool(f: Primal, e: Builder) -> Results | None:
     """Zero-pad up to the last window, average whole windows, and correct the divisor by a constant."""
     op, emit = f.op, e.emit
     sizes = _spatial(op)
@@ -80,7 +80,7 @@ def is_max_of_known(op: OnnxOp) -> bool:
     )
 
 
-def max_pool(f: Primal, e: ValueBuilder) -> Results | None:
+def max_pool(f: Primal, e: Builder) -> Results | None:
     """Count the indices in row-major order, and convert them: h W + w to h + w H."""
     op, emit = f.op_as(onnx.MaxPoolOp), e.emit
     attributes: dict[str, Any] = {**op.call().attributes, "storage_order": 0}
@@ -99,11 +99,11 @@ def max_pool(f: Primal, e: ValueBuilder) -> Results | None:
     return [pooled, emit(onnx.AddOp(begins, turned))]
 
 
-def _rest(emit: Builder, value: SSAValue, divisor: int) -> SSAValue:
+def _rest(emit: OpBuilder, value: SSAValue, divisor: int) -> SSAValue:
     return emit(onnx.ModOp(value, _number(emit, divisor)))
 
 
-def _number(emit: Builder, value: int) -> SSAValue:
+def _number(emit: OpBuilder, value: int) -> SSAValue:
     return emit.constant(np.array(value, np.int64))
 
 

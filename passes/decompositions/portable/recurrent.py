@@ -9,8 +9,8 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.recurrence import directions_of
 from passes.autodiff.common.primal import Primal
-from passes.builder.builder import Builder
-from passes.builder.values import ValueBuilder
+from passes.builder.op_builder import OpBuilder
+from passes.builder.values import Builder
 from passes.decompositions.registry import Results
 
 RECURRENT = (onnx.GRUOp, onnx.LSTMOp, onnx.RNNOp)
@@ -44,7 +44,7 @@ def is_reversed(op: OnnxOp) -> bool:
     return attributes.get("direction", "forward") == "reverse" and not has_lengths
 
 
-def forward(f: Primal, e: ValueBuilder) -> Results:
+def forward(f: Primal, e: Builder) -> Results:
     """Reverse the steps of the data, run forward, and reverse those of the result."""
     op, emit = f.op, e.emit
     axis = 1 if op.onnx_attributes().get("layout", 0) else 0
@@ -62,6 +62,6 @@ def forward(f: Primal, e: ValueBuilder) -> Results:
     return [whole, *last]
 
 
-def _reverse_axis(emit: Builder, value: SSAValue, axis: int) -> SSAValue:
+def _reverse_axis(emit: OpBuilder, value: SSAValue, axis: int) -> SSAValue:
     back = emit.ints([-1])
     return emit(onnx.SliceOp(value, back, emit.ints([FIRST]), emit.ints([axis]), back))

@@ -11,7 +11,7 @@ from xdsl.ir import Block, BlockArgument, SSAValue
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from passes.autodiff.common.primal import Primal
-from passes.builder.values import ValueBuilder
+from passes.builder.values import Builder
 from passes.decompositions.registry import Results
 
 
@@ -21,7 +21,7 @@ def is_scanned_first(op: OnnxOp) -> bool:
     return _is_scanned(first) and not _is_scanned(second)
 
 
-def with_scanned_last(f: Primal, e: ValueBuilder) -> Results:
+def with_scanned_last(f: Primal, e: Builder) -> Results:
     op, emit = f.op, e.emit
     first, second = op.operands
     if isinstance(op, onnx.SubOp):

@@ -11,8 +11,8 @@ from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import name_of
 from dialects.support.shapes import element_type_of
 from passes.autodiff.common.primal import Primal
-from passes.builder.builder import Builder
-from passes.builder.values import ValueBuilder
+from passes.builder.op_builder import OpBuilder
+from passes.builder.values import Builder
 from passes.decompositions.registry import Results
 
 ARITHMETIC = (onnx.AddOp, onnx.MulOp, onnx.SubOp)
@@ -22,7 +22,7 @@ def is_8_bit(op: OnnxOp) -> bool:
     return name_of(element_type_of(op.results[0])) in ("s8", "u8")
 
 
-def in_32_bits(f: Primal, e: ValueBuilder) -> Results:
+def in_32_bits(f: Primal, e: Builder) -> Results:
     """Compute in s32, and keep the last eight bits, from -128 on for s8."""
     op, emit = f.op, e.emit
     dtype = element_type_of(op.results[0])
@@ -37,5 +37,5 @@ def in_32_bits(f: Primal, e: ValueBuilder) -> Results:
     return [emit(onnx.CastOp(found, to=dtype))]
 
 
-def _number(emit: Builder, value: int) -> SSAValue:
+def _number(emit: OpBuilder, value: int) -> SSAValue:
     return emit.constant(np.array(value, np.int32))

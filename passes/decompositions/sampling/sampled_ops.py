@@ -11,7 +11,7 @@ from dialects.onnx import ops as onnx
 from passes.autodiff.common.gather_adjoint import iota, numpy_of
 from passes.autodiff.common.primal import Primal, refusal
 from passes.autodiff.common.slice_adjoint import size_of, size_vector, vector
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.decompositions.sampling.taps import (
     Number,
     Taps,
@@ -34,7 +34,7 @@ def _stack_last(parts: Sequence[Value]) -> Value:
 # RoiAlign
 
 
-def roi_align(f: Primal, e: ValueBuilder) -> Sequence[Value]:
+def roi_align(f: Primal, e: Builder) -> Sequence[Value]:
     """Sample each bin of each region at points (R, bins, samples, bins, samples)."""
     rois, batch = f.required(1), f.required(2)
     split = onnx.SplitOp(rois.value, e.ints([1] * 4).value, axis=1, results=4)
@@ -111,7 +111,7 @@ def _largest(x: Value, taps: Sequence[Taps], batch: Value, masks: Sequence[Value
 # DeformConv
 
 
-def deform_conv(f: Primal, e: ValueBuilder) -> Sequence[Value]:
+def deform_conv(f: Primal, e: Builder) -> Sequence[Value]:
     """Gather the deformed taps of a convolution, and multiply them with the weights."""
     x, (weights, offset) = f.x, (f.operand(1), f.operand(2))
     bias, mask = f.operand(3), f.operand(4)

@@ -11,7 +11,7 @@ from dialects.onnx.values import constant_of
 from passes.autodiff.common.gather_adjoint import iota
 from passes.autodiff.common.primal import Primal
 from passes.autodiff.common.slice_adjoint import size_of, size_vector
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 Size = int | Value
 """A static size, or a vector of one element."""
@@ -28,12 +28,12 @@ def scalar_of(f: Primal, index: int) -> Size | None:
     return given.as_int64().apply(onnx.ReshapeOp, f.e.ints([1]))
 
 
-def transform(x: Value, axis: int, e: ValueBuilder, **attributes: int) -> Value:
+def transform(x: Value, axis: int, e: Builder, **attributes: int) -> Value:
     place = e(e.emit.constant(np.array(axis, np.int64)))
     return x.apply(onnx.DFTOp, None, place, **attributes)
 
 
-def stft(f: Primal, e: ValueBuilder) -> Sequence[Value]:
+def stft(f: Primal, e: Builder) -> Sequence[Value]:
     """Transform frames of the signal, multiplied by the window."""
     step, window, length = scalar_of(f, 1), f.operand(2), scalar_of(f, 3)
     assert step is not None

@@ -18,7 +18,7 @@ from passes.autodiff.common.gather_adjoint import iota
 from passes.autodiff.common.primal import Primal
 from passes.autodiff.common.resize_matrix import at_least_one
 from passes.autodiff.common.slice_adjoint import size_of
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 Number: TypeAlias = Value | float
 
@@ -140,7 +140,7 @@ class _Border:
         return low + length - (turn - length).abs()
 
 
-def grid_sample(f: Primal, e: ValueBuilder) -> Sequence[Value]:
+def grid_sample(f: Primal, e: Builder) -> Sequence[Value]:
     grid, x = f.required(1), f.x
     count, corners = x.rank - 2, bool(f.value("align_corners", 0))
     dtype = of_mlir(grid.dtype)

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute
 
 from dialects.onnx import ops as onnx
 from dialects.shapes.sizes import floordiv
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.precision import in_float32
 from passes.lower_aten.promotion import is_float
@@ -19,16 +19,16 @@ from passes.lower_aten.rules.pointwise import error_function
 from passes.lower_aten.rules.shape import sizes
 
 
-def silu(f: Call, e: ValueBuilder) -> Value:
+def silu(f: Call, e: Builder) -> Value:
     return f.self * f.self.sigmoid()
 
 
-def silu_backward(f: Call, e: ValueBuilder) -> Value:
+def silu_backward(f: Call, e: Builder) -> Value:
     sigmoid = f.self.sigmoid()
     return f.grad_output * sigmoid * (1 + f.self * (1 - sigmoid))
 
 
-def gelu(f: Call, e: ValueBuilder) -> Value:
+def gelu(f: Call, e: Builder) -> Value:
     """x times the normal distribution function, or its approximation by tanh."""
     x = f.self
     if f.approximate == "none":
@@ -43,7 +43,7 @@ def _gelu_argument(x: Value) -> Value:
 _CUBIC = 0.044715
 
 
-def gelu_backward(f: Call, e: ValueBuilder) -> Value:
+def gelu_backward(f: Call, e: Builder) -> Value:
     x, g = f.self, f.grad_output
     if f.approximate == "none":
         density = (x * x * -0.5).exp() * math.sqrt(0.5 / math.pi)
@@ -53,7 +53,7 @@ def gelu_backward(f: Call, e: ValueBuilder) -> Value:
     return g * (0.5 * (1 + tanh) + x * 0.5 * (1 - tanh * tanh) * slope)
 
 
-def elu(f: Call, e: ValueBuilder) -> Value:
+def elu(f: Call, e: Builder) -> Value:
     """scale * x above 0, else scale * alpha * (e^(input_scale * x) - 1)."""
     x = f.self
     if f.scale == f.input_scale == 1 and f.dtype == f32:
@@ -64,7 +64,7 @@ def elu(f: Call, e: ValueBuilder) -> Value:
     return (x > 0).where(x * f.scale, below)
 
 
-def elu_backward(f: Call, e: ValueBuilder) -> Value:
+def elu_backward(f: Call, e: Builder) -> Value:
     """The gradient from the input, or from the result if `is_result`."""
     g, x = f.grad_output, f.self_or_result
     if f.is_result:
@@ -74,23 +74,23 @@ def elu_backward(f: Call, e: ValueBuilder) -> Value:
     return g * (x > 0).where(e.fill_like(f.scale, x), slope)
 
 
-def celu(f: Call, e: ValueBuilder) -> Value:
+def celu(f: Call, e: Builder) -> Value:
     """max(x, 0) + min(0, alpha * (e^(x / alpha) - 1))."""
     x = f.self
     return (x > 0).where(x, ((x / f.alpha).exp() - 1) * f.alpha)
 
 
-def leaky_relu(f: Call, e: ValueBuilder) -> Value:
+def leaky_relu(f: Call, e: Builder) -> Value:
     if f.dtype == f64:  # the attribute is a float32
         return (f.self > 0).where(f.self, f.self * f.negative_slope)
     return f.self.apply(onnx.LeakyReluOp, alpha=float(f.negative_slope))
 
 
-def leaky_relu_backward(f: Call, e: ValueBuilder) -> Value:
+def leaky_relu_backward(f: Call, e: Builder) -> Value:
     return (f.self > 0).where(f.grad_output, f.grad_output * f.negative_slope)
 
 
-def threshold(f: Call, e: ValueBuilder) -> Value:
+def threshold(f: Call, e: Builder) -> Value:
     """x, or `value` where x <= threshold."""
     x = f.self
     if f.threshold == 0 and f.value == 0 and is_float(f.dtype):
@@ -98,51 +98,51 @@ def threshold(f: Call, e: ValueBuilder) -> Value:
     return (x <= f.number(f.threshold, x.dtype)).where(f.number(f.value, x.dtype), x)
 
 
-def threshold_backward(f: Call, e: ValueBuilder) -> Value:
+def threshold_backward(f: Call, e: Builder) -> Value:
     return e.keep(f.grad_output, f.self > f.number(f.threshold, f.self.dtype))
 
 
-def hardtanh(f: Call, e: ValueBuilder) -> Value:
+def hardtanh(f: Call, e: Builder) -> Value:
     """x in [min_val, max_val], which are rounded towards zero for integers."""
     low, high = (limit if is_float(f.dtype) else int(limit) for limit in (f.min_val, f.max_val))
     return f.self.apply(onnx.ClipOp, f.number(low, f.dtype), f.number(high, f.dtype))
 
 
-def hardtanh_backward(f: Call, e: ValueBuilder) -> Value:
+def hardtanh_backward(f: Call, e: Builder) -> Value:
     return e.keep(f.grad_output, (f.self > float(f.min_val)) & (f.self < float(f.max_val)))
 
 
-def hardswish(f: Call, e: ValueBuilder) -> Value:
+def hardswish(f: Call, e: Builder) -> Value:
     return f.self * hardsigmoid(f, e)
 
 
-def hardswish_backward(f: Call, e: ValueBuilder) -> Value:
+def hardswish_backward(f: Call, e: Builder) -> Value:
     """0 below -3, x / 3 + 1 / 2 up to 3, then 1."""
     x = f.self
     middle = x * (1 / 3) + 0.5
     return f.grad_output * (x < -3).where(e.fill_like(0, x), (x > 3).where(e.fill_like(1, x), middle))
 
 
-def hardsigmoid(f: Call, e: ValueBuilder) -> Value:
+def hardsigmoid(f: Call, e: Builder) -> Value:
     if f.dtype == f64:  # the attributes are float32
         return (f.self / 6 + 0.5).clip_to(0, 1)
     return f.self.apply(onnx.HardSigmoidOp, alpha=1 / 6, beta=0.5)
 
 
-def hardsigmoid_backward(f: Call, e: ValueBuilder) -> Value:
+def hardsigmoid_backward(f: Call, e: Builder) -> Value:
     return e.keep(f.grad_output * (1 / 6), f.self.abs() < 3)
 
 
-def hardshrink(f: Call, e: ValueBuilder) -> Value:
+def hardshrink(f: Call, e: Builder) -> Value:
     return (f.self.abs() <= float(f.lambd)).where(e.scalar(0, f.self), f.self)
 
 
-def softshrink(f: Call, e: ValueBuilder) -> Value:
+def softshrink(f: Call, e: Builder) -> Value:
     """x moved towards 0 by lambda, and 0 within lambda of it."""
     return f.self - f.self.clip_to(-float(f.lambd), float(f.lambd))
 
 
-def shrink_backward(f: Call, e: ValueBuilder) -> Value:
+def shrink_backward(f: Call, e: Builder) -> Value:
     x = f.self
     return (x.abs() <= float(f.lambd)).where(
         e.scalar(0, x), f.grad_output if f.has("grad_output") else f.grad_out
@@ -162,7 +162,7 @@ def _key(dtype: Attribute) -> Attribute:
     return f64 if dtype == f64 else f32
 
 
-def softplus(f: Call, e: ValueBuilder) -> Value:
+def softplus(f: Call, e: Builder) -> Value:
     """log(1 + e^(beta * x)) / beta, and x where beta * x exceeds the threshold."""
     scaled = f.self if f.beta == 1 else f.self * f.beta
     smooth = scaled.softplus()
@@ -170,7 +170,7 @@ def softplus(f: Call, e: ValueBuilder) -> Value:
     return (scaled > float(f.threshold)).where(f.self, smooth) if _has_visible_threshold(f) else smooth
 
 
-def softplus_backward(f: Call, e: ValueBuilder) -> Value:
+def softplus_backward(f: Call, e: Builder) -> Value:
     scaled = f.self if f.beta == 1 else f.self * f.beta
     smooth = f.grad_output * scaled.sigmoid()
     if not _has_visible_threshold(f):
@@ -178,47 +178,47 @@ def softplus_backward(f: Call, e: ValueBuilder) -> Value:
     return (scaled > float(f.threshold)).where(f.grad_output, smooth)
 
 
-def mish(f: Call, e: ValueBuilder) -> Value:
+def mish(f: Call, e: Builder) -> Value:
     return f.self * f.self.softplus().tanh()
 
 
-def mish_backward(f: Call, e: ValueBuilder) -> Value:
+def mish_backward(f: Call, e: Builder) -> Value:
     x = f.self
     tanh = x.softplus().tanh()
     return f.grad_output * (tanh + x * x.sigmoid() * (1 - tanh * tanh))
 
 
-def log_sigmoid_forward(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def log_sigmoid_forward(f: Call, e: Builder) -> Sequence[Value | None]:
     """-log(1 + e^-x), and e^-|x|, which the backward op of torch reads."""
     return -(-f.self).softplus(), (-f.self.abs()).exp() if f.is_read(1) else None
 
 
-def log_sigmoid_backward(f: Call, e: ValueBuilder) -> Value:
+def log_sigmoid_backward(f: Call, e: Builder) -> Value:
     return f.grad_output * (-f.self).sigmoid()
 
 
-def prelu(f: Call, e: ValueBuilder) -> Value:
+def prelu(f: Call, e: Builder) -> Value:
     if f.dtype == f64:
         return (f.self > 0).where(f.self, f.self * f.weight)
     return f.self.apply(onnx.PReluOp, f.weight)
 
 
-def prelu_backward(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def prelu_backward(f: Call, e: Builder) -> Sequence[Value | None]:
     """The gradients of input and weight, each of the sizes of the result."""
     g, x = f.grad_output, f.self
     by_input = (x > 0).where(g, g * f.weight) if f.is_read(0) else None
     return by_input, g * x.at_most(0) if f.is_read(1) else None
 
 
-def sigmoid_backward(f: Call, e: ValueBuilder) -> Value:
+def sigmoid_backward(f: Call, e: Builder) -> Value:
     return f.grad_output * (f.output * (1 - f.output))
 
 
-def tanh_backward(f: Call, e: ValueBuilder) -> Value:
+def tanh_backward(f: Call, e: Builder) -> Value:
     return f.grad_output * (1 - f.output * f.output)
 
 
-def logit_backward(f: Call, e: ValueBuilder) -> Value:
+def logit_backward(f: Call, e: Builder) -> Value:
     """g / (x (1 - x)): 0 outside of [eps, 1 - eps], without an eps NaN outside of [0, 1]."""
     x = f.self
     gradient = f.grad_output / (x * (1 - x))
@@ -236,13 +236,13 @@ def _halves(f: Call) -> tuple[Value, Value]:
     return f.e(first), f.e(second)
 
 
-def glu(f: Call, e: ValueBuilder) -> Value:
+def glu(f: Call, e: Builder) -> Value:
     """a * sigmoid(b) of the halves a and b of an axis."""
     a, b = _halves(f)
     return a * b.sigmoid()
 
 
-def glu_backward(f: Call, e: ValueBuilder) -> Value:
+def glu_backward(f: Call, e: Builder) -> Value:
     a, b = _halves(f)
     sigmoid = b.sigmoid()
     by_a = f.grad_output * sigmoid

@@ -17,7 +17,7 @@ from dialects.shapes.forms import Form
 from dialects.shapes.sizes import floordiv
 from dialects.support.shapes import show
 from passes.builder.tensors import contract
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.derivative import pull_back
 from passes.lower_aten.windows import add_batch, remove_batch, sizes_of
@@ -35,7 +35,7 @@ def _equal_parts(x: Sequence[Form], y: Sequence[Form]) -> list[int] | None:
 
 
 def mean_pool(n: int) -> Rule:
-    def rule(f: Call, e: ValueBuilder) -> Value:
+    def rule(f: Call, e: Builder) -> Value:
         x, y = sizes_of(f.self)[-n:], f.shape[-n:]
         if all(count == 1 for count in y):
             axes = range(f.self.rank - n, f.self.rank)
@@ -58,7 +58,7 @@ def _mean_of_parts(data: Value, parts: Sequence[int]) -> Value:
 
 
 def mean_pool_backward(n: int) -> Rule:
-    def rule(f: Call, e: ValueBuilder) -> Value:
+    def rule(f: Call, e: Builder) -> Value:
         x, y = sizes_of(f.self)[-n:], sizes_of(f.grad_output)[-n:]
         if all(count == 1 for count in y):
             share = f.grad_output / f.number(math.prod(x, start=1), f.dtype)
@@ -103,7 +103,7 @@ def _weights(f: Call, size: Form, count: Form, like: Value) -> Value:
 def max_pool(n: int) -> Rule:
     """Return the rule of the maxima and their indices in the plane of their channel."""
 
-    def rule(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+    def rule(f: Call, e: Builder) -> Sequence[Value | None]:
         x, y = sizes_of(f.self)[-n:], list(f.shape[-n:])
         parts = _equal_parts(x, y)
         if all(count == 1 for count in y):
@@ -156,7 +156,7 @@ def _max_of_parts(f: Call, n: int, x: Sequence[int], y: Sequence[int]) -> Sequen
 def max_pool_backward(n: int) -> Rule:
     """Return the rule of its gradient: the cotangents are added at the indices."""
 
-    def rule(f: Call, e: ValueBuilder) -> Value:
+    def rule(f: Call, e: Builder) -> Value:
         lead = _lead(f, n)
         whole = [*lead, math.prod(sizes_of(f.self)[-n:], start=1)]
         parts = [*lead, math.prod(sizes_of(f.grad_output)[-n:], start=1)]

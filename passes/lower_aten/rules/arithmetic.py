@@ -11,7 +11,7 @@ from xdsl.ir import Attribute
 
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import known_dtype
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten import float64_functions as double
 from passes.lower_aten.call import Call, Number, Rule
 from passes.lower_aten.precision import in_float32
@@ -23,7 +23,7 @@ def _scale(f: Call, value: Value | Number, factor: Number) -> Value:
     return value if factor == 1 else value * f.number(factor, f.dtype)
 
 
-def add(f: Call, e: ValueBuilder) -> Value:
+def add(f: Call, e: Builder) -> Value:
     """self + alpha * other; of booleans, whether one is true."""
     x, y = f.operand(f.self, f.dtype), f.operand(f.other, f.dtype)
     if category(f.dtype) == BOOL:
@@ -31,27 +31,27 @@ def add(f: Call, e: ValueBuilder) -> Value:
     return x + _scale(f, y, f.alpha)
 
 
-def subtract(f: Call, e: ValueBuilder) -> Value:
+def subtract(f: Call, e: Builder) -> Value:
     return f.operand(f.self, f.dtype) - _scale(f, f.other, f.alpha)
 
 
-def subtract_reversed(f: Call, e: ValueBuilder) -> Value:
+def subtract_reversed(f: Call, e: Builder) -> Value:
     return f.operand(f.other, f.dtype) - _scale(f, f.self, f.alpha)
 
 
-def multiply(f: Call, e: ValueBuilder) -> Value:
+def multiply(f: Call, e: Builder) -> Value:
     x, y = f.operand(f.self, f.dtype), f.operand(f.other, f.dtype)
     return x & y if category(f.dtype) == BOOL else x * y
 
 
-def divide(f: Call, e: ValueBuilder) -> Value:
+def divide(f: Call, e: Builder) -> Value:
     """The quotient, with `rounding_mode` rounded to an int towards zero or down."""
     mode = f.rounding_mode if f.has("rounding_mode") else ""
     rule = {"": _quotient, "trunc": _divide_to_zero, "floor": _floor_divide}[mode]
     return rule(f.operand(f.self, f.dtype), f.operand(f.other, f.dtype))
 
 
-def floor_divide(f: Call, e: ValueBuilder) -> Value:
+def floor_divide(f: Call, e: Builder) -> Value:
     return _floor_divide(f.operand(f.self, f.dtype), f.operand(f.other, f.dtype))
 
 
@@ -89,7 +89,7 @@ def truncate(x: Value) -> Value:
     return x.sign() * x.abs().apply(onnx.FloorOp)
 
 
-def remainder(f: Call, e: ValueBuilder) -> Value:
+def remainder(f: Call, e: Builder) -> Value:
     """The remainder with the sign of the divisor."""
     x, y = f.operand(f.self, f.dtype), f.operand(f.other, f.dtype)
     if not is_float(x.dtype):
@@ -100,7 +100,7 @@ def remainder(f: Call, e: ValueBuilder) -> Value:
     return _differs_in_sign(rest, y).where(rest + y, rest)
 
 
-def fmod(f: Call, e: ValueBuilder) -> Value:
+def fmod(f: Call, e: Builder) -> Value:
     """The remainder with the sign of the dividend."""
     return f.operand(f.self, f.dtype).apply(onnx.ModOp, f.operand(f.other, f.dtype), fmod=1)
 
@@ -122,7 +122,7 @@ _FLOAT_POWERS: Mapping[float, Callable[[Value], Value]] = MappingProxyType(
 )
 
 
-def power(f: Call, e: ValueBuilder) -> Value:
+def power(f: Call, e: Builder) -> Value:
     """self ** exponent; small constant exponents are products and roots."""
     if category(f.dtype) == BOOL:  # true ** x is true, false ** x is whether x is false
         return f.operand(f.self, f.dtype).apply(onnx.OrOp, f.operand(f.exponent, f.dtype).apply(onnx.NotOp))
@@ -135,17 +135,17 @@ def power(f: Call, e: ValueBuilder) -> Value:
     return x.apply(onnx.PowOp, f.operand(exponent, f.dtype))
 
 
-def addcmul(f: Call, e: ValueBuilder) -> Value:
+def addcmul(f: Call, e: Builder) -> Value:
     product = f.tensor1.cast(f.dtype) * f.tensor2.cast(f.dtype)
     return f.self.cast(f.dtype) + _scale(f, product, f.value)
 
 
-def addcdiv(f: Call, e: ValueBuilder) -> Value:
+def addcdiv(f: Call, e: Builder) -> Value:
     quotient = f.tensor1.cast(f.dtype) / f.tensor2.cast(f.dtype)
     return f.self.cast(f.dtype) + _scale(f, quotient, f.value)
 
 
-def lerp(f: Call, e: ValueBuilder) -> Value:
+def lerp(f: Call, e: Builder) -> Value:
     """self + weight * (end - self), from the nearer end if the weight is constant."""
     step = f.end - f.self
     if isinstance(f.weight, int | float) and f.weight >= 0.5:
@@ -153,11 +153,11 @@ def lerp(f: Call, e: ValueBuilder) -> Value:
     return f.self + step * f.operand(f.weight, f.dtype)
 
 
-def hypot(f: Call, e: ValueBuilder) -> Value:
+def hypot(f: Call, e: Builder) -> Value:
     return (f.self.cast(f.dtype).square() + f.other.cast(f.dtype).square()).sqrt()
 
 
-def atan2(f: Call, e: ValueBuilder) -> Value:
+def atan2(f: Call, e: Builder) -> Value:
     """The angle of (other, self), from -pi to pi; 0 at the origin."""
     y, x = f.self.cast(f.dtype), f.other.cast(f.dtype)
     acute = double.atan(y / x) if x.dtype == f64 else (y / x).apply(onnx.AtanOp)
@@ -166,7 +166,7 @@ def atan2(f: Call, e: ValueBuilder) -> Value:
     return (y.equals(0) & x.equals(0)).where(y, angle)
 
 
-def xlogy(f: Call, e: ValueBuilder) -> Value:
+def xlogy(f: Call, e: Builder) -> Value:
     """x * log(y), 0 where x is 0 and y is not NaN."""
     x, y = f.operand(f.self, f.dtype), f.operand(f.other, f.dtype)
     is_zero = x.equals(0) & y.apply(onnx.IsNaNOp).apply(onnx.NotOp)
@@ -174,7 +174,7 @@ def xlogy(f: Call, e: ValueBuilder) -> Value:
 
 
 def _log_of_sum(exponential: Callable[[Value], Value], logarithm: Callable[[Value], Value]) -> Rule:
-    def rule(f: Call, e: ValueBuilder) -> Value:
+    def rule(f: Call, e: Builder) -> Value:
         x, y = f.self.cast(f.dtype), f.other.cast(f.dtype)
         largest = x.at_least(y)
         sum_ = largest + logarithm(1 + exponential(-(x - y).abs()))

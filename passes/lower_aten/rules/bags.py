@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import i64
 from dialects.onnx import ops as onnx
 from dialects.shapes.forms import Form
 from passes.autodiff.common.gather_adjoint import scatter_back
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.indices import iota
 from passes.lower_aten.rules.embedding import by_frequency
@@ -54,7 +54,7 @@ def _bag_sizes(f: Call, bags: Value, count: Form) -> Value:
     return scatter_back(_without_padding(f, f.e.fill_like(1, bags)), bags, 0, _size(f, count))
 
 
-def embedding_bag(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def embedding_bag(f: Call, e: Builder) -> Sequence[Value | None]:
     """The bags, the bag of each index, the sizes of the bags, and the indices of their maxima."""
     bags, count = _bags(f), f.shape[0]
     sizes = _bag_sizes(f, bags, count)
@@ -100,7 +100,7 @@ def _maxima(f: Call, rows: Value, bags: Value, sizes: Value) -> tuple[Value, Val
     return (sizes > 0).unsqueeze([1]).where(found, 0), indices
 
 
-def embedding_bag_backward(f: Call, e: ValueBuilder) -> Value:
+def embedding_bag_backward(f: Call, e: Builder) -> Value:
     """The gradient of the table."""
     bags, count = _bags(f), f.grad.shape[0]
     rows = _size(f, f.num_weights)
@@ -125,7 +125,7 @@ def _through_maxima(f: Call, sizes: Value) -> Value:
     return zeros.apply(onnx.ScatterElementsOp, indices, g, axis=0, reduction="add")
 
 
-def weights_of_samples_backward(f: Call, e: ValueBuilder) -> Value:
+def weights_of_samples_backward(f: Call, e: Builder) -> Value:
     """The product of each index's row and the cotangent of its bag."""
     g = f.grad.apply(onnx.GatherOp, _bags(f), axis=0)
     products = g * f.weight.apply(onnx.GatherOp, f.indices, axis=0)

@@ -10,7 +10,7 @@ from dialects.aten.ratios import Ratio
 from dialects.onnx import ops as onnx
 from dialects.shapes.forms import Form
 from passes.autodiff.rules.norm import inverse_deviation, mean_of, sum_over, wide
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Rule
 
 
@@ -29,7 +29,7 @@ def _terms(f: Call) -> Form:
     return math.prod([sizes[0], *sizes[2:]], start=1)
 
 
-def by_running(f: Call, e: ValueBuilder) -> Value:
+def by_running(f: Call, e: Builder) -> Value:
     """Normalize by the running mean and variance."""
     x, channels = f.input, f.shape[1:2]
     scale, shift = (
@@ -63,11 +63,11 @@ def _empty(f: Call, index: int) -> Value | None:
     return f.full(0, f.shape_of(index), f.dtype_of(index)) if f.is_read(index) else None
 
 
-def without_training(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def without_training(f: Call, e: Builder) -> Sequence[Value | None]:
     return [by_running(f, e), *(_empty(f, index) for index in range(1, len(f.op.results)))]
 
 
-def normalization(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def normalization(f: Call, e: Builder) -> Sequence[Value | None]:
     """The result and the statistics by which it was normalized; running ones are not changed."""
     if not f.training:
         return without_training(f, e)
@@ -75,7 +75,7 @@ def normalization(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
     return [y, mean.cast(f.dtype_of(1)), r.cast(f.dtype_of(2))]
 
 
-def hidden_updates(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def hidden_updates(f: Call, e: Builder) -> Sequence[Value | None]:
     """The same for an op that changes the running statistics of a batch without a result for them."""
     if f.training and f.running_mean is not None:
         hint = "_native_batch_norm_legit_functional, which has results for them"
@@ -83,7 +83,7 @@ def hidden_updates(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
     return normalization(f, e)
 
 
-def with_updates(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def with_updates(f: Call, e: Builder) -> Sequence[Value | None]:
     """The same, with the new running statistics as results."""
     if f.has("training") and not f.training:
         return [by_running(f, e), _empty(f, 1), _empty(f, 2), f.running_mean, f.running_var]
@@ -113,17 +113,17 @@ def _rate(f: Call, like: Value) -> Value | float:
     return f.number(count, like.dtype).at_most(1) * f.momentum
 
 
-def with_reserve(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def with_reserve(f: Call, e: Builder) -> Sequence[Value | None]:
     """The same with a result for other devices' saved data, which is empty."""
     y, mean, r, *new = with_updates(f, e)
     return [y, mean, r, _empty(f, 3), *new]
 
 
-def without_updates(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def without_updates(f: Call, e: Builder) -> Sequence[Value | None]:
     return [by_running(f, e), *(_empty(f, index) for index in (1, 2, 3))]
 
 
-def backward(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def backward(f: Call, e: Builder) -> Sequence[Value | None]:
     """Gradients of data, scale and shift."""
     is_training = f.train if f.has("train") else f.update
     x, g = wide(f.input), wide(f.grad_out)

@@ -13,13 +13,13 @@ from dialects.grad.geometry import ConvAxis, conv_axes
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import show
 from passes.autodiff.rules.col2im import columns_of
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.double import convolve_transposed
 from passes.lower_aten.windows import per_axis
 
 
-def blocks(f: Call, e: ValueBuilder) -> Value:
+def blocks(f: Call, e: Builder) -> Value:
     """(N, C, H, W) to (N, C times the block's size, number of blocks)."""
     x = f.self if f.self.rank == 4 else f.self.unsqueeze([0])
     kernel, dilations, pads, strides = (
@@ -33,7 +33,7 @@ def blocks(f: Call, e: ValueBuilder) -> Value:
     return made if f.self.rank == 4 else made.squeeze([0])
 
 
-def images(f: Call, e: ValueBuilder) -> Value:
+def images(f: Call, e: Builder) -> Value:
     """The sum of the columns at the places of their blocks."""
     x = f.self if f.self.rank == 3 else f.self.unsqueeze([0])
     kernel, dilations, pads, strides = (

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import i1, i32, i64
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.promotion import BOOL, category, common_dtype, is_float
 
@@ -24,7 +24,7 @@ def _pair(f: Call) -> tuple[Value, Value]:
 def ordering(op: type[OnnxOp]) -> Rule:
     """Return the rule of a comparison; ONNX orders no booleans."""
 
-    def rule(f: Call, e: ValueBuilder) -> Value:
+    def rule(f: Call, e: Builder) -> Value:
         x, y = _pair(f)
         if category(x.dtype) == BOOL:
             x, y = x.cast(i32), y.cast(i32)
@@ -33,12 +33,12 @@ def ordering(op: type[OnnxOp]) -> Rule:
     return rule
 
 
-def equal(f: Call, e: ValueBuilder) -> Value:
+def equal(f: Call, e: Builder) -> Value:
     x, y = _pair(f)
     return x.equals(y)
 
 
-def not_equal(f: Call, e: ValueBuilder) -> Value:
+def not_equal(f: Call, e: Builder) -> Value:
     return equal(f, e).apply(onnx.NotOp)
 
 
@@ -53,37 +53,37 @@ def logical(op: type[OnnxOp]) -> Rule:
     return lambda f, e: as_bool(f.self).apply(op, as_bool(f.other))
 
 
-def logical_not(f: Call, e: ValueBuilder) -> Value:
+def logical_not(f: Call, e: Builder) -> Value:
     return as_bool(f.self).apply(onnx.NotOp)
 
 
 def bitwise(of_bools: type[OnnxOp], of_ints: type[OnnxOp]) -> Rule:
     """Return the rule of a bitwise op of two operands, which of booleans is a logical one."""
 
-    def rule(f: Call, e: ValueBuilder) -> Value:
+    def rule(f: Call, e: Builder) -> Value:
         op = of_bools if category(f.dtype) == BOOL else of_ints
         return f.operand(f.self, f.dtype).apply(op, f.operand(f.other, f.dtype))
 
     return rule
 
 
-def bitwise_not(f: Call, e: ValueBuilder) -> Value:
+def bitwise_not(f: Call, e: Builder) -> Value:
     return f.self.apply(onnx.NotOp if category(f.dtype) == BOOL else onnx.BitwiseNotOp)
 
 
-def shift_left(f: Call, e: ValueBuilder) -> Value:
+def shift_left(f: Call, e: Builder) -> Value:
     x, y = f.operand(f.self, i64), f.operand(f.other, i64)
     return (x * e.scalar(2, x).apply(onnx.PowOp, y)).cast(f.dtype)
 
 
-def shift_right(f: Call, e: ValueBuilder) -> Value:
+def shift_right(f: Call, e: Builder) -> Value:
     """The quotient by a power of two, rounded down."""
     x, y = f.operand(f.self, i64), f.operand(f.other, i64)
     power = e.scalar(2, x).apply(onnx.PowOp, y)
     return ((x - x.apply(onnx.ModOp, power)) / power).cast(f.dtype)
 
 
-def where(f: Call, e: ValueBuilder) -> Value:
+def where(f: Call, e: Builder) -> Value:
     return chosen(as_bool(f.condition), f.operand(f.self, f.dtype), f.operand(f.other, f.dtype))
 
 
@@ -94,7 +94,7 @@ def chosen(condition: Value, yes: Value, no: Value) -> Value:
     return (condition & yes).apply(onnx.OrOp, condition.apply(onnx.NotOp) & no)
 
 
-def clamp(f: Call, e: ValueBuilder) -> Value:
+def clamp(f: Call, e: Builder) -> Value:
     """min(max(x, low), high) with those limits that are given; NaN stays."""
     low = f.min if f.has("min") else None
     high = f.max if f.has("max") else None
@@ -107,20 +107,20 @@ def clamp(f: Call, e: ValueBuilder) -> Value:
     return (x if high is None else x.at_most(f.operand(high, dtype))).cast(f.dtype)
 
 
-def maximum(f: Call, e: ValueBuilder) -> Value:
+def maximum(f: Call, e: Builder) -> Value:
     x, y = f.self.cast(f.dtype), f.other.cast(f.dtype)
     return x.apply(onnx.OrOp, y) if category(f.dtype) == BOOL else x.at_least(y)
 
 
-def minimum(f: Call, e: ValueBuilder) -> Value:
+def minimum(f: Call, e: Builder) -> Value:
     x, y = f.self.cast(f.dtype), f.other.cast(f.dtype)
     return x & y if category(f.dtype) == BOOL else x.at_most(y)
 
 
-def _without_nan(comparison: type[OnnxOp], otherwise: Callable[[Call, ValueBuilder], Value]) -> Rule:
+def _without_nan(comparison: type[OnnxOp], otherwise: Callable[[Call, Builder], Value]) -> Rule:
     """Return the rule of fmax or fmin, which ignore a NaN if the other operand is none."""
 
-    def rule(f: Call, e: ValueBuilder) -> Value:
+    def rule(f: Call, e: Builder) -> Value:
         if not is_float(f.dtype):
             return otherwise(f, e)
         x, y = f.self.cast(f.dtype), f.other.cast(f.dtype)
@@ -135,42 +135,42 @@ def is_negative(x: Value) -> Value:
     return (x < 0).apply(onnx.OrOp, x.apply(onnx.ReciprocalOp) < 0)
 
 
-def signbit(f: Call, e: ValueBuilder) -> Value:
+def signbit(f: Call, e: Builder) -> Value:
     if is_float(f.self.dtype):
         return is_negative(f.self)
     return f.full(False, f.shape, i1) if category(f.self.dtype) == BOOL else f.self < 0
 
 
-def copysign(f: Call, e: ValueBuilder) -> Value:
+def copysign(f: Call, e: Builder) -> Value:
     size = f.self.cast(f.dtype).abs()
     return is_negative(f.operand(f.other, f.dtype)).where(-size, size)
 
 
-def heaviside(f: Call, e: ValueBuilder) -> Value:
+def heaviside(f: Call, e: Builder) -> Value:
     x, values = f.self.cast(f.dtype), f.values.cast(f.dtype)
     zero = e.scalar(0, x) if category(f.dtype) != BOOL else e.number(False, f.dtype)
     return chosen(x.equals(zero), values, as_positive(x, e))
 
 
-def as_positive(x: Value, e: ValueBuilder) -> Value:
+def as_positive(x: Value, e: Builder) -> Value:
     """Return 1 where x > 0, else 0, at its dtype."""
     return x if category(x.dtype) == BOOL else (x > 0).cast(x.dtype)
 
 
-def is_nan(f: Call, e: ValueBuilder) -> Value:
+def is_nan(f: Call, e: Builder) -> Value:
     if not is_float(f.self.dtype):
         return f.full(False, f.shape, i1)
     return f.self.apply(onnx.IsNaNOp)
 
 
-def is_inf(f: Call, e: ValueBuilder) -> Value:
+def is_inf(f: Call, e: Builder) -> Value:
     if not is_float(f.self.dtype):
         return f.full(False, f.shape, i1)
     return f.self.apply(onnx.IsInfOp)
 
 
 def _is_inf_of_sign(negative: bool) -> Rule:
-    def rule(f: Call, e: ValueBuilder) -> Value:
+    def rule(f: Call, e: Builder) -> Value:
         if not is_float(f.self.dtype):
             return f.full(False, f.shape, i1)
         return f.self.equals(-math.inf if negative else math.inf)

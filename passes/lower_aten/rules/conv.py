@@ -12,7 +12,7 @@ from dialects.grad.geometry import ConvAxis, conv_axes
 from dialects.onnx import ops as onnx
 from dialects.shapes.forms import Form
 from dialects.support.shapes import static
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.derivative import pull_back
 from passes.lower_aten.double import convolve, convolve_transposed
@@ -121,7 +121,7 @@ def _extend(y: Value, zeros: Sequence[int]) -> Value:
     return y.apply(onnx.PadOp, y.e.ints([0] * (4 + len(zeros)) + list(zeros))) if any(zeros) else y
 
 
-def convolution(f: Call, e: ValueBuilder) -> Value:
+def convolution(f: Call, e: Builder) -> Value:
     if isinstance(f.groups, int) or f.transposed:
         return Convolution.of(f).apply(f.input, f.weight, f.bias)
     return _plus(_groups(f, f.shape).forward(f.input, f.weight), f.bias)
@@ -134,7 +134,7 @@ def _groups(f: Call, y: Sequence[Form]) -> GroupedConvolution:
     return convolution_of_groups(f, conv_axes(kernel, strides, dilations, pads, pads), y)
 
 
-def convolution_backward(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def convolution_backward(f: Call, e: Builder) -> Sequence[Value | None]:
     """Gradients of data, weights and bias, as `output_mask` asks for them."""
     wanted = [index for index in (0, 1) if f.output_mask[index] and f.is_read(index)]
     found: list[Value | None] = [None, None, None]

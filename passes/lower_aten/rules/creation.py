@@ -12,17 +12,17 @@ from xdsl.dialects.builtin import f64, i64
 from dialects.onnx import ops as onnx
 from dialects.shapes.forms import Form, Size
 from dialects.support.dtypes import known_dtype
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Number, Rule
 from passes.lower_aten.indices import MOST_CONSTANT, iota
 from passes.lower_aten.promotion import is_float
 
 
-def full(f: Call, e: ValueBuilder) -> Value:
+def full(f: Call, e: Builder) -> Value:
     return f.full(f.fill_value, f.shape, f.dtype)
 
 
-def fill(f: Call, e: ValueBuilder) -> Value:
+def fill(f: Call, e: Builder) -> Value:
     return f.full(f.value, f.shape, f.dtype)
 
 
@@ -31,11 +31,11 @@ def fill_rule(number: Number) -> Rule:
     return lambda f, e: f.full(number, f.shape, f.dtype)
 
 
-def scalar_tensor(f: Call, e: ValueBuilder) -> Value:
+def scalar_tensor(f: Call, e: Builder) -> Value:
     return f.number(f.s, f.dtype)
 
 
-def arange(f: Call, e: ValueBuilder) -> Value:
+def arange(f: Call, e: Builder) -> Value:
     """start + step * i; the number of elements is known from the result."""
     start: Number = f.start if "start" in f.arguments else 0
     step: Number = f.step if "step" in f.arguments else 1
@@ -56,7 +56,7 @@ def _is_small(count: Form) -> TypeGuard[int]:
     return isinstance(count, int) and count <= MOST_CONSTANT
 
 
-def linspace(f: Call, e: ValueBuilder) -> Value:
+def linspace(f: Call, e: Builder) -> Value:
     """Evenly spaced numbers from `start` to `end`, counted from the nearer one."""
     count: Form = f.shape[0]
     dtype = known_dtype(f.dtype).numpy
@@ -85,7 +85,7 @@ def _down(end: float, step: float, count: int) -> np.ndarray:
     return end - step * np.arange(count - count // 2)[::-1]
 
 
-def eye(f: Call, e: ValueBuilder) -> Value:
+def eye(f: Call, e: Builder) -> Value:
     rows, columns = f.shape
     return diagonal_mask(f, rows, columns, 0).cast(f.dtype)
 
@@ -96,14 +96,14 @@ def diagonal_mask(f: Call, rows: Form, columns: Form, offset: int) -> Value:
     return row.unsqueeze([1]).equals(iota(f, columns))
 
 
-def one_hot(f: Call, e: ValueBuilder) -> Value:
+def one_hot(f: Call, e: Builder) -> Value:
     return f.self.unsqueeze([f.self.rank]).equals(iota(f, f.shape[-1])).cast(f.dtype)
 
 
 def triangle_indices(upper: bool) -> Rule:
     """Return the rule of the indices of a triangle of a matrix, by row."""
 
-    def rule(f: Call, e: ValueBuilder) -> Value:
+    def rule(f: Call, e: Builder) -> Value:
         whole = f.full(1, (f.row, f.col), i64)
         offset = e.constant(np.array(f.offset, np.int64))
         return whole.apply(onnx.TriluOp, offset, upper=int(upper)).apply(onnx.NonZeroOp).cast(f.dtype)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from dialects.onnx import ops as onnx
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Rule
 
 
@@ -17,7 +17,7 @@ def _differences(f: Call) -> Value:
     return x.unsqueeze([x.rank - 1]) - y.unsqueeze([y.rank - 2])
 
 
-def distances(f: Call, e: ValueBuilder) -> Value:
+def distances(f: Call, e: Builder) -> Value:
     """The p-norms of the differences: (..., P, R)."""
     d, p = _differences(f), f.p
     last = e.ints([d.rank - 1])
@@ -34,7 +34,7 @@ def distances(f: Call, e: ValueBuilder) -> Value:
             return (d.abs() ** p).sum_axes([d.rank - 1]) ** (1 / p)
 
 
-def distances_backward(f: Call, e: ValueBuilder) -> Value:
+def distances_backward(f: Call, e: Builder) -> Value:
     """The sum over j of g[i, j] times the derivative of the norm; 0 for a distance of 0."""
     if f.p == 0 or any(0 in x.shape for x in (f.x1, f.x2, f.grad_output)):
         return f.full(0, f.shape, f.dtype)

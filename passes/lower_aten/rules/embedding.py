@@ -8,11 +8,11 @@ from types import MappingProxyType
 from dialects.onnx import ops as onnx
 from dialects.shapes.forms import Form
 from passes.autodiff.common.gather_adjoint import scatter_back
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Rule
 
 
-def embedding(f: Call, e: ValueBuilder) -> Value:
+def embedding(f: Call, e: Builder) -> Value:
     return f.weight.apply(onnx.GatherOp, f.indices, axis=0)
 
 
@@ -23,7 +23,7 @@ def by_frequency(g: Value, indices: Value, size: int | Value) -> Value:
     return g / counts.unsqueeze([counts.rank])
 
 
-def embedding_backward(f: Call, e: ValueBuilder) -> Value:
+def embedding_backward(f: Call, e: Builder) -> Value:
     """The sum of the rows' cotangents for each index but `padding_idx`."""
     g, indices = f.grad_output, f.indices.as_int64()
     rows: Form = f.num_weights

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import i64
 
 from dialects.onnx import ops as onnx
 from dialects.shapes.forms import Form
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Number, Rule
 from passes.lower_aten.indices import scatter_rows
 from passes.lower_aten.promotion import BOOL, category, is_float
@@ -50,7 +50,7 @@ def _broadcast_shape(shapes: Sequence[Sequence[Form]]) -> list[Form]:
     return [next((size for size in column if size != 1), 1) for column in columns]
 
 
-def index(f: Call, e: ValueBuilder) -> Value:
+def index(f: Call, e: Builder) -> Value:
     """Elements at the tuples of the index tensors."""
     x, axes = f.self, _axes(f)
     if any(_is_mask(each) for each in f.indices):
@@ -72,7 +72,7 @@ def _from_front(rank: int, count: int, position: int) -> list[int]:
     return [*range(count, count + position), *range(count), *range(count + position, rank)]
 
 
-def index_put(f: Call, e: ValueBuilder) -> Value:
+def index_put(f: Call, e: Builder) -> Value:
     """`self` with values, broadcast to the indexed elements, written or added at the tuples."""
     x, axes = f.self, _axes(f)
     values = f.values.cast(f.dtype)
@@ -116,7 +116,7 @@ def _vector(index: Value) -> Value:
     return index if index.rank else index.unsqueeze([0])
 
 
-def index_select(f: Call, e: ValueBuilder) -> Value:
+def index_select(f: Call, e: Builder) -> Value:
     if not f.self.rank:
         return f.self
     return f.self.apply(onnx.GatherOp, _vector(f.index), axis=_axis(f))
@@ -132,24 +132,24 @@ def _on_rows(f: Call, source: Value, reduction: str) -> Value:
     return scatter_rows(x, _axis(f), _vector(f.index), source, reduction)
 
 
-def index_add(f: Call, e: ValueBuilder) -> Value:
+def index_add(f: Call, e: Builder) -> Value:
     if category(f.dtype) == BOOL:
         raise f.refusal("index_add of booleans", hint="cast to an integer dtype first")
     source = f.source if f.alpha == 1 else f.source * f.number(f.alpha, f.dtype)
     return _on_rows(f, source, "add")
 
 
-def index_copy(f: Call, e: ValueBuilder) -> Value:
+def index_copy(f: Call, e: Builder) -> Value:
     return _on_rows(f, f.source, "none")
 
 
-def index_fill(f: Call, e: ValueBuilder) -> Value:
+def index_fill(f: Call, e: Builder) -> Value:
     count = sizes(_vector(f.index))[0]
     shape = [count if axis == _axis(f) else size for axis, size in enumerate(sizes(f.self))]
     return _on_rows(f, f.full(f.value, shape or [count], f.dtype), "none")
 
 
-def gather(f: Call, e: ValueBuilder) -> Value:
+def gather(f: Call, e: Builder) -> Value:
     """Elements at `index` along an axis; the other axes of `index` may be shorter."""
     x, found, axis = f.self, f.index.as_int64(), _axis(f)
     if not x.rank:
@@ -191,17 +191,17 @@ def _scatter(f: Call, x: Value, source: Value | Number, reduction: str) -> Value
 _REDUCTIONS = {"add": "add", "multiply": "mul", "sum": "add", "prod": "mul", "amax": "max", "amin": "min"}
 
 
-def scatter(f: Call, e: ValueBuilder) -> Value:
+def scatter(f: Call, e: Builder) -> Value:
     source = f.src if "src" in f.arguments else f.value
     reduction = _REDUCTIONS[f.reduce] if "reduce" in f.arguments else "none"
     return _scatter(f, f.self, source, reduction)
 
 
-def scatter_add(f: Call, e: ValueBuilder) -> Value:
+def scatter_add(f: Call, e: Builder) -> Value:
     return _scatter(f, f.self, f.src, "add")
 
 
-def scatter_reduce(f: Call, e: ValueBuilder) -> Value:
+def scatter_reduce(f: Call, e: Builder) -> Value:
     """A reduction of the elements that meet at a position, with those of `self` or where there are none."""
     x, is_mean = f.self, f.reduce == "mean"
     if category(f.dtype) == BOOL:
@@ -228,16 +228,16 @@ def _neutral(f: Call, reduction: str) -> float:
     return low if reduction == "max" else high
 
 
-def masked_fill(f: Call, e: ValueBuilder) -> Value:
+def masked_fill(f: Call, e: Builder) -> Value:
     return chosen(as_bool(f.mask), f.operand(f.value, f.dtype), f.self)
 
 
-def take(f: Call, e: ValueBuilder) -> Value:
+def take(f: Call, e: Builder) -> Value:
     flat = f.self.apply(onnx.ReshapeOp, e.ints([-1]))
     return flat.apply(onnx.GatherOp, f.index.as_int64(), axis=0)
 
 
-def put(f: Call, e: ValueBuilder) -> Value:
+def put(f: Call, e: Builder) -> Value:
     """The flat tensor with elements written or added at positions."""
     flat = f.self.apply(onnx.ReshapeOp, e.ints([-1]))
     places = f.index.as_int64().apply(onnx.ReshapeOp, e.ints([-1, 1]))
@@ -249,7 +249,7 @@ def put(f: Call, e: ValueBuilder) -> Value:
 def refusal_rule(what: str, hint: str) -> Rule:
     """Return the rule of an op that has no lowering."""
 
-    def rule(f: Call, e: ValueBuilder) -> Value:
+    def rule(f: Call, e: Builder) -> Value:
         raise f.refusal(what, hint=hint)
 
     return rule
@@ -259,7 +259,7 @@ _BY_VALUES = "the number of elements depends on values"
 _WHERE = "use torch.where, which keeps the sizes"
 
 
-def nonzero_static(f: Call, e: ValueBuilder) -> Value:
+def nonzero_static(f: Call, e: Builder) -> Value:
     """The first `size` positions of nonzero elements, and `fill_value` for those that are missing."""
     found = as_bool(f.self).apply(onnx.NonZeroOp).transpose([1, 0])
     missing = f.full(f.fill_value, f.shape, i64)

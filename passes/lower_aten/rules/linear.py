@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.dialects.builtin import f64
 
 from dialects.onnx import ops as onnx
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.promotion import BOOL, category, is_float
 
@@ -19,7 +19,7 @@ def product(first: str, second: str) -> Rule:
     return lambda f, e: getattr(f, first) @ getattr(f, second)
 
 
-def addmm(f: Call, e: ValueBuilder) -> Value:
+def addmm(f: Call, e: Builder) -> Value:
     """beta * self + alpha * mat1 @ mat2."""
     exact = f.dtype != f64 or all(float(np.float32(factor)) == factor for factor in (f.alpha, f.beta))
     if is_float(f.dtype) and f.beta != 0 and exact:  # Gemm's factors are float32
@@ -39,30 +39,30 @@ def _multiply_add(f: Call, product: Value) -> Value:
     return (f.self if beta == 1 else f.self * f.number(beta, f.dtype)) + scaled
 
 
-def baddbmm(f: Call, e: ValueBuilder) -> Value:
+def baddbmm(f: Call, e: Builder) -> Value:
     return _multiply_add(f, f.batch1 @ f.batch2)
 
 
-def addbmm(f: Call, e: ValueBuilder) -> Value:
+def addbmm(f: Call, e: Builder) -> Value:
     """beta * self + alpha * the sum of the products of a batch."""
     return _multiply_add(f, (f.batch1 @ f.batch2).sum_axes([0]))
 
 
-def addmv(f: Call, e: ValueBuilder) -> Value:
+def addmv(f: Call, e: Builder) -> Value:
     return _multiply_add(f, f.mat @ f.vec)
 
 
-def addr(f: Call, e: ValueBuilder) -> Value:
+def addr(f: Call, e: Builder) -> Value:
     if category(f.dtype) == BOOL:
         raise f.refusal("addr of booleans", hint="use vec1[:, None] & vec2")
     return _multiply_add(f, f.vec1.unsqueeze([1]) * f.vec2)
 
 
-def outer(f: Call, e: ValueBuilder) -> Value:
+def outer(f: Call, e: Builder) -> Value:
     return f.self.cast(f.dtype).unsqueeze([1]) * f.vec2.cast(f.dtype)
 
 
-def linear(f: Call, e: ValueBuilder) -> Value:
+def linear(f: Call, e: Builder) -> Value:
     weight = f.weight.swap_last_axes() if f.weight.rank > 1 else f.weight
     product = f.input @ weight
     return product + f.bias if f.has("bias") else product

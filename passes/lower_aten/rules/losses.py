@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from dialects.shapes.forms import Form
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Rule
 
 NONE, MEAN, SUM = range(3)
@@ -41,7 +41,7 @@ def _joint(f: Call, x: Value, y: Value) -> list[Form]:
 def loss(formula: Formula) -> Rule:
     """Return the rule of a loss."""
 
-    def rule(f: Call, e: ValueBuilder) -> Value:
+    def rule(f: Call, e: Builder) -> Value:
         x, y = f.self.cast(f.dtype), f.target.cast(f.dtype)
         return reduce(f, formula(f, x, y), _joint(f, x, y))
 
@@ -51,7 +51,7 @@ def loss(formula: Formula) -> Rule:
 def loss_backward(derivative: Formula) -> Rule:
     """Return the rule of a loss's gradient with respect to `self`."""
 
-    def rule(f: Call, e: ValueBuilder) -> Value:
+    def rule(f: Call, e: Builder) -> Value:
         x, y, g = f.self.cast(f.dtype), f.target.cast(f.dtype), f.grad_output
         if f.reduction == MEAN:
             g = g / f.number(_count(_joint(f, x, y)), g.dtype)
@@ -116,7 +116,7 @@ def _cross_entropy_slope(f: Call, x: Value, y: Value) -> Value:
     return _times_weight(f, (x - y) / ((1 - x) * x).at_least(1e-12))
 
 
-def cross_entropy_with_logits(f: Call, e: ValueBuilder) -> Value:
+def cross_entropy_with_logits(f: Call, e: Builder) -> Value:
     """(1 - y) x + (1 + (p - 1) y) softplus(-x) for the weight p of the positive class."""
     x, y = f.self.cast(f.dtype), f.target.cast(f.dtype)
     smooth = (-x).softplus()

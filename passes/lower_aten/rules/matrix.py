@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from dialects.onnx import ops as onnx
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.rules import systems
 
@@ -14,7 +14,7 @@ MOST_ROWS = 3
 """Rows of the largest matrix of which cofactors are used."""
 
 
-def inverse(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def inverse(f: Call, e: Builder) -> Sequence[Value | None]:
     """The inverse, of at most 3 rows by cofactors; and the first column without a pivot."""
     a, rows = f.A, f.A.shape[-1]
     if not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS or f.is_read(1):
@@ -48,7 +48,7 @@ def _cofactor(a: Value, i: int, j: int) -> Value:
     return _element(a, r, p) * _element(a, s, q) - _element(a, r, q) * _element(a, s, p)
 
 
-def determinant(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def determinant(f: Call, e: Builder) -> Sequence[Value | None]:
     """The determinant, and the factors of the transpose, which torch computes of contiguous matrices."""
     are_factors_read = f.is_read(1) or f.is_read(2)
     rows = f.A.shape[-1]

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from dialects.onnx import ops as onnx
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Rule
 
 NONE, MEAN, SUM = range(3)
 """torch's numbers of the reductions."""
 
 
-def nll_loss(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def nll_loss(f: Call, e: Builder) -> Sequence[Value | None]:
     """The loss, and the sum of the weights of the labels that are not ignored (0 without a reduction)."""
     labels = _Labels(f)
     entries = labels.of_labels(f.self)
@@ -28,7 +28,7 @@ def nll_loss(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
     return [total if f.reduction == SUM or weight is None else total / weight, weight]
 
 
-def nll_loss_backward(f: Call, e: ValueBuilder) -> Value:
+def nll_loss_backward(f: Call, e: Builder) -> Value:
     """Minus the label's weight at the label, relative to the total weight for the mean."""
     labels = _Labels(f)
     g = f.grad_output / f.total_weight if f.reduction == MEAN else f.grad_output

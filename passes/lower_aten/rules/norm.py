@@ -17,13 +17,13 @@ from dialects.shapes.forms import Form
 from dialects.shapes.sizes import floordiv
 from dialects.support.dtypes import known_dtype
 from passes.autodiff.rules.norm import Normalized, inverse_deviation, mean_of, sum_over, wide
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Rule
 
 # Over the last axes
 
 
-def layer_norm(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def layer_norm(f: Call, e: Builder) -> Sequence[Value | None]:
     """LayerNormalization, with the mean and 1 / deviation that its gradient reads."""
     x, axes = f.input, _last_axes(f)
     if x.dtype != f32 or not axes:
@@ -46,7 +46,7 @@ def _layer_norm_by_parts(f: Call, x: Value, axes: Sequence[int]) -> Sequence[Val
     return [y.cast(f.dtype), mean.cast(f.dtype_of(1)), r.cast(f.dtype_of(2))]
 
 
-def layer_norm_backward(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def layer_norm_backward(f: Call, e: Builder) -> Sequence[Value | None]:
     """Gradients of data, scale and shift from the saved statistics."""
     x, g, axes = wide(f.input), wide(f.grad_out), _last_axes(f)
     r = f.rstd.cast(x.dtype)
@@ -62,14 +62,14 @@ def layer_norm_backward(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
     return found
 
 
-def rms_norm(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def rms_norm(f: Call, e: Builder) -> Sequence[Value | None]:
     """x / sqrt(mean(x^2) + eps) times the scale."""
     x = wide(f.input)
     r = inverse_deviation(mean_of(x.square(), _last_axes(f)), _epsilon(f, f.input.dtype))
     return [_affine(x * r, f.weight, None).cast(f.dtype), r.cast(f.dtype_of(1))]
 
 
-def rms_norm_backward(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def rms_norm_backward(f: Call, e: Builder) -> Sequence[Value | None]:
     x, g, axes = wide(f.input), wide(f.grad_out), _last_axes(f)
     r = f.rstd.cast(x.dtype)
     n = Normalized(x * r, r, axes, less_mean=False)
@@ -110,7 +110,7 @@ def _wants(f: Call, index: int) -> bool:
 # Over groups of channels
 
 
-def group_norm(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def group_norm(f: Call, e: Builder) -> Sequence[Value | None]:
     """Normalization of each group of channels of each sample; mean and 1 / deviation are (N, groups)."""
     x = wide(f.input)
     split = x.apply(onnx.ReshapeOp, f.vector(_group_sizes(f)), allowzero=1).assume_shape(_group_sizes(f))
@@ -141,7 +141,7 @@ def _group_sizes(f: Call) -> list[Form]:
     return [f.N, f.group, floordiv(f.C, f.group) * f.HxW]
 
 
-def group_norm_backward(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def group_norm_backward(f: Call, e: Builder) -> Sequence[Value | None]:
     """Gradients of data, scale and shift from the saved statistics."""
     x, g = wide(f.input), wide(f.grad_out)
     sizes = [f.N, f.group, floordiv(f.C, f.group), f.HxW]

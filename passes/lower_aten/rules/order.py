@@ -12,7 +12,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.shapes.forms import Form
 from dialects.shapes.sizes import floordiv
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.indices import iota
 from passes.lower_aten.precision import in_float32
@@ -29,31 +29,31 @@ def _top(f: Call, count: Form, *, descending: bool) -> Sequence[Value]:
     return f.e(values).cast(f.self.dtype), f.e(indices)
 
 
-def sort(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def sort(f: Call, e: Builder) -> Sequence[Value | None]:
     if not f.self.rank:
         return f.self, e.number(0, i64)
     axis: int = f.dim % f.self.rank
     return _top(f, sizes(f.self)[axis], descending=f.descending)
 
 
-def argsort(f: Call, e: ValueBuilder) -> Value:
+def argsort(f: Call, e: Builder) -> Value:
     found = sort(f, e)[1]
     assert found is not None
     return found
 
 
-def top_k(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def top_k(f: Call, e: Builder) -> Sequence[Value | None]:
     return _top(f, f.k, descending=f.largest) if f.self.rank else (f.self, e.number(0, i64))
 
 
-def kth_value(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def kth_value(f: Call, e: Builder) -> Sequence[Value | None]:
     """The k-th smallest element and its index."""
     if not f.self.rank:
         return f.self, e.number(0, i64)
     return _at(f, _top(f, f.k, descending=False), f.k - 1)
 
 
-def median(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def median(f: Call, e: Builder) -> Sequence[Value | None]:
     """The lower of the middle elements and its index."""
     if not f.self.rank:
         return f.self, e.number(0, i64)
@@ -62,7 +62,7 @@ def median(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
     return _at(f, _top(f, middle + 1, descending=False), middle)
 
 
-def median_of_all(f: Call, e: ValueBuilder) -> Value:
+def median_of_all(f: Call, e: Builder) -> Value:
     """The lower of the middle elements; NaN of none, which is added behind a dynamic number of elements."""
     flat = f.self.apply(onnx.ReshapeOp, e.ints([-1]))
     count = product_of(sizes(f.self))
@@ -80,7 +80,7 @@ def _at(f: Call, parts: Sequence[Value], position: Form) -> list[Value]:
     return [part.unsqueeze([axis]) for part in found] if f.keepdim else found
 
 
-def cumulative_sum(f: Call, e: ValueBuilder) -> Value:
+def cumulative_sum(f: Call, e: Builder) -> Value:
     x = f.self.cast(f.dtype)
     return x.apply(onnx.CumSumOp, e.number(f.dim % x.rank, i64)) if x.rank else x
 
@@ -99,7 +99,7 @@ def _prefixes(f: Call, x: Value, neutral: float) -> tuple[Value, int]:
 def running(op: type[OnnxOp], neutral: float) -> Rule:
     """Return the rule of a reduction of all prefixes of an axis."""
 
-    def rule(f: Call, e: ValueBuilder) -> Value:
+    def rule(f: Call, e: Builder) -> Value:
         x = f.self.cast(f.dtype)
         if not x.rank:
             return x
@@ -112,7 +112,7 @@ def running(op: type[OnnxOp], neutral: float) -> Rule:
 def running_extreme(op: type[OnnxOp], argument: type[OnnxOp], sign: int) -> Rule:
     """Return the rule of the extreme of all prefixes, and the index of its last occurrence."""
 
-    def rule(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+    def rule(f: Call, e: Builder) -> Sequence[Value | None]:
         x = f.self
         if not is_float(x.dtype):
             raise f.refusal("a running extreme of integers", hint="cast to a float dtype first")
@@ -128,7 +128,7 @@ def running_extreme(op: type[OnnxOp], argument: type[OnnxOp], sign: int) -> Rule
 def buckets(boundaries: str) -> Rule:
     """Return the rule of the number of boundaries, the last axis of an argument, below each element."""
 
-    def rule(f: Call, e: ValueBuilder) -> Value:
+    def rule(f: Call, e: Builder) -> Value:
         if boundaries != "boundaries" and f.has("sorter"):
             raise f.refusal("searchsorted with a sorter", hint="sort the sequence first")
         limits, x = getattr(f, boundaries), f.operand(f.self, getattr(f, boundaries).dtype)

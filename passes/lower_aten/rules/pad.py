@@ -8,7 +8,7 @@ from types import MappingProxyType
 from dialects.onnx import ops as onnx
 from dialects.shapes.bounds import is_at_least
 from dialects.shapes.forms import Form
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.derivative import pull_back
 
@@ -32,7 +32,7 @@ def _widen(f: Call, x: Value, mode: str) -> tuple[Value, list[int]]:
 
 
 def pad(mode: str) -> Rule:
-    def rule(f: Call, e: ValueBuilder) -> Value:
+    def rule(f: Call, e: Builder) -> Value:
         y, cropped = _widen(f, f.self, mode)
         return y.apply(onnx.PadOp, e.ints([-side for side in cropped])) if any(cropped) else y
 
@@ -40,7 +40,7 @@ def pad(mode: str) -> Rule:
 
 
 def pad_backward(mode: str) -> Rule:
-    def rule(f: Call, e: ValueBuilder) -> Value:
+    def rule(f: Call, e: Builder) -> Value:
         y, cropped = _widen(f, f.self, mode)
         g = f.grad_output.apply(onnx.PadOp, e.ints(cropped)) if any(cropped) else f.grad_output
         (found,) = pull_back(y, g)

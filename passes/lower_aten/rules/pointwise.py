@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import f64
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import known_dtype
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten import float64_functions as double
 from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.float64_functions import polynomial
@@ -32,7 +32,7 @@ def unary(op: type[OnnxOp]) -> Rule:
 def elementary(op: type[OnnxOp], in_double: Callable[[Value], Value]) -> Rule:
     """Return the rule of an op with one ONNX op, but another formula in float64."""
 
-    def rule(f: Call, e: ValueBuilder) -> Value:
+    def rule(f: Call, e: Builder) -> Value:
         x = f.self.cast(f.dtype)
         return in_double(x) if f.dtype == f64 else x.apply(op)
 
@@ -53,16 +53,16 @@ def rounding(op: type[OnnxOp]) -> Rule:
     return lambda f, e: f.self.apply(op) if is_float(f.dtype) else f.self
 
 
-def trunc(f: Call, e: ValueBuilder) -> Value:
+def trunc(f: Call, e: Builder) -> Value:
     return truncate(f.self) if is_float(f.dtype) else f.self
 
 
-def frac(f: Call, e: ValueBuilder) -> Value:
+def frac(f: Call, e: Builder) -> Value:
     """The rest towards zero."""
     return f.self.apply(onnx.ModOp, 1, fmod=1)
 
 
-def round_to(f: Call, e: ValueBuilder) -> Value:
+def round_to(f: Call, e: Builder) -> Value:
     """Round half to even, at a number of decimal places."""
     if not is_float(f.dtype) or f.decimals == 0:
         return rounding(onnx.RoundOp)(f, e)  # type: ignore[return-value]
@@ -72,24 +72,24 @@ def round_to(f: Call, e: ValueBuilder) -> Value:
     return (f.self / scale).apply(onnx.RoundOp) * scale
 
 
-def absolute(f: Call, e: ValueBuilder) -> Value:
+def absolute(f: Call, e: Builder) -> Value:
     return f.self if category(f.dtype) == BOOL or is_unsigned(f.dtype) else f.self.abs()
 
 
-def negate(f: Call, e: ValueBuilder) -> Value:
+def negate(f: Call, e: Builder) -> Value:
     return 0 - f.self if is_unsigned(f.dtype) else -f.self
 
 
-def sign(f: Call, e: ValueBuilder) -> Value:
+def sign(f: Call, e: Builder) -> Value:
     """-1, 0 or 1."""
     return f.self if category(f.dtype) == BOOL else f.self.sign()
 
 
-def relu(f: Call, e: ValueBuilder) -> Value:
+def relu(f: Call, e: Builder) -> Value:
     return f.self.apply(onnx.ReluOp) if is_float(f.dtype) else f.self.at_least(0)
 
 
-def square(f: Call, e: ValueBuilder) -> Value:
+def square(f: Call, e: Builder) -> Value:
     return f.self * f.self
 
 
@@ -142,7 +142,7 @@ _TAIL = (
 """Coefficients of Giles's single-precision approximation."""
 
 
-def logit(f: Call, e: ValueBuilder) -> Value:
+def logit(f: Call, e: Builder) -> Value:
     """log(x / (1 - x)), with x in [eps, 1 - eps] if an eps is given."""
     x = f.self.cast(f.dtype)
     if f.has("eps"):
@@ -151,7 +151,7 @@ def logit(f: Call, e: ValueBuilder) -> Value:
     return (x / (1 - x)).log()
 
 
-def nan_to_num(f: Call, e: ValueBuilder) -> Value:
+def nan_to_num(f: Call, e: Builder) -> Value:
     """Replace NaN and infinite elements by numbers, by default 0 and the limits of the dtype."""
     if not is_float(f.dtype):
         return f.self

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import f64
 
 from dialects.onnx import ops as onnx
 from dialects.shapes.forms import Form
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.derivative import pull_back
 from passes.lower_aten.double import window_counts, window_sums
@@ -76,7 +76,7 @@ def _maxima(f: Call, n: int) -> Sequence[Value]:
 def max_pool_with_indices(n: int) -> Rule:
     """Return the rule of a maximum over windows, with its index in the plane of its channel."""
 
-    def rule(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+    def rule(f: Call, e: Builder) -> Sequence[Value | None]:
         values, indices = _maxima(f, n)
         if not f.is_read(1):
             return [remove_batch(values, f.self), None]
@@ -93,7 +93,7 @@ def max_pool(n: int) -> Rule:
 def max_pool_backward(n: int) -> Rule:
     """Return the rule of its gradient, which finds the maxima itself: the indices are not read."""
 
-    def rule(f: Call, e: ValueBuilder) -> Value:
+    def rule(f: Call, e: Builder) -> Value:
         (found,) = pull_back(_maxima(f, n)[0], add_batch(f.grad_output, n))
         return remove_batch(found, f.self)
 
@@ -116,7 +116,7 @@ def _means(f: Call, n: int, y: Sequence[Form]) -> tuple[Value, float]:
 
 
 def avg_pool(n: int) -> Rule:
-    def rule(f: Call, e: ValueBuilder) -> Value:
+    def rule(f: Call, e: Builder) -> Value:
         if f.dtype == f64:
             return remove_batch(_means_in_double(f, n), f.self)
         means, factor = _means(f, n, f.shape)
@@ -142,7 +142,7 @@ def _means_in_double(f: Call, n: int) -> Value:
 
 
 def avg_pool_backward(n: int) -> Rule:
-    def rule(f: Call, e: ValueBuilder) -> Value:
+    def rule(f: Call, e: Builder) -> Value:
         means, factor = _means(f, n, sizes_of(f.grad_output))
         g = add_batch(f.grad_output, n)
         (found,) = pull_back(means, g if factor == 1 else g * factor)

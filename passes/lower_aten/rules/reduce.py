@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import i32, i64
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.shapes.forms import Form
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.precision import in_float32
 from passes.lower_aten.promotion import BOOL, category
@@ -53,11 +53,11 @@ def count(f: Call) -> Form:
     return product_of([shape[axis] for axis in axes_of(f)])
 
 
-def sum_of(f: Call, e: ValueBuilder) -> Value:
+def sum_of(f: Call, e: Builder) -> Value:
     return total(f, f.self.cast(f.dtype))
 
 
-def mean(f: Call, e: ValueBuilder) -> Value:
+def mean(f: Call, e: Builder) -> Value:
     """The mean, NaN of no elements, of which onnxruntime's ReduceMean is 0."""
     size, x = count(f), f.self.cast(f.dtype)
     if isinstance(size, int) and size > 0:
@@ -65,7 +65,7 @@ def mean(f: Call, e: ValueBuilder) -> Value:
     return total(f, x) / f.number(size, f.dtype)
 
 
-def product(f: Call, e: ValueBuilder) -> Value:
+def product(f: Call, e: Builder) -> Value:
     return over_axes(f, f.self.cast(f.dtype), onnx.ReduceProdOp)
 
 
@@ -80,7 +80,7 @@ def extreme(op: type[OnnxOp]) -> Rule:
 def extreme_with_index(op: type[OnnxOp], argument: type[OnnxOp]) -> Rule:
     """Return the rule of an extreme along one axis and the index of its first occurrence."""
 
-    def rule(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+    def rule(f: Call, e: Builder) -> Sequence[Value | None]:
         x = _orderable(f.self)
         values = over_axes(f, x, op).cast(f.dtype) if f.is_read(0) else None
         return values, _index(f, x, argument, axes_of(f)) if f.is_read(1) else None
@@ -97,7 +97,7 @@ def _index(f: Call, x: Value, argument: type[OnnxOp], axes: Sequence[int]) -> Va
 def argument(op: type[OnnxOp]) -> Rule:
     """Return the rule of the first index of an extreme, of the flat tensor without an axis."""
 
-    def rule(f: Call, e: ValueBuilder) -> Value:
+    def rule(f: Call, e: Builder) -> Value:
         x = _orderable(f.self)
         if f.has("dim") or not x.rank:
             return _index(f, x, op, axes_of(f))
@@ -107,18 +107,18 @@ def argument(op: type[OnnxOp]) -> Rule:
     return rule
 
 
-def some(f: Call, e: ValueBuilder) -> Value:
+def some(f: Call, e: Builder) -> Value:
     """Return whether an element is not 0; False for no elements."""
     return (total(f, as_bool(f.self).cast(i32)) > 0).cast(f.dtype)
 
 
-def every(f: Call, e: ValueBuilder) -> Value:
+def every(f: Call, e: Builder) -> Value:
     """Return whether no element is 0; True for no elements."""
     zeros = as_bool(f.self).apply(onnx.NotOp).cast(i32)
     return total(f, zeros).equals(0).cast(f.dtype)
 
 
-def count_nonzero(f: Call, e: ValueBuilder) -> Value:
+def count_nonzero(f: Call, e: Builder) -> Value:
     return total(f, as_bool(f.self).cast(i64))
 
 
@@ -142,11 +142,11 @@ def _degrees_of_freedom(f: Call) -> Value:
     return (f.number(size, f.dtype) - correction).at_least(0)
 
 
-def variance(f: Call, e: ValueBuilder) -> Value:
+def variance(f: Call, e: Builder) -> Value:
     return _variance(f)[0]
 
 
-def deviation(f: Call, e: ValueBuilder) -> Value:
+def deviation(f: Call, e: Builder) -> Value:
     return _variance(f)[0].sqrt()
 
 
@@ -156,21 +156,21 @@ def _mean_again(f: Call, average: Value) -> Value | None:
     return average if keeps_axes(f) or not f.self.rank else average.squeeze(axes_of(f))
 
 
-def variance_and_mean(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def variance_and_mean(f: Call, e: Builder) -> Sequence[Value | None]:
     found, average = _variance(f)
     return found, _mean_again(f, average)
 
 
-def deviation_and_mean(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def deviation_and_mean(f: Call, e: Builder) -> Sequence[Value | None]:
     found, average = _variance(f)
     return found.sqrt(), _mean_again(f, average)
 
 
-def log_sum_exp(f: Call, e: ValueBuilder) -> Value:
+def log_sum_exp(f: Call, e: Builder) -> Value:
     return over_axes(f, f.self.cast(f.dtype), onnx.ReduceLogSumExpOp)
 
 
-def vector_norm(f: Call, e: ValueBuilder) -> Value:
+def vector_norm(f: Call, e: Builder) -> Value:
     """The norm of order `ord` (of old ops `p`) over axes."""
     order = f.ord if "ord" in f.arguments else f.p
     order = 2 if order is None else order

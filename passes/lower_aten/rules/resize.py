@@ -16,7 +16,7 @@ from dialects.shapes.sizes import floordiv
 from passes.autodiff.common.gather_adjoint import scatter_back
 from passes.autodiff.common.resize_matrix import RunTimeAxis, run_time_matrix
 from passes.builder.tensors import contract
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.derivative import pull_back
 
@@ -218,7 +218,7 @@ def _is_whole(x: Form, y: Form) -> bool:
 def upsample(mode: str, n: int, *, vec: bool = False) -> Rule:
     """Return the rule of a resampling of n axes."""
 
-    def rule(f: Call, e: ValueBuilder) -> Value:
+    def rule(f: Call, e: Builder) -> Value:
         data = f.input if vec else f.self
         problem = Resampling(mode, _sizes(data.shape[2:]), f.shape[2:], _scales(f, n, vec=vec), _aligns(f))
         problem.check(f)
@@ -233,7 +233,7 @@ def upsample(mode: str, n: int, *, vec: bool = False) -> Rule:
 
 
 def upsample_backward(mode: str, n: int) -> Rule:
-    def rule(f: Call, e: ValueBuilder) -> Value:
+    def rule(f: Call, e: Builder) -> Value:
         g = f.grad_output
         x, y = f.input_size[2:], f.output_size
         problem = Resampling(mode, x, y, _scales(f, n), _aligns(f))

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import f64
 
 from dialects.onnx import ops as onnx
 from passes.autodiff.common.primal import Primal
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.decompositions.sampling.taps import grid_sample
 from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.derivative import pull_back
@@ -19,7 +19,7 @@ _MODES = ("linear", "nearest", "cubic")
 _PADDING = ("zeros", "border", "reflection")
 
 
-def grid_sampler(f: Call, e: ValueBuilder) -> Value:
+def grid_sampler(f: Call, e: Builder) -> Value:
     if f.dtype != f64:
         return f.input.apply(onnx.GridSampleOp, f.grid, **_attributes(f))
     (found,) = grid_sample(Primal(e, [f.input, f.grid], _attributes(f)), e)  # f64 has no kernel
@@ -34,7 +34,7 @@ def _attributes(f: Call) -> dict[str, Any]:
     }
 
 
-def grid_sampler_backward(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def grid_sampler_backward(f: Call, e: Builder) -> Sequence[Value | None]:
     wanted = [index for index in (0, 1) if f.output_mask[index] and f.is_read(index)]
     found: list[Value | None] = [None, None]
     if wanted:

@@ -9,7 +9,7 @@ from typing import cast
 from dialects.onnx import ops as onnx
 from dialects.shapes.forms import Form
 from dialects.shapes.sizes import floordiv
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.indices import iota
 from passes.lower_aten.promotion import is_float
@@ -42,7 +42,7 @@ def reshape_to(f: Call, x: Value, shape: Sequence[Form]) -> Value:
     return x.apply(onnx.ReshapeOp, f.vector(shape), allowzero=1)
 
 
-def view(f: Call, e: ValueBuilder) -> Value:
+def view(f: Call, e: Builder) -> Value:
     """A reshape to the sizes of the result, as `size` may contain a -1."""
     return reshape_to(f, f.self, f.shape)
 
@@ -52,7 +52,7 @@ def expand_to(f: Call, x: Value, shape: Sequence[Form]) -> Value:
     return x if tuple(shape) == x.shape else x.apply(onnx.ExpandOp, f.vector(shape))
 
 
-def expand(f: Call, e: ValueBuilder) -> Value:
+def expand(f: Call, e: Builder) -> Value:
     return expand_to(f, f.self, f.shape)
 
 
@@ -61,11 +61,11 @@ def permute_axes(x: Value, perm: Sequence[int]) -> Value:
     return x if list(perm) == list(range(x.rank)) else x.transpose(perm)
 
 
-def permute(f: Call, e: ValueBuilder) -> Value:
+def permute(f: Call, e: Builder) -> Value:
     return permute_axes(f.self, [axis % f.self.rank for axis in f.dims])
 
 
-def transpose(f: Call, e: ValueBuilder) -> Value:
+def transpose(f: Call, e: Builder) -> Value:
     perm = list(range(f.self.rank))
     if perm:
         first, second = f.dim0 % len(perm), f.dim1 % len(perm)
@@ -73,11 +73,11 @@ def transpose(f: Call, e: ValueBuilder) -> Value:
     return permute_axes(f.self, perm)
 
 
-def transpose_matrix(f: Call, e: ValueBuilder) -> Value:
+def transpose_matrix(f: Call, e: Builder) -> Value:
     return permute_axes(f.self, list(reversed(range(f.self.rank))))
 
 
-def squeeze(f: Call, e: ValueBuilder) -> Value:
+def squeeze(f: Call, e: Builder) -> Value:
     """Remove axes of size 1: all, or those of the given ones."""
     rank = f.self.rank
     given: int | list[int] = f.dim if "dim" in f.arguments else list(range(rank))
@@ -86,15 +86,15 @@ def squeeze(f: Call, e: ValueBuilder) -> Value:
     return f.self.squeeze(axes) if axes else f.self
 
 
-def unsqueeze(f: Call, e: ValueBuilder) -> Value:
+def unsqueeze(f: Call, e: Builder) -> Value:
     return f.self.unsqueeze([f.dim % (f.self.rank + 1)])
 
 
-def identity(f: Call, e: ValueBuilder) -> Value:
+def identity(f: Call, e: Builder) -> Value:
     return f.self.cast(f.dtype)
 
 
-def copy(f: Call, e: ValueBuilder) -> Value:
+def copy(f: Call, e: Builder) -> Value:
     """The elements of `src` at the sizes and dtype of `self`."""
     return expand_to(f, f.src.cast(f.dtype), f.shape)
 
@@ -104,7 +104,7 @@ def _is_legacy_empty(value: Value) -> bool:
     return value.shape == (0,)
 
 
-def cat(f: Call, e: ValueBuilder) -> Value:
+def cat(f: Call, e: Builder) -> Value:
     rank = len(f.shape)
     parts = [value.cast(f.dtype) for value in f.tensors if not (_is_legacy_empty(value) and rank != 1)]
     if not parts:
@@ -112,13 +112,13 @@ def cat(f: Call, e: ValueBuilder) -> Value:
     return parts[0] if len(parts) == 1 else e.concat(parts, f.dim % rank)
 
 
-def stack(f: Call, e: ValueBuilder) -> Value:
+def stack(f: Call, e: Builder) -> Value:
     axis = f.dim % len(f.shape)
     parts = [value.cast(f.dtype).unsqueeze([axis]) for value in f.tensors]
     return parts[0] if len(parts) == 1 else e.concat(parts, axis)
 
 
-def split(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def split(f: Call, e: Builder) -> Sequence[Value | None]:
     """Parts of the sizes of the results, those that are read."""
     axis: int = f.dim % f.self.rank
     parts = len(f.op.results)
@@ -130,7 +130,7 @@ def split(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
     ]
 
 
-def unbind(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def unbind(f: Call, e: Builder) -> Sequence[Value | None]:
     axis = f.dim % f.self.rank
     return [
         take_position(f, f.self, axis, index) if f.is_read(index) else None
@@ -143,7 +143,7 @@ def take_position(f: Call, x: Value, axis: int, index: Form) -> Value:
     return x.apply(onnx.GatherOp, f.vector([index]).squeeze([0]), axis=axis)
 
 
-def select(f: Call, e: ValueBuilder) -> Value:
+def select(f: Call, e: Builder) -> Value:
     return take_position(f, f.self, f.dim % f.self.rank, f.index)
 
 
@@ -158,13 +158,13 @@ def slice_axis(f: Call, x: Value, axis: int, start: Form, end: Form, step: Form 
     return x.apply(onnx.SliceOp, f.vector([start]), f.vector([end]), f.e.ints([axis]), f.vector([step]))
 
 
-def slice_(f: Call, e: ValueBuilder) -> Value:
+def slice_(f: Call, e: Builder) -> Value:
     start = 0 if f.start is None else f.start
     end = WHOLE if f.end is None else f.end
     return slice_axis(f, f.self, f.dim % f.self.rank, start, end, f.step)
 
 
-def repeat(f: Call, e: ValueBuilder) -> Value:
+def repeat(f: Call, e: Builder) -> Value:
     x = with_rank(f.self, len(f.repeats))
     return x if all(times == 1 for times in f.repeats) else x.apply(onnx.TileOp, f.vector(f.repeats))
 
@@ -174,7 +174,7 @@ def with_rank(x: Value, rank: int) -> Value:
     return x.unsqueeze(list(range(rank - x.rank))) if rank > x.rank else x
 
 
-def flip(f: Call, e: ValueBuilder) -> Value:
+def flip(f: Call, e: Builder) -> Value:
     axes = [axis % f.self.rank for axis in f.dims] if f.self.rank else []
     if not axes:
         return f.self
@@ -182,7 +182,7 @@ def flip(f: Call, e: ValueBuilder) -> Value:
     return f.self.apply(onnx.SliceOp, starts, ends, e.ints(axes), e.ints([-1] * len(axes)))
 
 
-def roll(f: Call, e: ValueBuilder) -> Value:
+def roll(f: Call, e: Builder) -> Value:
     """Move positions along axes, the last ones to the front; without axes, of the flat tensor."""
     if not f.self.rank:
         return f.self
@@ -207,7 +207,7 @@ def _roll_axis(f: Call, x: Value, axis: int, shift: Form, size: Form) -> Value:
     return x.apply(onnx.GatherOp, moved, axis=axis)
 
 
-def pixel_shuffle(f: Call, e: ValueBuilder) -> Value:
+def pixel_shuffle(f: Call, e: Builder) -> Value:
     """Channels (c, r, r) become blocks of r x r positions."""
     r, (*batch, channels, height, width) = f.upscale_factor, sizes(f.self)
     if len(batch) == 1 and is_float(f.dtype):
@@ -221,7 +221,7 @@ def _quotient(size: Form, by: int) -> Form:
     return floordiv(size, by)
 
 
-def pixel_unshuffle(f: Call, e: ValueBuilder) -> Value:
+def pixel_unshuffle(f: Call, e: Builder) -> Value:
     """Blocks of r x r positions become channels (c, r, r)."""
     r, (*batch, channels, height, width) = f.downscale_factor, sizes(f.self)
     parts = (*batch, channels, _quotient(height, r), r, _quotient(width, r), r)
@@ -230,7 +230,7 @@ def pixel_unshuffle(f: Call, e: ValueBuilder) -> Value:
     return reshape_to(f, moved, f.shape)
 
 
-def as_strided(f: Call, e: ValueBuilder) -> Value:
+def as_strided(f: Call, e: Builder) -> Value:
     """A reshape, if the strides are those of a contiguous tensor of as many elements."""
     strides, step = list[Form](), cast(Form, 1)
     for size in reversed(f.size):

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import i32
 
 from dialects.onnx import ops as onnx
 from dialects.shapes.forms import Form
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Number, Rule
 from passes.lower_aten.indices import back, front, iota, scatter_rows
 from passes.lower_aten.promotion import BOOL, category
@@ -25,7 +25,7 @@ def pad_axis(f: Call, x: Value, axis: int, before: Form, after: Form, number: Nu
     return x.apply(onnx.PadOp, f.vector([before, after]), f.number(number, x.dtype), f.e.ints([axis]))
 
 
-def pad(f: Call, e: ValueBuilder) -> Value:
+def pad(f: Call, e: Builder) -> Value:
     """Pad the last axes, `pad` has two numbers for each from the last; negative ones remove elements."""
     x: Value = f.self
     pairs = list(zip(f.pad[::2], f.pad[1::2], strict=True))
@@ -90,7 +90,7 @@ def start_of(f: Call, size: Form) -> Form:
     return start
 
 
-def slice_backward(f: Call, e: ValueBuilder) -> Value:
+def slice_backward(f: Call, e: Builder) -> Value:
     axis: int = f.dim % len(f.shape)
     return place_in_zeros(f, f.grad_output, axis, start_of(f, f.shape[axis]), f.step, f.shape[axis])
 
@@ -99,7 +99,7 @@ def _position(index: Form, size: Form) -> Form:
     return index + size if isinstance(index, int) and index < 0 else index
 
 
-def select_backward(f: Call, e: ValueBuilder) -> Value:
+def select_backward(f: Call, e: Builder) -> Value:
     axis: int = f.dim % len(f.shape)
     position = _position(f.index, f.shape[axis])
     return place_in_zeros(f, f.grad_output.unsqueeze([axis]), axis, position, 1, f.shape[axis])
@@ -117,7 +117,7 @@ def _overwrite(f: Call, x: Value, part: Value, axis: int, start: Form) -> Value:
     return part if len(parts) == 1 else f.e.concat(parts, axis)
 
 
-def slice_scatter(f: Call, e: ValueBuilder) -> Value:
+def slice_scatter(f: Call, e: Builder) -> Value:
     axis: int = f.dim % f.self.rank
     x, source = f.self, f.src.cast(f.dtype)
     length = sizes(source)[axis]
@@ -130,7 +130,7 @@ def slice_scatter(f: Call, e: ValueBuilder) -> Value:
     return scatter_rows(x, axis, indices, source)
 
 
-def select_scatter(f: Call, e: ValueBuilder) -> Value:
+def select_scatter(f: Call, e: Builder) -> Value:
     axis: int = f.dim % f.self.rank
     source = f.src.cast(f.dtype).unsqueeze([axis])
     return _overwrite(f, f.self, source, axis, _position(f.index, f.shape[axis]))
@@ -145,7 +145,7 @@ def inverse(perm: Sequence[int]) -> list[int]:
     return [perm.index(axis) for axis in range(len(perm))]
 
 
-def diagonal(f: Call, e: ValueBuilder) -> Value:
+def diagonal(f: Call, e: Builder) -> Value:
     """Every (columns + 1)th element of the flat matrices."""
     x = permute_axes(f.self, _matrix_last(f.self.rank, f.dim1, f.dim2))
     *batch, rows, columns = sizes(x)
@@ -160,7 +160,7 @@ def _first_of_diagonal(offset: int, columns: Form) -> Form:
     return offset if offset >= 0 else columns * -offset
 
 
-def diagonal_backward(f: Call, e: ValueBuilder) -> Value:
+def diagonal_backward(f: Call, e: Builder) -> Value:
     perm = _matrix_last(len(f.shape), f.dim1, f.dim2)
     shape = [f.shape[axis] for axis in perm]
     *batch, rows, columns = shape
@@ -169,7 +169,7 @@ def diagonal_backward(f: Call, e: ValueBuilder) -> Value:
     return permute_axes(reshape_to(f, flat, shape), inverse(perm))
 
 
-def diagonal_scatter(f: Call, e: ValueBuilder) -> Value:
+def diagonal_scatter(f: Call, e: Builder) -> Value:
     perm = _matrix_last(f.self.rank, f.dim1, f.dim2)
     x, source = permute_axes(f.self, perm), f.src.cast(f.dtype)
     *batch, rows, columns = sizes(x)
@@ -180,7 +180,7 @@ def diagonal_scatter(f: Call, e: ValueBuilder) -> Value:
     return permute_axes(chosen(diagonal_mask(f, rows, columns, f.offset), written, x), inverse(perm))
 
 
-def diag_embed(f: Call, e: ValueBuilder) -> Value:
+def diag_embed(f: Call, e: Builder) -> Value:
     perm = _matrix_last(len(f.shape), f.dim1, f.dim2)
     *batch, rows, columns = (f.shape[axis] for axis in perm)
     start = _first_of_diagonal(f.offset, columns)
@@ -192,7 +192,7 @@ def diag_embed(f: Call, e: ValueBuilder) -> Value:
 def triangle(upper: bool) -> Rule:
     """Return the rule of a triangle of matrices."""
 
-    def rule(f: Call, e: ValueBuilder) -> Value:
+    def rule(f: Call, e: Builder) -> Value:
         x = f.self.cast(i32) if category(f.dtype) == BOOL else f.self
         offset = f.vector([f.diagonal]).squeeze([0])
         return x.apply(onnx.TriluOp, offset, upper=int(upper)).cast(f.dtype)
@@ -200,7 +200,7 @@ def triangle(upper: bool) -> Rule:
     return rule
 
 
-def unfold(f: Call, e: ValueBuilder) -> Value:
+def unfold(f: Call, e: Builder) -> Value:
     """Windows of an axis, whose positions are a new last axis."""
     if not f.self.rank:
         return f.self.unsqueeze([0])
@@ -214,7 +214,7 @@ def _windows(f: Call, count: Form, size: int) -> Value:
     return iota(f, count).unsqueeze([1]) * f.step + iota(f, size)
 
 
-def unfold_backward(f: Call, e: ValueBuilder) -> Value:
+def unfold_backward(f: Call, e: Builder) -> Value:
     """Add the windows at their positions."""
     if not f.shape:
         return f.grad_in.squeeze([0])

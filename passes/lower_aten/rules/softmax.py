@@ -11,7 +11,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from passes.autodiff.common.primal import Primal
 from passes.autodiff.rules import softmaxes
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Rule
 
 
@@ -25,13 +25,13 @@ def along(f: Call, x: Value, made: Callable[[Value, int], Value]) -> Value:
 def of_axis(op: type[OnnxOp]) -> Rule:
     """Return the rule of an op along an axis."""
 
-    def rule(f: Call, e: ValueBuilder) -> Value:
+    def rule(f: Call, e: Builder) -> Value:
         return along(f, f.self.cast(f.dtype), lambda x, axis: x.apply(op, axis=axis))
 
     return rule
 
 
-def safe_softmax(f: Call, e: ValueBuilder) -> Value:
+def safe_softmax(f: Call, e: Builder) -> Value:
     """Softmax with zeros where all elements along the axis are -inf."""
 
     def mask_rows(x: Value, axis: int) -> Value:
@@ -41,7 +41,7 @@ def safe_softmax(f: Call, e: ValueBuilder) -> Value:
     return along(f, f.self.cast(f.dtype), mask_rows)
 
 
-def softmax_backward(f: Call, e: ValueBuilder) -> Value:
+def softmax_backward(f: Call, e: Builder) -> Value:
     """(g - sum(g y)) y along the axis."""
     y, g = f.output, f.grad_output
     if not y.rank:
@@ -49,7 +49,7 @@ def softmax_backward(f: Call, e: ValueBuilder) -> Value:
     return ((g - (g * y).sum_axes([f.dim % y.rank], 1)) * y).cast(f.dtype)
 
 
-def log_softmax_backward(f: Call, e: ValueBuilder) -> Value:
+def log_softmax_backward(f: Call, e: Builder) -> Value:
     """g - exp(y) sum(g), by the VJP rule, which knows cotangents of one element for each label."""
     y, g = f.output, f.grad_output
     if not y.rank:
@@ -59,7 +59,7 @@ def log_softmax_backward(f: Call, e: ValueBuilder) -> Value:
     return found.cast(f.dtype)
 
 
-_log_softmax_vjp: Callable[[Primal, Sequence[Value], ValueBuilder], Sequence[object]] = softmaxes.log_softmax
+_log_softmax_vjp: Callable[[Primal, Sequence[Value], Builder], Sequence[object]] = softmaxes.log_softmax
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {

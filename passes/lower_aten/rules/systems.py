@@ -8,7 +8,7 @@ from types import MappingProxyType
 from xdsl.dialects.builtin import i64
 
 from dialects.onnx import ops as onnx
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.elimination import (
     Factors,
@@ -50,14 +50,14 @@ def _with_batch(f: Call, b: Value) -> Value:
     return expand_to(f, b, (*f.shape[:-2], *(size for size in b.shape[-2:] if size is not None)))
 
 
-def inverse(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def inverse(f: Call, e: Builder) -> Sequence[Value | None]:
     square = square_of(f, f.A)
     b = expand_to(f, square.identity(f.A), f.shape)
     found, factors = solve(f, f.A, b)
     return [found, _first_failure(f, square.diagonal(factors.lu).equals(0), 1)]
 
 
-def lu_factorization(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def lu_factorization(f: Call, e: Builder) -> Sequence[Value | None]:
     _check_pivoting(f)
     factors = factorize(f, f.A)
     is_zero = square_of(f, f.A).diagonal(factors.lu).equals(0)
@@ -69,13 +69,13 @@ def _check_pivoting(f: Call) -> None:
         raise f.refusal("a factorization without pivots", hint="pivot=True")
 
 
-def lu(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def lu(f: Call, e: Builder) -> Sequence[Value | None]:
     """P, L and U with A = P L U."""
     _check_pivoting(f)
     return _unpack(f, factorize(f, f.A))
 
 
-def unpack_lu(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def unpack_lu(f: Call, e: Builder) -> Sequence[Value | None]:
     """P, L and U of factors; what is not wanted is empty."""
     made = _unpack(f, _factors(f, f.LU_data, f.LU_pivots))
     wanted = (f.unpack_pivots, f.unpack_data, f.unpack_data)
@@ -92,7 +92,7 @@ def _unpack(f: Call, factors: Factors) -> list[Value | None]:
     return [swaps, square.below(factors.lu) + square.identity(factors.lu), square.not_below(factors.lu)]
 
 
-def lu_solution(f: Call, e: ValueBuilder) -> Value:
+def lu_solution(f: Call, e: Builder) -> Value:
     """The solution X of A X = B, or of X A = B, from the factors of A or of its transpose."""
     return _solve_by(f, _factors(f, f.LU, f.pivots), _with_batch(f, f.B), left=f.left, transposed=f.adjoint)
 
@@ -104,7 +104,7 @@ def _solve_by(f: Call, factors: Factors, b: Value, *, left: bool, transposed: bo
     return found.swap_last_axes()
 
 
-def solution(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def solution(f: Call, e: Builder) -> Sequence[Value | None]:
     """The solution X of A X = B, or of X A = B, and the factors of A."""
     is_vector = f.A.rank - 1 == f.B.rank and (f.B.rank == 1 or f.B.shape == f.A.shape[:-1])
     shape = (*f.shape, 1) if is_vector else f.shape
@@ -135,7 +135,7 @@ def determinant(f: Call) -> tuple[Value, Factors]:
     return product * sign_of_swaps(f, factors, square), factors
 
 
-def log_determinant(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def log_determinant(f: Call, e: Builder) -> Sequence[Value | None]:
     """The sign of the determinant and the logarithm of its magnitude, and the factors of the transpose."""
     square = square_of(f, f.A)
     factors = factorize(f, f.A.swap_last_axes())
@@ -150,7 +150,7 @@ def log_determinant(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
     ]
 
 
-def cholesky_factor(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def cholesky_factor(f: Call, e: Builder) -> Sequence[Value | None]:
     """The factor, NaN if the matrix is not positive definite, and the first column that shows it."""
     found = cholesky(f, f.self.swap_last_axes() if f.upper else f.self)
     is_failure = square_of(f, found).diagonal(found).apply(onnx.IsNaNOp)
@@ -164,16 +164,16 @@ def _solve_by_cholesky(f: Call, factor: Value, b: Value) -> Value:
     return substitute(f, lower.swap_last_axes(), half, is_upper=True)
 
 
-def cholesky_solution(f: Call, e: ValueBuilder) -> Value:
+def cholesky_solution(f: Call, e: Builder) -> Value:
     return _solve_by_cholesky(f, f.input2, _with_batch(f, f.self))
 
 
-def cholesky_inverse(f: Call, e: ValueBuilder) -> Value:
+def cholesky_inverse(f: Call, e: Builder) -> Value:
     b = expand_to(f, square_of(f, f.self).identity(f.self), f.shape)
     return _solve_by_cholesky(f, f.self, b)
 
 
-def triangular(f: Call, e: ValueBuilder) -> Value:
+def triangular(f: Call, e: Builder) -> Value:
     """The solution X of A X = B, or of X A = B."""
     a, b, upper = f.self, _with_batch(f, f.B), f.upper
     if f.left:
@@ -184,7 +184,7 @@ def triangular(f: Call, e: ValueBuilder) -> Value:
     return found.swap_last_axes()
 
 
-def triangular_and_matrix(f: Call, e: ValueBuilder) -> Sequence[Value | None]:
+def triangular_and_matrix(f: Call, e: Builder) -> Sequence[Value | None]:
     """The solution X of A X = B, or of A^T X = B, and A."""
     a, upper = (f.A.swap_last_axes(), not f.upper) if f.transpose else (f.A, f.upper)
     b = _with_batch(f, f.self)

@@ -27,7 +27,7 @@ from dialects.support.memo import MEMO_SIZE, SMALL_MEMO_SIZE
 from dialects.support.shapes import shape_of
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import contract, multiply_left, product, reshape, size_of
 from passes.cost.graph import SMALL
 from passes.cost.work import Sizes, Work
@@ -86,7 +86,7 @@ class Bands(AxisForm):
             products |= {(block.rows, columns)} if rows * columns <= SMALL else set()
         work.run("Concat", (*outer, sampling.x, *behind), *parts, axis=axis)
 
-    def write(self, emit: Builder, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
+    def write(self, emit: OpBuilder, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         results: list[SSAValue] = []
         for block in blocks(sampling, self.block_count(sampling)):
             band = _band(emit, value, axis, block.rows)
@@ -137,7 +137,7 @@ class GatheredBands(AxisForm):
         if count * size != sampling.x:
             work.cut((*outer, count * size, *behind), (*outer, sampling.x, *behind))
 
-    def write(self, emit: Builder, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
+    def write(self, emit: OpBuilder, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         places, matrices = _uniform_bands(sampling, self._size(sampling))
         sizes = [size_of(emit, value, a) for a in range(len(shape_of(value)))]
         outer, behind = sizes[:axis], sizes[axis + 1 :]
@@ -203,6 +203,6 @@ def _elements(sampling: AxisSampling, count: int) -> int:
     return sum(len(block.rows) * len(block.columns) for block in blocks(sampling, count))
 
 
-def _band(emit: Builder, value: SSAValue, axis: int, rows: range) -> SSAValue:
+def _band(emit: OpBuilder, value: SSAValue, axis: int, rows: range) -> SSAValue:
     starts, ends, axes = emit.ints([rows.start]), emit.ints([rows.stop]), emit.ints([axis])
     return emit(onnx.SliceOp(value, starts, ends, axes))

@@ -17,7 +17,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.support.dtypes import known_dtype
 from dialects.support.shapes import element_type_of, static_shape
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.cost.work import Sizes, Work
 
 MATRIX_SPREADS_NONFINITE = "a product with the sampling matrix multiplies positions that are not read by 0"
@@ -48,7 +48,7 @@ class AxisForm(ABC):
         del work, data, axis, sampling
 
     @abstractmethod
-    def write(self, emit: Builder, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
+    def write(self, emit: OpBuilder, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         """Lower the axis from Y positions to X. Only for a sampling that is not refused."""
 
 

@@ -20,7 +20,7 @@ from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
 from dialects.support.memo import SMALL_MEMO_SIZE
 from dialects.support.shapes import shape_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import contract, product, reshape, size_of
 from passes.cost.work import Sizes, Work
 from passes.resize.axis_forms.base import as_dtype_of
@@ -61,7 +61,7 @@ class Blocks(PeriodicForm):
         if period.before or period.after:
             work.split((*outer, period.count, sum(widths), *flat), axis + 1, widths)
 
-    def write(self, emit: Builder, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
+    def write(self, emit: OpBuilder, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         period = period_of(sampling)
         rank = len(shape_of(value))
         outer = [size_of(emit, value, a) for a in range(axis)]
@@ -89,7 +89,7 @@ def _sizes(sampling: AxisSampling) -> tuple[int, int, int]:
     return period_sizes(sampling, 2 * WIDTH, lambda q: (abs(q + 2 - WIDTH), q))
 
 
-def _add_neighbours(emit: Builder, given: SSAValue, axis: int, period: Period) -> SSAValue:
+def _add_neighbours(emit: OpBuilder, given: SSAValue, axis: int, period: Period) -> SSAValue:
     """Add neighbours' columns of (.., count, before + q + after, ..) to the ends: (.., count, q, ..)."""
     if not period.before and not period.after:
         return given
@@ -113,7 +113,7 @@ def _ends(q: int) -> list[int]:
 
 
 def _end_terms(
-    emit: Builder, left: SSAValue | None, right: SSAValue | None, axis: int, takes: tuple[range, range]
+    emit: OpBuilder, left: SSAValue | None, right: SSAValue | None, axis: int, takes: tuple[range, range]
 ) -> SSAValue:
     """Return the contributions to one end of every block, (.., count, 1, ..), from the outer columns.
 
@@ -133,6 +133,6 @@ def _end_terms(
     return emit(onnx.PadOp(parts[0], emit.ints(zeros)))
 
 
-def _part(emit: Builder, value: SSAValue, axis: int, take: range) -> SSAValue:
+def _part(emit: OpBuilder, value: SSAValue, axis: int, take: range) -> SSAValue:
     bounds = ([take.start], [take.stop], [axis])
     return emit(onnx.SliceOp(value, *map(emit.ints, bounds)))

@@ -23,7 +23,7 @@ from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
 from dialects.support.memo import SMALL_MEMO_SIZE
 from dialects.support.shapes import shape_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import contract, product, reshape, size_of
 from passes.conv.work import reorders
 from passes.cost.work import Sizes, Work
@@ -92,7 +92,7 @@ class Convs(PeriodicForm):
             work.split(whole, axis, _ends(sampling.x))
             work.run("Concat", whole, *parts, axis=axis)
 
-    def write(self, emit: Builder, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
+    def write(self, emit: OpBuilder, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         window = window_of(sampling)
         rank = len(shape_of(value))
         outer = [size_of(emit, value, a) for a in range(axis)]
@@ -129,7 +129,7 @@ def _sizes(sampling: AxisSampling) -> tuple[int, int, int]:
     return period_sizes(sampling, CHANNELS, lambda q: (max(0, q - CHANNELS), -q))
 
 
-def _convolve_blocks(emit: Builder, images: SSAValue, window: Window) -> SSAValue:
+def _convolve_blocks(emit: OpBuilder, images: SSAValue, window: Window) -> SSAValue:
     """Convolve images (N, 1, Y, I) to (N, blocks, q, I); images (N, 1, 1, Y) to (N, 1, blocks, q)."""
     along = 1 if shape_of(images)[2] == 1 else 0
     kernel, stride, begin, end = [1, 1], [1, 1], [0, 0], [0, 0]
@@ -140,7 +140,7 @@ def _convolve_blocks(emit: Builder, images: SSAValue, window: Window) -> SSAValu
     return emit(onnx.TransposeOp(value, perm=[0, 2, 3, 1] if along else [0, 2, 1, 3]))
 
 
-def _with_ends(emit: Builder, value: SSAValue, diff_dst: SSAValue, axis: int, window: Window) -> SSAValue:
+def _with_ends(emit: OpBuilder, value: SSAValue, diff_dst: SSAValue, axis: int, window: Window) -> SSAValue:
     """Add the contributions of the first and last positions of diff_dst to those of the result."""
     if not (window.begin.size or window.end.size):
         return value
@@ -164,7 +164,7 @@ def _ends(x: int) -> list[int]:
     return [1, x - 2, 1] if x > 2 else [1, 1]
 
 
-def _contract_rows(emit: Builder, value: SSAValue, axis: int, rows: range, weights: np.ndarray) -> SSAValue:
+def _contract_rows(emit: OpBuilder, value: SSAValue, axis: int, rows: range, weights: np.ndarray) -> SSAValue:
     bounds = ([rows.start], [rows.stop], [axis])
     taken = emit(onnx.SliceOp(value, *map(emit.ints, bounds)))
     return contract(emit, taken, axis, emit.constant(as_dtype_of(value, weights)))

@@ -13,7 +13,7 @@ from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import contract
 from passes.cost.work import Sizes, Work
 from passes.resize.axis_forms.base import MATRIX_SPREADS_NONFINITE, AxisForm, as_dtype_of
@@ -31,5 +31,5 @@ class Dense(AxisForm):
     def works(self, work: Work, data: Sizes, axis: int, sampling: AxisSampling) -> None:
         work.contract(data, axis, sampling.x)
 
-    def write(self, emit: Builder, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
+    def write(self, emit: OpBuilder, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         return contract(emit, value, axis, emit.constant(as_dtype_of(value, sampling.matrix())))

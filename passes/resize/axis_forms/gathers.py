@@ -18,7 +18,7 @@ from dialects.support.memo import MEMO_SIZE
 from dialects.support.shapes import shape_of
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import sum_values
 from passes.cost.work import Sizes, Work
 from passes.resize.axis_forms.bands import Bands
@@ -60,12 +60,12 @@ class Gathers(AxisForm):
         for _ in range(taps - 1):
             work.run("Add", result, result, result)
 
-    def write(self, emit: Builder, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
+    def write(self, emit: OpBuilder, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         return gather_taps(emit, value, axis, *tables(sampling))
 
 
 def gather_taps(
-    emit: Builder, value: SSAValue, axis: int, positions: np.ndarray, weights: np.ndarray
+    emit: OpBuilder, value: SSAValue, axis: int, positions: np.ndarray, weights: np.ndarray
 ) -> SSAValue:
     """Sum weighted reads for X positions of an axis; both tables are (taps, X), or (taps, X..) to replace the
     axis by several."""
@@ -81,7 +81,7 @@ def gather_taps(
     )
 
 
-def _tap(emit: Builder, value: SSAValue, axis: int, rows: np.ndarray, factors: np.ndarray) -> SSAValue:
+def _tap(emit: OpBuilder, value: SSAValue, axis: int, rows: np.ndarray, factors: np.ndarray) -> SSAValue:
     part = emit(onnx.GatherOp(value, emit.constant(rows), axis=axis))
     if np.all(factors == 1):
         return part
@@ -97,7 +97,7 @@ def _is_common(weights: np.ndarray, y: int) -> bool:
 
 
 def _premultiply(
-    emit: Builder, value: SSAValue, axis: int, positions: np.ndarray, weights: np.ndarray
+    emit: OpBuilder, value: SSAValue, axis: int, positions: np.ndarray, weights: np.ndarray
 ) -> tuple[SSAValue, np.ndarray]:
     """Multiply the value by its only weight, before the Gathers copy it, and append a row of zeros for
     positions of weight 0."""

@@ -20,7 +20,7 @@ from dialects.support.memo import MEMO_SIZE
 from dialects.support.shapes import shape_of
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import Size, reshape, size_of, sum_values
 from passes.cost.work import Sizes, Work
 from passes.resize.axis_forms.base import AxisForm
@@ -60,7 +60,7 @@ class Sums(AxisForm):
         else:
             work.run("ReduceSum", result, pieces, axes=[axis + 1])
 
-    def write(self, emit: Builder, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
+    def write(self, emit: OpBuilder, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         sizes = [size_of(emit, value, a) for a in range(len(shape_of(value)))]
         ratio = sampling.y // sampling.x
         outer, behind = [*sizes[:axis], sampling.x], sizes[axis + 1 :]
@@ -78,11 +78,11 @@ def _is_gathered(ratio: int, behind: Sequence[int]) -> bool:
     return ratio <= most and math.prod(behind) <= SHORT_RUN
 
 
-def _sum_axis(emit: Builder, value: SSAValue, sizes: Sequence[Size], axis: int) -> SSAValue:
+def _sum_axis(emit: OpBuilder, value: SSAValue, sizes: Sequence[Size], axis: int) -> SSAValue:
     return emit(onnx.ReduceSumOp(reshape(emit, value, sizes), emit.ints([axis]), keepdims=0))
 
 
-def _sum_positions(emit: Builder, value: SSAValue, axis: int, count: int) -> SSAValue:
+def _sum_positions(emit: OpBuilder, value: SSAValue, axis: int, count: int) -> SSAValue:
     """Sum the `count` positions of an axis, and drop it."""
     places = (np.array(i, np.int64) for i in range(count))
     return sum_values(emit, (emit(onnx.GatherOp(value, emit.constant(place), axis=axis)) for place in places))

@@ -16,7 +16,7 @@ from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.resize.axis_forms.base import AxisForm, as_dtype_of
 from passes.resize.axis_forms.gathers import most_taps, tables
 
@@ -34,7 +34,7 @@ class Tables(AxisForm):
         taps = most_taps(sampling)
         return known + CompileTimeCost(2 * taps * sampling.x, 7, taps)
 
-    def write(self, emit: Builder, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
+    def write(self, emit: OpBuilder, value: SSAValue, axis: int, sampling: AxisSampling) -> SSAValue:
         positions, weights = (table.transpose() for table in tables(sampling))
         positions = np.where(weights == 0, sampling.y, positions)
         given = emit.constant(np.ascontiguousarray(positions))
@@ -43,7 +43,7 @@ class Tables(AxisForm):
 
 
 def weighted_sums(
-    emit: Builder, value: SSAValue, axis: int, positions: SSAValue, weights: SSAValue
+    emit: OpBuilder, value: SSAValue, axis: int, positions: SSAValue, weights: SSAValue
 ) -> SSAValue:
     """Contract an axis of Y positions by tables (X, taps) to X positions. Position Y is a row of zeros."""
     rank = len(shape_of(value))

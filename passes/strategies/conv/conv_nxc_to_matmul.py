@@ -22,7 +22,7 @@ from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import multiply_right, reshape
 from passes.conv.convolution import GradConv
 from passes.conv.phases import AxisPhases, Phase, interleave_channels_last, op_phases, phases_cost
@@ -93,7 +93,7 @@ class ConvNxcToMatMul(Strategy):
             windows = Windows(work, padded, 1).gathered(taps, result[1:-1], op.strides)
             work.multiply(windows, work.weights((windows[-1], result[-1])))
 
-    def emit(self, op: GradConv, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: GradConv, target: Target, emit: OpBuilder) -> SSAValue:
         if isinstance(op, ConvTransposeBackwardDataOp):
             return _forward(op, emit)
         if is_product(op):
@@ -148,7 +148,7 @@ def is_product(op: GradConv) -> bool:
     return not any(residue) and all(s == 1 for s in op.strides)
 
 
-def _forward(op: ConvTransposeBackwardDataOp, emit: Builder) -> SSAValue:
+def _forward(op: ConvTransposeBackwardDataOp, emit: OpBuilder) -> SSAValue:
     weights = TapRows.of_forward(emit, op.weights)
     if is_product(op):
         return multiply_right(emit, op.diff_dst, weights.value)

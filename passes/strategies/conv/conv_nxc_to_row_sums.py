@@ -27,7 +27,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import multiply_right, sum_values
 from passes.conv.convolution import GradConv, no_sums, strided_rows
 from passes.conv.phases import AxisPhases, Phase, interleave_channels_last, op_phases, phases_cost
@@ -94,7 +94,7 @@ class ConvNxcToRowSums(Strategy):
         else:
             _forward_works(op, work, data, result)
 
-    def emit(self, op: GradConv, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: GradConv, target: Target, emit: OpBuilder) -> SSAValue:
         return _forward(op, emit) if isinstance(op, ConvTransposeBackwardDataOp) else _backward(op, emit)
 
 
@@ -181,7 +181,7 @@ def _reads_any(offset: int, rows: int, results: int) -> bool:
     return max(0, -offset) < min(results, rows - offset)
 
 
-def _backward(op: ConvBackwardDataOp, emit: Builder) -> SSAValue:
+def _backward(op: ConvBackwardDataOp, emit: OpBuilder) -> SSAValue:
     rows, *inner = op_phases(op)
     begin, end = zip(*(axis.widest for axis in inner), strict=True) if inner else ((), ())
     data = pad_spatial(emit, op.diff_dst, 2, begin, end)
@@ -212,7 +212,7 @@ def _backward(op: ConvBackwardDataOp, emit: Builder) -> SSAValue:
     return part(tuple(phase for axis in axes for phase in axis.phases if phase))
 
 
-def _forward(op: ConvTransposeBackwardDataOp, emit: Builder) -> SSAValue:
+def _forward(op: ConvTransposeBackwardDataOp, emit: OpBuilder) -> SSAValue:
     begin, end = zip((0, 0), *(axis.pads for axis in op.axes[1:]), strict=True)
     data = pad_spatial(emit, op.diff_dst, 1, begin, end)
     weights = TapRows.of_forward(emit, op.weights)
@@ -239,7 +239,7 @@ def _forward(op: ConvTransposeBackwardDataOp, emit: Builder) -> SSAValue:
     return sum_values(emit, parts)
 
 
-def _shift_rows(emit: Builder, value: SSAValue, offset: int, results: int) -> SSAValue:
+def _shift_rows(emit: OpBuilder, value: SSAValue, offset: int, results: int) -> SSAValue:
     """Take `results` rows of axis 1 from `offset` on, zeros outside."""
     rows = shape_of(value)[1]
     assert isinstance(rows, int)

@@ -17,7 +17,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import reshape, size_of
 from passes.conv.work import images
 from passes.cost.work import Work
@@ -60,7 +60,7 @@ class ConvToCol2Im(Strategy):
         lists = {"strides": op.strides, "dilations": op.dilations, "pads": pads}
         work.run("Col2Im", result, (batch, groups * per_group * taps, length), **lists)
 
-    def emit(self, op: ConvBackwardDataOp, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: ConvBackwardDataOp, target: Target, emit: OpBuilder) -> SSAValue:
         groups = op.groups
         out, per_group, *kernel = op.weights_shape
         taps = int(np.prod(kernel))

@@ -19,7 +19,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.conv.convolution import CONV_SPREADS_NONFINITE, GradConv, as_convolution, convolve, no_convolution
 from passes.conv.work import whole_convolution
 from passes.cost.work import Work
@@ -46,5 +46,5 @@ class ConvToConv(Strategy):
     def works(self, op: GradConv, target: Target, work: Work) -> None:
         whole_convolution(op, work)
 
-    def emit(self, op: GradConv, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: GradConv, target: Target, emit: OpBuilder) -> SSAValue:
         return convolve(emit, op.diff_dst, *as_convolution(emit, op))

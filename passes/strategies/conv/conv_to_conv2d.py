@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.onnx import ops as onnx
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.conv.convolution import (
     CONV_SPREADS_NONFINITE,
     GradConv,
@@ -64,6 +64,6 @@ class ConvToConv2D(Strategy):
         if op.spatial_rank == 1:
             whole_convolution(op, work, as_row=True)
 
-    def emit(self, op: GradConv, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: GradConv, target: Target, emit: OpBuilder) -> SSAValue:
         write = convolve_planes if op.layout == "NCX" else convolve_planes_last
         return write(emit, op.diff_dst, *as_convolution(emit, op))

@@ -16,7 +16,7 @@ from dialects.grad.conv import ConvBackwardDataOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.dims import TO_THE_END
 from dialects.support.shapes import Dim, shape_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.conv.work import images
 from passes.cost.work import Work
 from passes.strategies.base import Strategy, no_kernel
@@ -44,7 +44,7 @@ class ConvToConvTranspose(Strategy):
         weights = work.weights(op.weights_shape)
         work.run("ConvTranspose", result, data, weights, group=op.groups, **lists)
 
-    def emit(self, op: ConvBackwardDataOp, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: ConvBackwardDataOp, target: Target, emit: OpBuilder) -> SSAValue:
         begin = [axis.pad_begin for axis in op.axes]
         end = [axis.pad_end for axis in op.axes]
         if begin == end or not target.spec.symmetric_pads:
@@ -55,7 +55,7 @@ class ConvToConvTranspose(Strategy):
         return _without(emit, _scatter(emit, op, least, least), extra, shape_of(op.diff_src)[2:])
 
 
-def _scatter(emit: Builder, op: ConvBackwardDataOp, begin: Sequence[int], end: Sequence[int]) -> SSAValue:
+def _scatter(emit: OpBuilder, op: ConvBackwardDataOp, begin: Sequence[int], end: Sequence[int]) -> SSAValue:
     return emit(
         onnx.ConvTransposeOp(
             op.diff_dst,
@@ -70,7 +70,7 @@ def _scatter(emit: Builder, op: ConvBackwardDataOp, begin: Sequence[int], end: S
 
 
 def _without(
-    emit: Builder, value: SSAValue, extra: Sequence[tuple[int, int]], sizes: Sequence[Dim]
+    emit: OpBuilder, value: SSAValue, extra: Sequence[tuple[int, int]], sizes: Sequence[Dim]
 ) -> SSAValue:
     """Drop `extra` positions at begin and end of the spatial axes, leaving `sizes`."""
     ends = [

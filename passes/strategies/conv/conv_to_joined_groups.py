@@ -22,7 +22,7 @@ from dialects.support.attributes import INT
 from dialects.support.dtypes import known_dtype
 from dialects.support.shapes import element_type_of, tensor_type
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.conv.convolution import GradConv
 from passes.cost.work import Work
 from passes.onnxruntime.optimizer_model import BLOCK
@@ -78,7 +78,7 @@ class ConvToJoinedGroups(Strategy):
         with _merge_groups(op, count) as wide:
             _inner_strategy(wide).works(wide, target, work)
 
-    def emit(self, op: GradConv, target: Target, emit: Builder) -> Sequence[SSAValue]:
+    def emit(self, op: GradConv, target: Target, emit: OpBuilder) -> Sequence[SSAValue]:
         count = _merge_count(op)
         assert count is not None
         with _merge_groups(op, count, _block_diagonal(emit, op, count)) as wide:
@@ -123,7 +123,7 @@ def _merge_groups(op: GradConv, count: int, weights: SSAValue | None = None) -> 
         other.drop_all_references()
 
 
-def _block_diagonal(emit: Builder, op: GradConv, count: int) -> SSAValue:
+def _block_diagonal(emit: OpBuilder, op: GradConv, count: int) -> SSAValue:
     """Return weights (A, m B / g, K...) of m = `count` merged groups, with zeros between different groups."""
     first, second, *kernel = op.weights_shape
     of_group = np.arange(first) // (first // op.groups) % count

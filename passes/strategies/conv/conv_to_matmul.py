@@ -26,7 +26,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import Size, multiply_left, product, reshape, size_of, take_static_window
 from passes.conv.phases import Phase, interleave_channels_first, op_phases, phases_cost
 from passes.conv.weights import SwappedWeights
@@ -94,7 +94,7 @@ class ConvToMatMul(Strategy):
             depth = math.prod(columns[1:3]) // groups
             _product_works(work, groups, (first // groups, depth), data[0], math.prod(result[2:]))
 
-    def emit(self, op: ConvOp, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: ConvOp, target: Target, emit: OpBuilder) -> SSAValue:
         if is_pointwise(op):
             return _pointwise(op, emit)
         return _backward(op, emit) if isinstance(op, ConvBackwardDataOp) else _forward(op, emit)
@@ -169,7 +169,7 @@ def is_pointwise(op: ConvOp) -> bool:
     return all(axis.window.stride == 1 and axis.pads == (0, 0) for axis in op.axes)
 
 
-def _pointwise(op: ConvOp, emit: Builder) -> SSAValue:
+def _pointwise(op: ConvOp, emit: OpBuilder) -> SSAValue:
     groups = op.groups
     first, second, *kernel = op.weights_shape
     batch, *spatial = (size_of(emit, op.diff_dst, a) for a in (0, *range(2, 2 + len(kernel))))
@@ -190,7 +190,7 @@ def _multiply_groups(
     rows: int,
     batch: Size,
     length: Size,
-    emit: Builder,
+    emit: OpBuilder,
 ) -> SSAValue:
     """Multiply matrix (g, M, rows / g) by data (N, rows, length) to (N, g, M, length), or (N, M, length)."""
     if groups > 1:
@@ -202,7 +202,7 @@ def _multiply_groups(
 
 
 def _insert_strides(
-    op: ConvBackwardDataOp, value: SSAValue, batch: Size, spatial: Sequence[Size], emit: Builder
+    op: ConvBackwardDataOp, value: SSAValue, batch: Size, spatial: Sequence[Size], emit: OpBuilder
 ) -> SSAValue:
     """Move position y to y s - pb: insert s - 1 zeros after each, then take the window [pb, pb + X)."""
     strides = op.strides
@@ -218,7 +218,7 @@ def _insert_strides(
     return _cut(op, value, emit)
 
 
-def _cut(op: ConvBackwardDataOp, value: SSAValue, emit: Builder) -> SSAValue:
+def _cut(op: ConvBackwardDataOp, value: SSAValue, emit: OpBuilder) -> SSAValue:
     """Take the window [pb, pb + X) of each axis; X + pb <= s Y, since r < s and Ke = 1.
 
     X is never cut short by pads larger than the positions that a gradient reaches: for Ke = 1 the forward op
@@ -238,7 +238,7 @@ def _cut(op: ConvBackwardDataOp, value: SSAValue, emit: Builder) -> SSAValue:
     return emit(onnx.SliceOp(value, emit.ints(begin), emit.ints(stops), axes))
 
 
-def _backward(op: ConvBackwardDataOp, emit: Builder) -> SSAValue:
+def _backward(op: ConvBackwardDataOp, emit: OpBuilder) -> SSAValue:
     """Multiply by columns with taps outside and O / g channels inside, as in swapped weights."""
     groups = op.groups
     axes = op_phases(op)
@@ -257,7 +257,7 @@ def _backward(op: ConvBackwardDataOp, emit: Builder) -> SSAValue:
     return interleave_channels_first(emit, axes, part)
 
 
-def _forward(op: ConvTransposeBackwardDataOp, emit: Builder) -> SSAValue:
+def _forward(op: ConvTransposeBackwardDataOp, emit: OpBuilder) -> SSAValue:
     """Multiply by columns with channels outside and taps inside, as in the weights."""
     begin, end = zip(*(axis.pads for axis in op.axes), strict=True)
     first, second, *kernel = op.weights_shape
@@ -269,14 +269,14 @@ def _forward(op: ConvTransposeBackwardDataOp, emit: Builder) -> SSAValue:
     return _product(op, emit, reshape(emit, op.weights, [first, second * math.prod(kernel)]), columns, counts)
 
 
-def _split(emit: Builder, data: SSAValue, parts: int, channels: int) -> SSAValue:
+def _split(emit: OpBuilder, data: SSAValue, parts: int, channels: int) -> SSAValue:
     """Reshape (N, O, Y..) to (N, parts, O / parts, Y..)."""
     spatial = [size for size in shape_of(data)[2:] if isinstance(size, int)]
     return reshape(emit, data, [size_of(emit, data, 0), parts, channels // parts, *spatial])
 
 
 def _columns(
-    emit: Builder, data: SSAValue, taps: Sequence[Taps], counts: Sequence[int], steps: Sequence[int]
+    emit: OpBuilder, data: SSAValue, taps: Sequence[Taps], counts: Sequence[int], steps: Sequence[int]
 ) -> SSAValue:
     """Return the reads (N, L, T R, Q..) of (N, L, R, Y..), the last axis first, whose runs are short."""
     for i in reversed(range(len(taps))):
@@ -287,14 +287,14 @@ def _columns(
 
 
 def _slice_taps(
-    emit: Builder, data: SSAValue, axis: int, firsts: Sequence[int], count: int, step: int
+    emit: OpBuilder, data: SSAValue, axis: int, firsts: Sequence[int], count: int, step: int
 ) -> SSAValue:
     pieces = [_every(emit, data, axis, first, count, step) for first in firsts]
     return emit(onnx.ConcatOp(pieces, axis=2)) if len(pieces) > 1 else pieces[0]
 
 
 def _gather_taps(
-    emit: Builder, data: SSAValue, axis: int, firsts: Sequence[int], count: int, step: int
+    emit: OpBuilder, data: SSAValue, axis: int, firsts: Sequence[int], count: int, step: int
 ) -> SSAValue:
     places = np.array(firsts)[:, None] + step * np.arange(count)
     value = emit(onnx.GatherOp(data, emit.constant(places), axis=axis))
@@ -304,7 +304,7 @@ def _gather_taps(
     return reshape(emit, value, [size_of(emit, value, 0), size_of(emit, value, 1), parts * inside, *sizes])
 
 
-def _every(emit: Builder, data: SSAValue, axis: int, first: int, count: int, step: int) -> SSAValue:
+def _every(emit: OpBuilder, data: SSAValue, axis: int, first: int, count: int, step: int) -> SSAValue:
     """Take `count` positions of an axis, `step` apart."""
     stop = first + (count - 1) * step + 1
     if (first, stop) == (0, shape_of(data)[axis]) and step == 1:
@@ -313,7 +313,7 @@ def _every(emit: Builder, data: SSAValue, axis: int, first: int, count: int, ste
 
 
 def _product(
-    op: ConvOp, emit: Builder, matrix: SSAValue, columns: SSAValue, counts: Sequence[int]
+    op: ConvOp, emit: OpBuilder, matrix: SSAValue, columns: SSAValue, counts: Sequence[int]
 ) -> SSAValue:
     """Multiply weights (C, T O / g) by columns of T O / g per group to (N, C, Q..)."""
     groups = op.groups

@@ -20,7 +20,7 @@ from dialects.grad.geometry import axis_letters
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.conv.blocks import reads_blocks
 from passes.conv.convolution import (
     CONV_SPREADS_NONFINITE,
@@ -101,7 +101,7 @@ class ConvToPhaseConvs(Strategy):
         reorders(work, convs.steps)
         count_interleave_first(work, axes, batch, groups * second)
 
-    def emit(self, op: ConvBackwardDataOp, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: ConvBackwardDataOp, target: Target, emit: OpBuilder) -> SSAValue:
         layout, groups = op.layout, op.groups
         axes = op_phases(op)
         weights = SwappedWeights.of(emit, op.weights, groups)
@@ -122,7 +122,7 @@ def _is_grouped_volume(op: ConvBackwardDataOp) -> bool:
 
 def _writer(
     op: ConvBackwardDataOp, target: Target
-) -> Callable[[Builder, SSAValue, SSAValue, Convolution], SSAValue]:
+) -> Callable[[OpBuilder, SSAValue, SSAValue, Convolution], SSAValue]:
     """Return the function that lowers the convolution of a phase."""
     channels_first = op.layout == "NCX"
     if not _is_grouped_volume(op):

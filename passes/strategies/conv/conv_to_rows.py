@@ -15,7 +15,7 @@ from dialects.grad.conv import ConvBackwardDataOp, ConvTransposeBackwardDataOp
 from dialects.grad.geometry import axis_letters
 from dialects.onnx import ops as onnx
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.conv.blocks import reads_blocks
 from passes.conv.convolution import CONV_SPREADS_NONFINITE, GradConv, as_convolution, no_convolution
 from passes.conv.rows import convolve_rows, no_rows, rows_cost
@@ -49,6 +49,6 @@ class ConvToRows(Strategy):
     def spreads_nonfinite(self, op: GradConv, target: Target) -> str | None:
         return CONV_SPREADS_NONFINITE
 
-    def emit(self, op: GradConv, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: GradConv, target: Target, emit: OpBuilder) -> SSAValue:
         axis = 2 if op.layout == "NCX" else 1
         return convolve_rows(emit, op.diff_dst, *as_convolution(emit, op), axis, reads_blocks(op, target))

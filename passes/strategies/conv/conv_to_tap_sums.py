@@ -27,7 +27,7 @@ from dialects.onnx import ops as onnx
 from dialects.support.dtypes import HALVES, name_of
 from dialects.support.shapes import element_type_of, shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import multiply_left, product, reshape, size_of, sum_values
 from passes.conv.convolution import GradConv
 from passes.strategies.base import Strategy, no_kernel
@@ -51,7 +51,7 @@ class ConvToTapSums(Strategy):
     def refuses(self, op: GradConv, target: Target) -> str | None:
         return no_kernel(target, op.diff_dst, *NEEDED)
 
-    def emit(self, op: GradConv, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: GradConv, target: Target, emit: OpBuilder) -> SSAValue:
         if isinstance(op, ConvBackwardDataOp):
             total = sum_values(
                 emit, (_scatter_terms(op, tap, terms, emit) for tap, terms in _terms(op, emit))
@@ -66,7 +66,7 @@ def _is_half(op: GradConv) -> bool:
     return name_of(element_type_of(op.diff_dst)) in HALVES
 
 
-def _terms(op: GradConv, emit: Builder) -> list[tuple[tuple[int, ...], SSAValue]]:
+def _terms(op: GradConv, emit: OpBuilder) -> list[tuple[tuple[int, ...], SSAValue]]:
     """Return each tap with its terms (N, C, Y...)."""
     groups, weights, diff_dst = op.groups, op.weights, op.diff_dst
     if _is_half(op):
@@ -89,7 +89,7 @@ def _terms(op: GradConv, emit: Builder) -> list[tuple[tuple[int, ...], SSAValue]
     ]
 
 
-def _split(emit: Builder, value: SSAValue, widths: Sequence[int]) -> Sequence[SSAValue]:
+def _split(emit: OpBuilder, value: SSAValue, widths: Sequence[int]) -> Sequence[SSAValue]:
     """Split axis 2."""
     if len(widths) == 1:
         return [value]
@@ -98,7 +98,7 @@ def _split(emit: Builder, value: SSAValue, widths: Sequence[int]) -> Sequence[SS
     return op.results
 
 
-def _scatter_terms(op: ConvBackwardDataOp, tap: Sequence[int], terms: SSAValue, emit: Builder) -> SSAValue:
+def _scatter_terms(op: ConvBackwardDataOp, tap: Sequence[int], terms: SSAValue, emit: OpBuilder) -> SSAValue:
     """Put Y positions s apart, from k d on, into the full extent."""
     behind: list[int] = []
     begin = [k * axis.window.dilation for k, axis in zip(tap, op.axes, strict=True)]
@@ -111,7 +111,7 @@ def _scatter_terms(op: ConvBackwardDataOp, tap: Sequence[int], terms: SSAValue, 
     return _slice_spatial(emit, padded, [0] * len(behind), [min(0, b) for b in behind])
 
 
-def _dilate(emit: Builder, value: SSAValue, strides: Sequence[int]) -> SSAValue:
+def _dilate(emit: OpBuilder, value: SSAValue, strides: Sequence[int]) -> SSAValue:
     """Insert s - 1 zeros after every position."""
     n = len(strides)
     if all(s == 1 for s in strides):
@@ -124,7 +124,7 @@ def _dilate(emit: Builder, value: SSAValue, strides: Sequence[int]) -> SSAValue:
     return reshape(emit, padded, [*sizes[:2], *wide])
 
 
-def _read(op: ConvTransposeBackwardDataOp, tap: Sequence[int], terms: SSAValue, emit: Builder) -> SSAValue:
+def _read(op: ConvTransposeBackwardDataOp, tap: Sequence[int], terms: SSAValue, emit: OpBuilder) -> SSAValue:
     """Take positions x s - pb + k d, zeros outside."""
     padded = _pad_spatial(emit, terms, op.pads_begin, op.pads_end)
     begin = [k * axis.window.dilation for k, axis in zip(tap, op.axes, strict=True)]
@@ -132,13 +132,13 @@ def _read(op: ConvTransposeBackwardDataOp, tap: Sequence[int], terms: SSAValue, 
     return _slice_spatial(emit, padded, begin, end, op.strides)
 
 
-def _pad_spatial(emit: Builder, value: SSAValue, begin: Sequence[int], end: Sequence[int]) -> SSAValue:
+def _pad_spatial(emit: OpBuilder, value: SSAValue, begin: Sequence[int], end: Sequence[int]) -> SSAValue:
     """Zero-pad the spatial axes."""
     return emit(onnx.PadOp(value, emit.ints([0, 0, *begin, 0, 0, *end])))
 
 
 def _slice_spatial(
-    emit: Builder, value: SSAValue, begin: Sequence[int], end: Sequence[int], steps: Sequence[int] = ()
+    emit: OpBuilder, value: SSAValue, begin: Sequence[int], end: Sequence[int], steps: Sequence[int] = ()
 ) -> SSAValue:
     """Slice the spatial axes from `begin` to `end`, a nonpositive offset from the end, with steps."""
     far = np.iinfo(np.int64).max

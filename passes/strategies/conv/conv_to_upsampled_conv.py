@@ -22,7 +22,7 @@ from dialects.support import shapes
 from dialects.support.dtypes import known_dtype
 from dialects.support.shapes import element_type_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import repeat
 from passes.conv.convolution import Convolution, convolve
 from passes.conv.weights import flip_kernel
@@ -75,7 +75,7 @@ class ConvToUpsampledConv(Strategy):
         conv = Convolution((1,) * len(kernel), tuple(op.dilations), *_pads(op), groups)
         one_convolution(work, zeros, result, (groups * second, first // groups, *kernel), conv)
 
-    def emit(self, op: ConvBackwardDataOp, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: ConvBackwardDataOp, target: Target, emit: OpBuilder) -> SSAValue:
         groups = op.groups
         weights = flip_kernel(emit, op.weights, groups)
         unit = (1,) * op.spatial_rank
@@ -98,7 +98,7 @@ def _mask_sizes(op: ConvBackwardDataOp) -> list[int]:
     return [s * y for s, y in zip(op.strides, op.spatial(op.diff_dst), strict=True) if isinstance(y, int)]
 
 
-def _upsample(op: ConvBackwardDataOp, emit: Builder) -> SSAValue:
+def _upsample(op: ConvBackwardDataOp, emit: OpBuilder) -> SSAValue:
     strides = op.strides
     repeated = repeat(emit, op.diff_dst, [1, 1, *strides])
     dtype = known_dtype(element_type_of(op.diff_dst))

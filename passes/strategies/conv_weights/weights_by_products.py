@@ -14,7 +14,7 @@ from dialects.grad.conv_weights import ConvBackwardWeightsOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.conv.weight_columns import by_channels_last_columns, by_columns
 from passes.conv.weight_gradients import Taps, by_taps, channels_first
 from passes.strategies.base import Strategy, no_kernel
@@ -44,7 +44,7 @@ class WeightsToTaps(WeightsStrategy):
             return "each product would be of one row by one column: weights-to-tap-sums has the same sums"
         return no_kernel(target, op.src, *NEEDED)
 
-    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: OpBuilder) -> SSAValue:
         return by_taps(emit, *channels_first(op, emit), Taps.of(op.axes), op.groups)
 
 
@@ -70,7 +70,7 @@ class WeightsToExactTaps(WeightsToTaps):
 
     spreads_nonfinite = Strategy.spreads_nonfinite
 
-    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: OpBuilder) -> SSAValue:
         return by_taps(emit, *channels_first(op, emit), Taps.of(op.axes), op.groups, exact=True)
 
 
@@ -95,7 +95,7 @@ class WeightsToColumns(WeightsStrategy):
             return "the kernel has one row, or one tap per row"
         return no_kernel(target, op.src, *NEEDED)
 
-    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: OpBuilder) -> SSAValue:
         return by_columns(op, emit, 1)
 
 
@@ -120,7 +120,7 @@ class WeightsNxcToColumns(WeightsToColumns):
         needed = (onnx.GemmOp, onnx.PadOp, onnx.SliceOp, onnx.ConcatOp, onnx.TransposeOp)
         return no_kernel(target, op.src, *needed)
 
-    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: OpBuilder) -> SSAValue:
         return by_channels_last_columns(op, emit)
 
 
@@ -144,5 +144,5 @@ class WeightsToWindows(WeightsStrategy):
             return "one tap: weights-to-taps is the same product"
         return no_kernel(target, op.src, *NEEDED)
 
-    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: OpBuilder) -> SSAValue:
         return by_columns(op, emit, op.spatial_rank)

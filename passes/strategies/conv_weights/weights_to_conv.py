@@ -18,7 +18,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import reshape, size_of, take_static_window
 from passes.conv.weight_gradients import channels_first
 from passes.strategies.base import no_kernel
@@ -42,7 +42,7 @@ class WeightsToConv(WeightsStrategy):
             return "diff_dst becomes a kernel, so its sizes must be static"
         return no_kernel(target, op.src, onnx.ConvOp, onnx.TransposeOp)
 
-    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: OpBuilder) -> SSAValue:
         src, diff_dst = channels_first(op, emit)
         n, groups = op.spatial_rank, op.groups
         batch = shapes.static(shape_of(op.diff_dst)[:1])

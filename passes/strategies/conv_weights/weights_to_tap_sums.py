@@ -17,7 +17,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import reshape, size_of
 from passes.conv.weight_columns import concat_values
 from passes.conv.weight_gradients import Taps, channels_first, tap_reads
@@ -41,7 +41,7 @@ class WeightsToTapSums(WeightsStrategy):
             return f"groups {op.groups}: a group has more than one channel of src"
         return no_kernel(target, op.src, *NEEDED)
 
-    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: OpBuilder) -> SSAValue:
         src, diff_dst = channels_first(op, emit)
         shape = shapes.static_shape(op.diff_weights)
         assert shape is not None

@@ -16,7 +16,7 @@ from dialects.grad.conv_weights import ConvBackwardWeightsOp
 from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import product, reshape, size_of
 from passes.conv.weight_gradients import channels_first, product_of
 from passes.resize.axis_forms.base import as_dtype_of
@@ -41,7 +41,7 @@ class WeightsToUnfolded(WeightsStrategy):
     def spreads_nonfinite(self, op: ConvBackwardWeightsOp, target: Target) -> str | None:
         return "the reads of other taps are multiplied by 0"
 
-    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: ConvBackwardWeightsOp, target: Target, emit: OpBuilder) -> SSAValue:
         src, diff_dst = channels_first(op, emit)
         taps, n = math.prod(op.kernel), op.spatial_rank
         batch, channels, *sizes = (size_of(emit, src, axis) for axis in range(n + 2))

@@ -14,7 +14,7 @@ from dialects.grad.conv import TakeWindowOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import shape_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.strategies.base import Strategy, no_kernel
 from passes.targets.target import Target
 
@@ -28,7 +28,7 @@ class WindowToSlice(Strategy):
     def refuses(self, op: TakeWindowOp, target: Target) -> str | None:
         return no_kernel(target, op.data, onnx.PadOp, onnx.SliceOp)
 
-    def emit(self, op: TakeWindowOp, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: TakeWindowOp, target: Target, emit: OpBuilder) -> SSAValue:
         axes, rank = op.axes, len(shape_of(op.data))
         if target.spec.crops_by_pad and _starts_with_data(op):
             beyond = emit.sub(op.size, emit.sizes(op.data, axes))

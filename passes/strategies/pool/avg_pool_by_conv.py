@@ -19,7 +19,7 @@ from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import element_type_of
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.strategies.base import Strategy
 from passes.strategies.conv.conv_to_conv_transpose import ConvToConvTranspose
 from passes.strategies.conv.conv_to_upsampled_conv import ConvToUpsampledConv
@@ -37,26 +37,26 @@ class AvgPoolByConv(Strategy):
         weights = CompileTimeCost(channels * math.prod(op.kernel), 10)
         if channels == 0 or budget.exceeds_limits(weights):
             return weights
-        with _convolution(op, Builder()) as convolution:
+        with _convolution(op, OpBuilder()) as convolution:
             return weights + self.form.compile_time_cost(convolution)
 
     def refuses(self, op: AvgPoolBackwardOp, target: Target) -> str | None:
         if not isinstance(op.channels, int) or op.channels == 0:
             return "each channel has its own weights, so the number of channels must be static and not 0"
-        with _convolution(op, Builder()) as convolution:
+        with _convolution(op, OpBuilder()) as convolution:
             return self.form.refuses(convolution, target)
 
     def spreads_nonfinite(self, op: AvgPoolBackwardOp, target: Target) -> str | None:
-        with _convolution(op, Builder()) as convolution:
+        with _convolution(op, OpBuilder()) as convolution:
             return self.form.spreads_nonfinite(convolution, target)
 
-    def emit(self, op: AvgPoolBackwardOp, target: Target, emit: Builder) -> SSAValue | Sequence[SSAValue]:
+    def emit(self, op: AvgPoolBackwardOp, target: Target, emit: OpBuilder) -> SSAValue | Sequence[SSAValue]:
         with _convolution(op, emit) as convolution:
             return self.form.emit(convolution, target, emit)
 
 
 @contextmanager
-def _convolution(op: AvgPoolBackwardOp, emit: Builder) -> Generator[ConvBackwardDataOp]:
+def _convolution(op: AvgPoolBackwardOp, emit: OpBuilder) -> Generator[ConvBackwardDataOp]:
     dtype, channels = of_mlir(element_type_of(op.diff_dst)), op.channels
     assert dtype is not None
     assert isinstance(channels, int)

@@ -12,8 +12,8 @@ from xdsl.ir import SSAValue
 from dialects.grad.avg_pool import AvgPoolBackwardOp
 from dialects.onnx import ops as onnx
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
-from passes.builder.values import ValueBuilder
+from passes.builder.op_builder import OpBuilder
+from passes.builder.values import Builder
 from passes.pool.axes import AxisWindows
 from passes.pool.means import crop_to_src, shares
 from passes.strategies.base import Strategy, no_kernel
@@ -33,8 +33,8 @@ class AvgPoolToAxes(Strategy):
     def refuses(self, op: AvgPoolBackwardOp, target: Target) -> str | None:
         return no_kernel(target, op.diff_dst, onnx.MulOp, onnx.AddOp, onnx.PadOp, onnx.ConcatOp)
 
-    def emit(self, op: AvgPoolBackwardOp, target: Target, emit: Builder) -> SSAValue:
-        value = shares(op, ValueBuilder(emit))
+    def emit(self, op: AvgPoolBackwardOp, target: Target, emit: OpBuilder) -> SSAValue:
+        value = shares(op, Builder(emit))
         lines = [AxisWindows(window, axis) for window, axis in zip(op.windows, op.spatial_axes, strict=True)]
         for line in lines:
             value = line.gathered([value] * line.window.kernel)

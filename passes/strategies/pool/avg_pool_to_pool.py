@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from dialects.grad.avg_pool import AvgPoolBackwardOp
 from dialects.onnx import ops as onnx
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.strategies.base import Strategy, no_kernel
 from passes.targets.target import Target
 
@@ -35,7 +35,7 @@ class AvgPoolToPool(Strategy):
             return f"begin and end pads differ: {target.spec.symmetric_pads}"
         return no_kernel(target, op.diff_dst, onnx.AveragePoolOp)
 
-    def emit(self, op: AvgPoolBackwardOp, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: AvgPoolBackwardOp, target: Target, emit: OpBuilder) -> SSAValue:
         begin, end = _pads(op)
         steps = op.dilations if any(dilation > 1 for dilation in op.dilations) else None
         return emit(

@@ -11,9 +11,9 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import repeat
-from passes.builder.values import ValueBuilder
+from passes.builder.values import Builder
 from passes.pool.means import crop_to_src, shares
 from passes.strategies.base import Strategy, no_kernel
 from passes.targets.target import Target
@@ -38,8 +38,8 @@ class AvgPoolToTiles(Strategy):
             return "the windows overlap or leave gaps"
         return no_kernel(target, op.diff_dst, onnx.ResizeOp, onnx.MulOp, onnx.PadOp)
 
-    def emit(self, op: AvgPoolBackwardOp, target: Target, emit: Builder) -> SSAValue:
-        e, times = ValueBuilder(emit), [1] * len(shape_of(op.diff_dst))
+    def emit(self, op: AvgPoolBackwardOp, target: Target, emit: OpBuilder) -> SSAValue:
+        e, times = Builder(emit), [1] * len(shape_of(op.diff_dst))
         for axis, kernel in zip(op.spatial_axes, op.kernel, strict=True):
             times[axis] = kernel
         value = shares(op, e)

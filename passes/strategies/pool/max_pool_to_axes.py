@@ -14,8 +14,8 @@ from dialects.grad.max_pool import MaxPoolBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
-from passes.builder.values import ValueBuilder
+from passes.builder.op_builder import OpBuilder
+from passes.builder.values import Builder
 from passes.pool.axes import AxisWindows, backward, without_nan
 from passes.strategies.base import Strategy, no_kernel
 from passes.targets.target import Target
@@ -37,8 +37,8 @@ class MaxPoolToAxes(Strategy):
         needed = (*NEEDED, onnx.WhereOp) if target.strict_ieee else NEEDED
         return no_kernel(target, op.src, *needed)
 
-    def emit(self, op: MaxPoolBackwardOp, target: Target, emit: Builder) -> SSAValue:
-        e = ValueBuilder(emit, target.strict_ieee)
+    def emit(self, op: MaxPoolBackwardOp, target: Target, emit: OpBuilder) -> SSAValue:
+        e = Builder(emit, target.strict_ieee)
         axes = layouts.spatial_axes(op.layout, op.spatial_rank)
         lines = [AxisWindows(window, axis) for window, axis in zip(op.windows, axes, strict=True)]
         data = without_nan(e, e(op.src)) if e.strict_ieee else e(op.src)

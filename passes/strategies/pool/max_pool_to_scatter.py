@@ -13,8 +13,8 @@ from xdsl.ir import SSAValue
 from dialects.grad.max_pool import MaxPoolBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.support import layouts
-from passes.builder.builder import Builder
-from passes.builder.values import ValueBuilder
+from passes.builder.op_builder import OpBuilder
+from passes.builder.values import Builder
 from passes.pool.argmax_indices import WindowPads, flat_argmax, scatter_add
 from passes.pool.axes import without_nan
 from passes.strategies.base import Strategy, no_kernel
@@ -33,8 +33,8 @@ class MaxPoolToScatter(Strategy):
             return f"opset {target.opset}: ScatterElements adds from opset 16 on"
         return no_kernel(target, op.src, onnx.MaxPoolOp, onnx.ScatterElementsOp, onnx.PadOp)
 
-    def emit(self, op: MaxPoolBackwardOp, target: Target, emit: Builder) -> SSAValue:
-        e = ValueBuilder(emit, target.strict_ieee)
+    def emit(self, op: MaxPoolBackwardOp, target: Target, emit: OpBuilder) -> SSAValue:
+        e = Builder(emit, target.strict_ieee)
         is_turned = op.layout != "NCX"
         there, back = (layouts.permutation(*pair, op.spatial_rank) for pair in _layout_pairs(op.layout))
         src, diff_dst = (e(emit(onnx.TransposeOp(v, perm=there)) if is_turned else v) for v in op.operands)

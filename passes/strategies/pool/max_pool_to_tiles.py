@@ -18,9 +18,9 @@ from dialects.grad.max_pool import MaxPoolBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.support import layouts, shapes
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import repeat, take_static_window
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 from passes.resize.axis_forms.base import as_dtype_of
 from passes.strategies.base import Strategy, no_kernel, no_resize
 from passes.targets.target import Target
@@ -55,8 +55,8 @@ class MaxPoolToTiles(Strategy):
     def spreads_nonfinite(self, op: MaxPoolBackwardOp, target: Target) -> str | None:
         return "diff_dst is multiplied by 0 where src is not the largest"
 
-    def emit(self, op: MaxPoolBackwardOp, target: Target, emit: Builder) -> SSAValue:
-        e, n = ValueBuilder(emit), op.spatial_rank
+    def emit(self, op: MaxPoolBackwardOp, target: Target, emit: OpBuilder) -> SSAValue:
+        e, n = Builder(emit), op.spatial_rank
         src, diff_dst = (_to_layout(e(value), op.layout, "NCX") for value in op.operands)
         known = shapes.static((*src.shape[2:], *diff_dst.shape[2:]))
         assert known is not None

@@ -18,7 +18,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import reshape, size_of
 from passes.layout.orders import Order, inverse, layout_variant
 from passes.strategies.base import Strategy, no_kernel
@@ -59,7 +59,7 @@ class ResizeAxesLast(Strategy):
         with layout_variant(op, _axes_last(op)) as other:
             return _BY_AXIS.least_price(other, target)
 
-    def emit(self, op: ResizeBackwardOp, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: ResizeBackwardOp, target: Target, emit: OpBuilder) -> SSAValue:
         order = _axes_last(op)
         with layout_variant(op, order, [_permute(emit, op.diff_dst, order)]) as other:
             value = _BY_AXIS.emit(other, target, emit)
@@ -77,7 +77,7 @@ def _axes_last(op: ResizeBackwardOp) -> Order:
     return (*others, *sorted(axes))
 
 
-def _permute(emit: Builder, value: SSAValue, order: Order) -> SSAValue:
+def _permute(emit: OpBuilder, value: SSAValue, order: Order) -> SSAValue:
     """Transpose, or Reshape if only axes of size 1 move."""
     shape = shape_of(value)
     kept = [axis for axis in order if shape[axis] != 1]

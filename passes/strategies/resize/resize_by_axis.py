@@ -17,7 +17,7 @@ from dialects.grad.sampling import AxisSampling
 from dialects.support.shapes import static_shape
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.cost import exceeds, price_ops
 from passes.cost.graph import tensor
 from passes.cost.work import Sizes, Work, static_sizes
@@ -88,7 +88,7 @@ class ResizeByAxis(Strategy):
             for sizes, axis, sampling in axes_with_sizes(op)
         )
 
-    def emit(self, op: ResizeBackwardOp, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: ResizeBackwardOp, target: Target, emit: OpBuilder) -> SSAValue:
         value: SSAValue = op.diff_dst
         for axis, sampling in axes_to_write(op):
             best = _cheapest(value, axis, sampling, _exact(sampling, value, target), target)
@@ -140,13 +140,13 @@ def _most(sampling: AxisSampling) -> CompileTimeCost:
 class Trial:
     """An axis lowered in one form, not yet in the graph, and its price."""
 
-    emit: Builder
+    emit: OpBuilder
     value: SSAValue
     price: float
 
     @classmethod
     def of(cls, form: AxisForm, value: SSAValue, axis: int, sampling: AxisSampling, target: Target) -> Trial:
-        emit = Builder()
+        emit = OpBuilder()
         written = form.write(emit, value, axis, sampling)
         return cls(emit, written, price_ops(emit.ops, target, [written]))
 

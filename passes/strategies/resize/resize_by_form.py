@@ -11,7 +11,7 @@ from dialects.grad.sampling import AxisSampling
 from dialects.support.shapes import shape_of
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.cost.work import Work
 from passes.resize.axis_forms import (
     AxisForm,
@@ -60,7 +60,7 @@ class ResizeByForm(Strategy):
         for sizes, axis, sampling in axes_with_sizes(op):
             self._form(sampling).works(work, sizes, axis, sampling)
 
-    def emit(self, op: ResizeBackwardOp, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: ResizeBackwardOp, target: Target, emit: OpBuilder) -> SSAValue:
         value: SSAValue = op.diff_dst
         for axis, sampling in axes_to_write(op):
             value = self._form(sampling).write(emit, value, axis, sampling)

@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.resize import ResizeBackwardDynamicOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import element_type_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.resize.axis_forms import Tables
 from passes.resize.axis_forms.tables import weighted_sums
 from passes.resize.sampling_matrix import emit_matrix, emit_reads, runtime_samplings
@@ -31,7 +31,7 @@ class ResizeDynamicToGatheredSum(Strategy):
     def refuses(self, op: ResizeBackwardDynamicOp, target: Target) -> str | None:
         return no_kernel(target, op.diff_dst, *Tables.needs, onnx.GatherElementsOp) or too_wide(op, target)
 
-    def emit(self, op: ResizeBackwardDynamicOp, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: ResizeBackwardDynamicOp, target: Target, emit: OpBuilder) -> SSAValue:
         emit = emit.narrowed(target.spec.narrow_integers is not None)
         value: SSAValue = op.diff_dst
         for axis, sampling in runtime_samplings(emit, op):

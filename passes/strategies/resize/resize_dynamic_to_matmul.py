@@ -10,7 +10,7 @@ from dialects.grad.resize import ResizeBackwardDynamicOp
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import dims_of
 from dialects.support.shapes import Dim, element_type_of
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import contract
 from passes.resize.axis_forms.base import MATRIX_SPREADS_NONFINITE
 from passes.resize.sampling_matrix import NARROW_STEP, emit_matrix, runtime_samplings
@@ -33,7 +33,7 @@ class ResizeDynamicToMatMul(Strategy):
     def spreads_nonfinite(self, op: ResizeBackwardDynamicOp, target: Target) -> str | None:
         return MATRIX_SPREADS_NONFINITE
 
-    def emit(self, op: ResizeBackwardDynamicOp, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: ResizeBackwardDynamicOp, target: Target, emit: OpBuilder) -> SSAValue:
         emit = emit.narrowed(target.spec.narrow_integers is not None)
         value: SSAValue = op.diff_dst
         for axis, sampling in runtime_samplings(emit, op):

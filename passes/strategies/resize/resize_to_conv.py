@@ -29,7 +29,7 @@ from dialects.grad.sampling import AxisSampling
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import Dim, shape_of, static_shape
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import Size, product, reshape, size_of
 from passes.conv.convolution import (
     Convolution,
@@ -129,7 +129,7 @@ class ResizeToConv(Strategy):
             reorders(work, known.steps)
             fold_works(work, (batch, channels, *found), 2, folds)
 
-    def emit(self, op: ResizeBackwardOp, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: ResizeBackwardOp, target: Target, emit: OpBuilder) -> SSAValue:
         layout = _layout(op)
         assert layout is not None
         kernels = _kernels(op, _first(layout))
@@ -182,7 +182,7 @@ def axis_kernel(sampling: AxisSampling) -> AxisKernel:
     return AxisKernel(ratio, sampling.x, first, column[low : high + 1], last >= ratio, first <= -1)
 
 
-def _volumes(emit: Builder, value: SSAValue, layout: str, kernels: Sequence[AxisKernel | None]) -> SSAValue:
+def _volumes(emit: OpBuilder, value: SSAValue, layout: str, kernels: Sequence[AxisKernel | None]) -> SSAValue:
     """Convolve (N, C, D, H, W) or (N, D, H, W, C): slices as images, then D as the rows of images."""
     depth, *plane = kernels
     first = _first(layout)
@@ -199,7 +199,7 @@ def _volumes(emit: Builder, value: SSAValue, layout: str, kernels: Sequence[Axis
 
 
 def _along_depth(
-    emit: Builder, value: SSAValue, layout: str, sizes: Sequence[Size], depth: AxisKernel
+    emit: OpBuilder, value: SSAValue, layout: str, sizes: Sequence[Size], depth: AxisKernel
 ) -> SSAValue:
     """Convolve a volume of `sizes`, in any shape, along D: channels last, with most channels."""
     if layout == "NCX":
@@ -209,7 +209,7 @@ def _along_depth(
     return _images(emit, reshape(emit, value, images), "NXC", [depth, None])
 
 
-def _images(emit: Builder, value: SSAValue, layout: str, kernels: Sequence[AxisKernel | None]) -> SSAValue:
+def _images(emit: OpBuilder, value: SSAValue, layout: str, kernels: Sequence[AxisKernel | None]) -> SSAValue:
     """Convolve one or two spatial axes from Y to X positions; a kernel of None leaves an axis."""
     channels = shape_of(value)[1 if layout == "NCX" else -1]
     assert isinstance(channels, int)

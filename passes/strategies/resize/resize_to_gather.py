@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.resize import ResizeBackwardOp
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import reshape, size_of
 from passes.cost.work import Work
 from passes.resize.axis_forms import Gathers
@@ -40,7 +40,7 @@ class ResizeToGather(ResizeByForm):
         if not _reads_one(op):
             super().works(op, target, work)
 
-    def emit(self, op: ResizeBackwardOp, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: ResizeBackwardOp, target: Target, emit: OpBuilder) -> SSAValue:
         return _at_once(op, emit) if _reads_one(op) else super().emit(op, target, emit)
 
 
@@ -51,7 +51,7 @@ def _reads_one(op: ResizeBackwardOp) -> bool:
     return follow and all(s.x >= s.y and most_taps(s) == 1 for s in op.samplings)
 
 
-def _at_once(op: ResizeBackwardOp, emit: Builder) -> SSAValue:
+def _at_once(op: ResizeBackwardOp, emit: OpBuilder) -> SSAValue:
     value, axes = op.diff_dst, sorted(op.axes)
     sizes = [size_of(emit, value, axis) for axis in range(len(shape_of(value)))]
     outer, behind = sizes[: axes[0]], sizes[axes[-1] + 1 :]

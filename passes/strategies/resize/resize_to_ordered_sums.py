@@ -23,7 +23,7 @@ from dialects.support.memo import SMALL_MEMO_SIZE
 from dialects.support.shapes import shape_of
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import reshape, size_of, sum_values
 from passes.strategies.base import Strategy, no_kernel
 from passes.targets.target import Target
@@ -66,7 +66,7 @@ class ResizeToOrderedSums(Strategy):
             return f"every position reads {counts.max()}"
         return None
 
-    def emit(self, op: ResizeBackwardOp, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: ResizeBackwardOp, target: Target, emit: OpBuilder) -> SSAValue:
         value, first = op.diff_dst, min(op.axes)
         given = dict(zip(op.axes, op.samplings, strict=True))
         samplings = [given[axis] for axis in sorted(given)]

@@ -18,7 +18,7 @@ from dialects.grad.resize import ResizeBackwardOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of, static_shape
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import Size, product, reshape, size_of
 from passes.cost.work import Work
 from passes.resize.axis_forms import Sums
@@ -52,7 +52,7 @@ class ResizeToPool(Strategy):
         assert result is not None
         work.run("Mul", result, result, work.constant(()))
 
-    def emit(self, op: ResizeBackwardOp, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: ResizeBackwardOp, target: Target, emit: OpBuilder) -> SSAValue:
         ratios = {a: s.y // s.x for a, s in zip(op.axes, op.samplings, strict=True)}
         value: SSAValue = op.diff_dst
         for axes in _groups(sorted(ratios), len(shape_of(value))):
@@ -73,7 +73,7 @@ def _groups(axes: Sequence[int], rank: int) -> list[list[int]]:
     return groups
 
 
-def _pool_axes(emit: Builder, value: SSAValue, ratios: dict[int, int]) -> SSAValue:
+def _pool_axes(emit: OpBuilder, value: SSAValue, ratios: dict[int, int]) -> SSAValue:
     sizes: list[Size] = [size_of(emit, value, axis) for axis in range(len(shape_of(value)))]
     first, last = min(ratios), max(ratios)
     kernel = [ratios.get(axis, 1) for axis in range(first, last + 1)]
@@ -88,7 +88,7 @@ def _pool_axes(emit: Builder, value: SSAValue, ratios: dict[int, int]) -> SSAVal
     return reshape(emit, pooled, sizes)
 
 
-def _behind(emit: Builder, sizes: Sequence[Size], room: int) -> list[Size]:
+def _behind(emit: OpBuilder, sizes: Sequence[Size], room: int) -> list[Size]:
     """Merge the inner axes into at most `room`, leaving the innermost, so that rows are not too long."""
     if len(sizes) <= room:
         return list(sizes)

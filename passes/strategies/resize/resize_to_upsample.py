@@ -24,7 +24,7 @@ from dialects.support.memo import MEMO_SIZE
 from dialects.support.shapes import shape_of
 from passes.builder import budget
 from passes.builder.budget import CompileTimeCost
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.tensors import product, repeat, reshape, size_of
 from passes.resize.axis_forms.base import as_dtype_of
 from passes.strategies.base import Strategy, no_kernel, no_resize
@@ -57,7 +57,7 @@ class ResizeToUpsample(Strategy):
             return None
         return "unread positions are multiplied by 0"
 
-    def emit(self, op: ResizeBackwardOp, target: Target, emit: Builder) -> SSAValue:
+    def emit(self, op: ResizeBackwardOp, target: Target, emit: OpBuilder) -> SSAValue:
         mask = np.multiply.outer(*_weights(op))
         if (mask == mask.flat[0]).all():
             return _repeat_last_two(emit, _times(emit, op.diff_dst, mask.flat[0]), mask.shape)
@@ -104,13 +104,13 @@ def _weights(op: ResizeBackwardOp) -> list[np.ndarray]:
     return [s.part(range(1), range(s.x // s.y))[0] if s else np.ones(1) for s in _last_two(op)]
 
 
-def _times(emit: Builder, value: SSAValue, factor: np.ndarray) -> SSAValue:
+def _times(emit: OpBuilder, value: SSAValue, factor: np.ndarray) -> SSAValue:
     if np.all(factor == 1):
         return value
     return emit(onnx.MulOp(value, emit.constant(as_dtype_of(value, np.asarray(factor)))))
 
 
-def _repeat_last_two(emit: Builder, value: SSAValue, times: tuple[int, ...]) -> SSAValue:
+def _repeat_last_two(emit: OpBuilder, value: SSAValue, times: tuple[int, ...]) -> SSAValue:
     """Repeat along the last two axes, as images of one channel: other ranks are slower."""
     sizes = [size_of(emit, value, axis) for axis in range(len(shape_of(value)))]
     image, count = sizes[-2:], product(emit, sizes[:-2])

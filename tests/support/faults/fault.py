@@ -15,7 +15,7 @@ from dialects.support.diagnostics import name_of
 from passes.autodiff import vjp
 from passes.autodiff.common.primal import Gradient, Primal, Rule
 from passes.autodiff.rules import pointwise
-from passes.builder.values import Value, ValueBuilder
+from passes.builder.values import Builder, Value
 
 Patch = pytest.MonkeyPatch
 
@@ -66,7 +66,7 @@ def fault(
 Gradients = list[Any]
 """The gradients of an op's operands: expressions or ZERO."""
 
-Change = Callable[[Primal, Gradients, Sequence[Value], ValueBuilder], Sequence[Gradient]]
+Change = Callable[[Primal, Gradients, Sequence[Value], Builder], Sequence[Gradient]]
 """change(f, gradients by the right rule, cotangents, e) -> the wrong gradients."""
 
 
@@ -83,7 +83,7 @@ def in_rule(
         def inject(patch: Patch) -> None:
             right = vjp.RULES[op]
 
-            def wrong(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+            def wrong(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
                 found = list(right(f, g, e))
                 return change(f, found, g, e) if where(f) else found
 
@@ -101,7 +101,7 @@ def scaled(op: str, name: str, factor: float, model: str) -> Fault:
     def inject(patch: Patch) -> None:
         right, is_it = vjp.RULES[op], named(name)
 
-        def wrong(f: Primal, g: Sequence[Value], e: ValueBuilder) -> Sequence[Gradient]:
+        def wrong(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
             found = right(f, g, e)
             return [_times(one, factor) for one in found] if is_it(f) else found
 

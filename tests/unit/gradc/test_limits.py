@@ -29,7 +29,7 @@ from dialects.support.limits import LimitError, Limits
 from gradc.compiler.driver import load, lower, to_gradients
 from gradc.compiler.options import Options
 from gradc.importers import import_text
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.resize.axis_forms.bands import blocks
 from passes.resize.axis_forms.gathers import most_taps, tables
 from passes.strategies import by_name
@@ -468,7 +468,7 @@ def _explored(text: str) -> None:
         (op,) = (op for op in module.walk() if isinstance(op, ResizeBackwardOp))
         for strategy in by_name().values():
             if isinstance(op, strategy.ops) and strategy.refusal(op, target) is None:
-                strategy.write(op, target, Builder())
+                strategy.write(op, target, OpBuilder())
 
 
 def _constants(module) -> list[int]:

@@ -21,7 +21,7 @@ from dialects.support.diagnostics import GradcError, name_of, position_of
 from dialects.support.documented_op import DocumentedOp
 from dialects.support.dtypes import DTYPES
 from dialects.support.entry import entry_function, input_names, output_names
-from gradc.builder.base import Value
+from gradc.builder.base import GraphValue
 from gradc.builder.graph import Graph
 from gradc.graph.printing import located_text
 from gradc.importers.mlir.parser import import_mlir
@@ -36,7 +36,7 @@ WINDOW: dict[str, Any] = {
 CONV_KEYS: dict[str, Any] = WINDOW | {"data_format": "NCX", "weights_format": "OIX"}
 
 
-def conv_graph() -> tuple[Graph, Value, Value]:
+def conv_graph() -> tuple[Graph, GraphValue, GraphValue]:
     g = Graph()
     return g, g.input("dy", "f32", ("N", 4, 3, 3)), g.input("w", np.float32, [4, 2, 3, 3])
 
@@ -64,7 +64,7 @@ def test_values():
     dx = g.convolution_backward_data(dy, w, (None, 2, 5, 5), **CONV_KEYS)
     assert (dy.shape, dy.dtype) == (("N", 4, 3, 3), "f32")
     assert (dx.shape, dx.dtype) == (("N", 2, 5, 5), "f32")
-    assert repr(dx) == "Value(f32 [N, 2, 5, 5])"
+    assert repr(dx) == "GraphValue(f32 [N, 2, 5, 5])"
 
 
 def test_same_op_as_the_document():
@@ -217,11 +217,11 @@ def test_modules_are_independent():
 
 def test_mistakes_with_values():
     g, dy, w = conv_graph()
-    assert "given ndarray, expected a Value" in error_of(
+    assert "given ndarray, expected a GraphValue" in error_of(
         g.convolution_backward_data, dy, np.zeros((4, 2, 3, 3)), **CONV_KEYS
     )
-    assert "Value of another graph" in error_of(Graph().convolution_backward_data, dy, w, **CONV_KEYS)
-    assert "Value of another graph" in error_of(Graph().output, dy)
+    assert "GraphValue of another graph" in error_of(Graph().convolution_backward_data, dy, w, **CONV_KEYS)
+    assert "GraphValue of another graph" in error_of(Graph().output, dy)
     assert "missing weights" in error_of(g.convolution_backward_data, dy)
     assert "missing diff_dst, weights" in error_of(g.convolution_backward_data)
     assert "missing original_image" in error_of(g.resize_bilinear_v2_grad, dy)

@@ -27,7 +27,7 @@ from gradc.importers.onednn.reader import import_json
 from gradc.inspection import accuracy, verify_ops
 from gradc.verification.samples import random_inputs
 from gradc.verification.verify import OutputError
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.rewriting import replace
 from passes.strategies.base import Strategy, StrategyFault, lower_with
 from passes.targets.target import Target
@@ -268,7 +268,7 @@ class Halving(Strategy):
     def refuses(self, op: HalvesOp, target: Target) -> str | None:
         return None
 
-    def emit(self, op: HalvesOp, target: Target, emit: Builder):
+    def emit(self, op: HalvesOp, target: Target, emit: OpBuilder):
         split = onnx.SplitOp(op.src, emit.ints([2, 2]), results=2)
         return list(emit.all(split))[: self.count]
 
@@ -282,13 +282,13 @@ def test_a_strategy_writes_all_results(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(Halving, "count", 1)
     module, op = halves()
     with pytest.raises(StrategyFault, match=r"halving lowered test.halves to 1 of 2 results"):
-        Halving().write(op, Target(), Builder())
+        Halving().write(op, Target(), OpBuilder())
 
 
 def test_each_value_inherits_what_its_result_knew():
     module, op = halves()
     op.first.name_hint = "low"
-    emit = Builder()
+    emit = OpBuilder()
     low, high = (emit(onnx.IdentityOp(op.src)) for _ in range(2))
     op.results[1]._type = tensor_type(f32, (None,))
     low._type = high._type = tensor_type(f32, (None,))

@@ -15,7 +15,7 @@ from dialects.support.diagnostics import UsageError
 from dialects.support.shapes import tensor_type
 from gradc.optim import Constant, Cosine, Linear, Schedule, StepDecay
 from gradc.training.reference import learning_rate
-from passes.builder.values import ValueBuilder
+from passes.builder.values import Builder
 
 SCHEDULES: list[Schedule] = [
     Constant(0.3),
@@ -30,7 +30,7 @@ SCHEDULES: list[Schedule] = [
 
 
 def in_graph(schedule: Schedule, step: int) -> float:
-    block, e = Block(arg_types=[tensor_type(i64, ())]), ValueBuilder()
+    block, e = Block(arg_types=[tensor_type(i64, ())]), Builder()
     rate = schedule.rate(e(block.args[0]), e)
     block.add_ops([*e.emit.ops, ReturnOp(rate.value)])
     module = ModuleOp([FuncOp("main", ([block.args[0].type], [rate.value.type]), Region(block))])

@@ -15,7 +15,7 @@ from dialects.onnx import ops as onnx
 from dialects.support.memo import Memo
 from dialects.support.shapes import tensor_type
 from passes.builder import rewrite_cache
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.builder.rewrite_cache import write_from_template
 
 
@@ -81,13 +81,13 @@ class TestWriteAlike:
         self.known, self.writes = Memo(), 0
         self.block = Block(arg_types=[tensor_type(f32, (4,))] * 3)
 
-    def written(self, left: int, right: int, size: int = 1, further: object = None) -> Builder:
+    def written(self, left: int, right: int, size: int = 1, further: object = None) -> OpBuilder:
         """What is written for the sum of two arguments: `size` numbers, and the product."""
         op = onnx.AddOp(self.block.args[left], self.block.args[right])
         self.block.add_op(op)
-        emit = Builder()
+        emit = OpBuilder()
 
-        def write(emit: Builder) -> list[SSAValue]:
+        def write(emit: OpBuilder) -> list[SSAValue]:
             self.writes += 1
             emit.constant(np.zeros(size, np.float32))
             return [op.operands[0], emit(onnx.MulOp(*op.operands))]

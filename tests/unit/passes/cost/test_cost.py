@@ -16,7 +16,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import tensor_type
 from gradc.problems import OPS, parse_problem
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.cost import features_of, price_ops, price_written, rates
 from passes.cost.graph import Graph
 from passes.cost.vector import ALONE
@@ -47,9 +47,9 @@ def kinds(build, *shapes: tuple[int, ...]) -> list[str]:
     return [step.kind for step in apply_rewrites(Graph.of(emit.ops, [result])).steps]
 
 
-def written(build, *shapes: tuple[int, ...]) -> tuple[Builder, SSAValue]:
+def written(build, *shapes: tuple[int, ...]) -> tuple[OpBuilder, SSAValue]:
     block = Block(arg_types=[tensor_type(f32, shape) for shape in shapes])
-    emit = Builder()
+    emit = OpBuilder()
     return emit, build(emit, block.args)
 
 
@@ -58,7 +58,7 @@ def price(build, *shapes: tuple[int, ...]) -> float:
     return price_ops(emit.ops, ONE, [result])
 
 
-def weights(emit: Builder, *shape: int) -> SSAValue:
+def weights(emit: OpBuilder, *shape: int) -> SSAValue:
     return emit.constant(np.ones(shape, np.float32))
 
 
@@ -139,7 +139,7 @@ class TestEveryCandidate:
         for strategy in strategies_of(op):
             if strategy.refusal(op, ONE) is not None:
                 continue
-            emit = Builder()
+            emit = OpBuilder()
             found = features_of(emit.ops, strategy.write(op, ONE, emit))
             for count in known:
                 # what is small is never far away, and not every kind was measured far away

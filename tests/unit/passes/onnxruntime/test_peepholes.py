@@ -16,14 +16,14 @@ from dialects.onnx import ops as onnx_ops
 from dialects.support.entry import set_names, update_function_type
 from dialects.support.shapes import tensor_type
 from passes.builder.step_as_hard_sigmoid import line_behind, step_of_square
-from passes.builder.values import ValueBuilder
+from passes.builder.values import Builder
 from passes.onnxruntime_peepholes import OnnxruntimePeepholesPass
 
 BOUNDS = [0.0, 3.0, 6.0, -3.0, 1.0, -1.0, 2.0, -0.5, 1 / 3, -1e-20, 1e20, np.pi, 0.99999994]
 
 
 def mask(bound: float, above: bool) -> ModuleOp:
-    block, e = Block(arg_types=[tensor_type(f32, ("N",))]), ValueBuilder()
+    block, e = Block(arg_types=[tensor_type(f32, ("N",))]), Builder()
     x = e(block.args[0])
     result = (x > bound if above else x < bound).cast(f32)
     block.add_ops([*e.emit.ops, ReturnOp(result.value)])
@@ -94,7 +94,7 @@ def test_entries_that_no_shape_has_stay_a_gather(taken: list[int], one_shape: bo
 
 
 def sum_of(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: int) -> ModuleOp:
-    block, e = Block(arg_types=[tensor_type(f32, shape)]), ValueBuilder()
+    block, e = Block(arg_types=[tensor_type(f32, shape)]), Builder()
     result = e(block.args[0]).sum_axes(axes, keepdims)
     block.add_ops([*e.emit.ops, ReturnOp(result.value)])
     function = FuncOp("main", ([], []), Region(block))

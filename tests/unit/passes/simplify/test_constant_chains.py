@@ -15,7 +15,7 @@ from dialects.support.shapes import tensor_type
 from gradc.compiler.driver import compile as compiled
 from gradc.graph.printing import module_text
 from passes import simplify as package
-from passes.builder.builder import Builder
+from passes.builder.op_builder import OpBuilder
 from passes.simplify import folding, simplify
 from passes.simplify.folding import fold_chains
 
@@ -33,14 +33,14 @@ def made(monkeypatch: pytest.MonkeyPatch):
     return shapes
 
 
-def block_of(emit: Builder, results, arguments: Block) -> Block:
+def block_of(emit: OpBuilder, results, arguments: Block) -> Block:
     arguments.add_ops([*emit.ops, ReturnOp(*results)])
     ModuleOp([FuncOp("main", (list(arguments.arg_types), [r.type for r in results]), Region(arguments))])
     return arguments
 
 
 def test_only_the_ends_of_a_chain_become_constants(made):
-    block, emit = Block(arg_types=[tensor_type(f32, (4, 2))]), Builder()
+    block, emit = Block(arg_types=[tensor_type(f32, (4, 2))]), OpBuilder()
     weights = emit(onnx.ConstantOp(np.arange(8, dtype=np.float32).reshape(2, 4)))
     turned = emit(onnx.TransposeOp(weights, perm=[1, 0]))
     doubled = emit(onnx.AddOp(turned, turned))
@@ -62,7 +62,7 @@ def test_only_the_ends_of_a_chain_become_constants(made):
 
 
 def test_what_reads_an_input_stays(made):
-    block, emit = Block(arg_types=[tensor_type(f32, (2,))]), Builder()
+    block, emit = Block(arg_types=[tensor_type(f32, (2,))]), OpBuilder()
     one = emit(onnx.ConstantOp(np.ones(2, np.float32)))
     total = emit(onnx.AddOp(block.args[0], one))
     twice = emit(onnx.AddOp(total, one))
@@ -74,7 +74,7 @@ def test_what_reads_an_input_stays(made):
 
 
 def test_what_would_be_too_large_stays(made):
-    block, emit = Block(), Builder()
+    block, emit = Block(), OpBuilder()
     one = emit(onnx.ConstantOp(np.ones((1, 1), np.float32)))
     sizes = emit(onnx.ConstantOp(np.array([2**12, 2**12], np.int64)))
     wide = emit(onnx.ExpandOp(one, sizes))
@@ -95,7 +95,7 @@ def test_the_model_is_that_of_folding_one_after_the_other(seed: int, monkeypatch
 def test_the_text_is_that_of_folding_one_after_the_other(monkeypatch: pytest.MonkeyPatch):
     texts = []
     for _ in range(2):
-        block, emit = Block(arg_types=[tensor_type(f32, (4, 2))]), Builder()
+        block, emit = Block(arg_types=[tensor_type(f32, (4, 2))]), OpBuilder()
         weights = emit(onnx.ConstantOp(np.arange(8, dtype=np.float32).reshape(2, 4)))
         turned = emit(onnx.TransposeOp(weights, perm=[1, 0]))
         value = emit(onnx.MulOp(block.args[0], emit(onnx.AddOp(turned, turned))))

@@ -1,4 +1,4 @@
-"""The builder that all lowerings use: new ops in order, constants, and arithmetic on dynamic sizes."""
+"""The builder of lowerings: new ops on SSA values in order, constants, and arithmetic on dynamic sizes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dialects.support.shapes import element_type_of, shape_of
 
 
 @dataclass
-class Builder:
+class OpBuilder:
     """Collects new ops in order: `y = emit(onnx.AddOp(a, b))` returns the op's first result.
 
     `emit.all` returns all results, of a Split for instance. The arithmetic is on int64 vectors of sizes.
@@ -53,7 +53,7 @@ class Builder:
         self.ops.clear()
         self._vectors.clear()
 
-    def narrowed(self, narrow: bool) -> Builder:
+    def narrowed(self, narrow: bool) -> OpBuilder:
         """Return a builder with `narrow` that collects the ops in the same list."""
         return replace(self, narrow=narrow)
 
