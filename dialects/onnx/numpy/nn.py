@@ -27,7 +27,11 @@ Kernel = Callable[[Call], Sequence[np.ndarray]]
 
 
 def matmul(call: Call) -> list[np.ndarray]:
-    return [np.matmul(value(call, 0), value(call, 1))]
+    a, b = value(call, 0), value(call, 1)
+    if a.ndim > 2 and b.ndim == 2 and a.shape[-1] == b.shape[0]:  # one product in place of one per matrix
+        rows = math.prod(a.shape[:-1])
+        return [(a.reshape(rows, a.shape[-1]) @ b).reshape(*a.shape[:-1], b.shape[1])]
+    return [np.matmul(a, b)]
 
 
 def gemm(call: Call) -> list[np.ndarray]:
