@@ -19,6 +19,9 @@ have errors of 1e-7."""
 NOISE = 1e-2
 """Noise larger than this fraction of the norm of the terms makes a balance idle."""
 
+PART = 2**14
+"""Elements per block, which fits in cache."""
+
 Verdict = Literal["right", "wrong", "undecided", "idle"]
 
 
@@ -28,7 +31,6 @@ class Side:
 
     total: float = 0.0
     squares: float = 0.0
-    count: int = 0
 
     def add(self, cotangent: Any, tangent: Any, mask: np.ndarray | None = None) -> None:
         """Add <cotangent, tangent>, over the elements of `mask` if one is given."""
@@ -44,16 +46,51 @@ class Side:
         if isinstance(cotangent, list) or np.shape(cotangent) != np.shape(tangent):
             self.total = np.nan
             return
-        terms = product(cotangent, tangent)
-        terms = terms if mask is None else terms[mask]
-        flat = terms.reshape(-1)
-        self.total += float(flat.sum())
-        self.squares += float(flat @ flat)
-        self.count += int(np.count_nonzero(flat))
+        if mask is not None:
+            cotangent, tangent = cotangent[mask], tangent[mask]
+        self.add_side(_inner_product(cotangent, tangent))
+
+    def add_side(self, other: Side) -> None:
+        self.total += other.total
+        self.squares += other.squares
 
     @property
     def norm(self) -> float:
         return float(np.sqrt(self.squares))
+
+
+class InnerProducts:
+    """The inner products of one cotangent with tangents, each formed once."""
+
+    def __init__(self, cotangent: Any) -> None:
+        self.cotangent = cotangent
+        self._known: dict[int, tuple[Any, Side]] = {}
+
+    def along(self, tangent: Any, mask: np.ndarray | None = None) -> Side:
+        """Return <cotangent, tangent>, over the elements of `mask` if one is given."""
+        if mask is None and id(tangent) in self._known:
+            return self._known[id(tangent)][1]
+        found = Side()
+        found.add(self.cotangent, tangent, mask)
+        if mask is None:
+            self._known[id(tangent)] = tangent, found
+        return found
+
+
+def _inner_product(cotangent: np.ndarray, tangent: np.ndarray) -> Side:
+    """Return <cotangent, tangent>, by blocks that fit in cache."""
+    found, terms = Side(), np.empty(min(np.size(cotangent), PART))
+    first, second = np.ravel(cotangent), np.ravel(tangent)
+    with np.errstate(all="ignore"):
+        for start in range(0, first.size, PART):
+            part = terms[: first.size - start]
+            np.multiply(first[start : start + PART], second[start : start + PART], out=part)
+            found.total += float(part.sum())
+            found.squares += float(part @ part)
+    if np.isfinite(found.total):
+        return found
+    flat = product(first, second)
+    return Side(float(flat.sum()), float(flat @ flat))
 
 
 def product(cotangent: np.ndarray, tangent: np.ndarray) -> np.ndarray:
@@ -126,8 +163,7 @@ def add_open(balance: Balance, cotangent: Any, tangent: Any) -> None:
         return
     if tangent is None or np.shape(cotangent) != np.shape(tangent.found):
         return
-    noise = np.abs(cotangent) * tangent.noise
-    balance.noise += float(np.sqrt(np.square(np.where(np.isfinite(noise), noise, 0.0)).sum()))
+    balance.noise += _noise(cotangent, tangent.noise)
     if tangent.open is None or not tangent.open.any():
         return
     mask = tangent.open
@@ -139,3 +175,14 @@ def add_open(balance: Balance, cotangent: Any, tangent: Any) -> None:
     balance.open += int(moved.sum())
     balance.low += float(ends.min(axis=0)[moved].sum())
     balance.high += float(ends.max(axis=0)[moved].sum())
+
+
+def _noise(cotangent: np.ndarray, noise: np.ndarray | float) -> float:
+    """Return the norm of the finite errors of the terms of an inner product."""
+    if not np.any(noise):
+        return 0.0
+    found = _inner_product(cotangent, np.broadcast_to(noise, np.shape(cotangent)))
+    if np.isfinite(found.squares):
+        return found.norm
+    errors = np.abs(cotangent) * noise
+    return float(np.sqrt(np.square(np.where(np.isfinite(errors), errors, 0.0)).sum()))

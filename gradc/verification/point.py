@@ -19,7 +19,7 @@ from dialects.onnx.interpreter.pairs import Pair, tangent_of, value_of
 from dialects.support import dense
 from dialects.support.constants import constant_attribute
 from dialects.support.diagnostics import GradcError, UnsupportedError
-from gradc.verification.adjoint_identities import Balance, Side, add_open, product
+from gradc.verification.adjoint_identities import Balance, InnerProducts, Side, add_open, product
 from gradc.verification.evaluation import Evaluation, NotComputed, open_elements, wide_of
 from gradc.verification.kernels import Kernels
 from gradc.verification.point_plan import Plan
@@ -223,24 +223,26 @@ class Point:
     def _observe(self, value: SSAValue) -> None:
         """Form the inner products of an emitted value."""
         plan, array = self.plan, value_of(wide_of(self.values[value]))
+        products = InnerProducts(array)
         for index, result in plan.cotangents.get(value, ()):
-            self._pass(index, result, array)
+            self._pass(index, result, products)
         for index, operand in plan.contributions.get(value, ()):
-            self._contribute(index, operand, array)
+            self._contribute(index, operand, products)
         for whole in plan.totals.get(value, ()):
-            self._sums[whole][0].add(array, self._tangent(whole))
-            self._gradient(whole, array)
+            self._sums[whole][0].add_side(products.along(self._tangent(whole)))
+            self._gradient(whole, products)
         for seeded in plan.seeds.get(value, ()):
             self._seeds.setdefault(seeded, []).append(array)
-            self._sums[seeded][1].add(array, self._tangent(seeded))
-            self._by_tangents.add(array, self._tangent(seeded))
+            found = products.along(self._tangent(seeded))
+            self._sums[seeded][1].add_side(found)
+            self._by_tangents.add_side(found)
 
-    def _pass(self, index: int, result: SSAValue, cotangent: Any) -> None:
+    def _pass(self, index: int, result: SSAValue, products: InnerProducts) -> None:
         balance, found = self._balances[index], self.values.tangents.get(result)
-        tangent = self._before.get(result, self._tangent(result))
+        cotangent, tangent = products.cotangent, self._before.get(result, self._tangent(result))
         balance.noise += self._roundings(index, cotangent)
         mask = self._mask(index)
-        balance.passed.add(cotangent, tangent, mask)
+        balance.passed.add_side(products.along(tangent, mask))
         if mask is not None:
             balance.open += int((~mask & (cotangent != 0)).sum())
             balance.excluded = True
@@ -259,15 +261,14 @@ class Point:
         error = saturation_error(op, self._tangent(op.operands[0]) if op.operands else None, cotangent.shape)
         return 0.0 if error is None else float(np.linalg.norm(product(cotangent, error)))
 
-    def _contribute(self, index: int, operand: SSAValue, contribution: Any) -> None:
+    def _contribute(self, index: int, operand: SSAValue, products: InnerProducts) -> None:
         balance, tangent = self._balances[index], self._tangent(operand)
         balance.contributes = True
         balance.moved = balance.moved or tangent is not None
-        mask = self._mask(index)
-        balance.contributed.add(contribution, tangent, mask)
-        self._sums[operand][1].add(contribution, tangent)
+        balance.contributed.add_side(products.along(tangent, self._mask(index)))
+        self._sums[operand][1].add_side(products.along(tangent))
         if index == self.focus and operand in self.by_operand:
-            self.by_operand[operand].contributed.add(contribution, tangent)
+            self.by_operand[operand].contributed.add_side(products.along(tangent))
 
     def _mask(self, index: int) -> np.ndarray | None:
         """Return the mask of elements of pointwise ops that are not at a kink; None if it is unknown."""
@@ -288,13 +289,13 @@ class Point:
         tangents = map(self._tangent, moved)
         return mask if all(t is None or np.shape(t) == mask.shape for t in tangents) else None
 
-    def _gradient(self, value: SSAValue, array: Any) -> None:
+    def _gradient(self, value: SSAValue, products: InnerProducts) -> None:
         if value not in self._directions:
             return
-        self._by_reverse.add(array, self._directions[value])
+        self._by_reverse.add_side(products.along(self._directions[value]))
         for name, by in self.plan.differentiated.wrt.items():
             if by is value:
-                self._gradients[name] = array
+                self._gradients[name] = products.cotangent
 
     def _push_operands_alone(self, op: Operation) -> None:
         """Compute the tangents of an op for each operand's tangent alone."""

@@ -19,7 +19,7 @@ from dialects.lifetimes import region_operands
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.interpreter.pairs import value_of
 from dialects.support.diagnostics import GradcError
-from gradc.verification.adjoint_identities import Balance, add_open
+from gradc.verification.adjoint_identities import Balance, InnerProducts, add_open
 from gradc.verification.evaluation import Evaluation, NotComputed, shapes_of, wide_of
 from gradc.verification.kernels import Kernels
 from gradc.verification.point import Arrays, Point
@@ -106,9 +106,9 @@ class LocalPoint(Point):
             within.run(op)
         step = self.plan.steps[index]
         for result, cotangent in step.cotangents.items():
-            self._pass(index, result, value_of(wide_of(within[cotangent])))
+            self._pass(index, result, InnerProducts(value_of(wide_of(within[cotangent]))))
         for operand, contribution in step.contributions:
-            self._contribute(index, operand, value_of(wide_of(within[contribution])))
+            self._contribute(index, operand, InnerProducts(value_of(wide_of(within[contribution]))))
 
     def _walk_region(self, index: int) -> Evaluation:
         """Return an evaluation of emitted ops with the forward values that a step reads."""
