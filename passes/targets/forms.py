@@ -34,13 +34,17 @@ from passes.decompositions.portable.ops import (
     with_thresholds,
     without_dropout,
 )
+from passes.decompositions.portable.output_shapes import has_dynamic_pads, slice_of_full_result
 from passes.decompositions.portable.pools import (
     average_pool,
     counts_beyond_the_pads,
     has_turned_indices,
     is_average_of_known,
     is_max_of_known,
+    is_norm_of_known,
+    lp_pool,
     max_pool,
+    rounds_up,
 )
 from passes.decompositions.portable.recurrent import (
     forward,
@@ -54,12 +58,16 @@ from passes.decompositions.sampling.sampled_ops import roi_align
 from passes.targets.spec import FormQuirk
 
 AUTO_PAD = FormQuirk("auto_pad or output_shape", "", has_explicit_pads, with_pads)
+DYNAMIC_OUTPUT = FormQuirk("output_shape of unknown sizes", "", has_dynamic_pads, slice_of_full_result)
 BYTES = FormQuirk("eight bits", "", is_8_bit, in_32_bits)
 SCANNED = FormQuirk("an input of the Scan first", "", is_scanned_first, with_scanned_last)
 
 _WHOLE_WINDOWS = "ceil_mode and count_include_pad"
 WHOLE_WINDOWS = FormQuirk(_WHOLE_WINDOWS, "", is_average_of_known, average_pool)
 DYNAMIC_WHOLE_WINDOWS = FormQuirk(f"{_WHOLE_WINDOWS} of unknown sizes", "", counts_beyond_the_pads)
+
+NORM_WINDOWS = FormQuirk("ceil_mode", "", is_norm_of_known, lp_pool)
+DYNAMIC_NORM_WINDOWS = FormQuirk("ceil_mode of unknown sizes, and windows in the pads", "", rounds_up)
 
 _COLUMNS = "indices along the columns (storage_order 1)"
 COLUMN_INDICES = FormQuirk(_COLUMNS, "", is_max_of_known, max_pool)

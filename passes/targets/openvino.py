@@ -18,14 +18,22 @@ NARROW_INTEGERS = "OpenVINO keeps 32 bits of an s64 and divides in f32"
 _OTHER_PADS = "OpenVINO computes other pads"
 _SOME_IGNORED = "OpenVINO ignores some of them"
 _OTHER_COUNT = "OpenVINO does not count the padding as ONNX does"
+_OTHER_WINDOWS = "OpenVINO computes other norms of windows beyond the data"
 _ALONG_ROWS = "OpenVINO counts along the rows"
 _OTHER_RESIZE = "OpenVINO ignores them or computes otherwise"
 _OTHER_DFT = "OpenVINO takes axis 1 or gives another shape"
 _REJECTED = "OpenVINO does not load it"
 
 WRONG_FORMS: FormQuirks = {
-    **dict.fromkeys(
-        (onnx.ConvOp, onnx.ConvTransposeOp, onnx.LpPoolOp), (forms.AUTO_PAD.because(_OTHER_PADS),)
+    onnx.ConvOp: (forms.AUTO_PAD.because(_OTHER_PADS),),
+    onnx.ConvTransposeOp: (
+        forms.AUTO_PAD.because(_OTHER_PADS),
+        forms.DYNAMIC_OUTPUT.because(_OTHER_PADS),
+    ),
+    onnx.LpPoolOp: (
+        forms.AUTO_PAD.because(_OTHER_PADS),
+        forms.NORM_WINDOWS.because(_OTHER_WINDOWS),
+        forms.DYNAMIC_NORM_WINDOWS.because(_OTHER_WINDOWS),
     ),
     **dict.fromkeys(
         ARITHMETIC,

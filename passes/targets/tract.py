@@ -27,7 +27,10 @@ WRONG_FORMS: FormQuirks = {
     ),
     onnx.AttentionOp: (forms.WINDOWS.because("tract masks other positions"),),
     onnx.BitShiftOp: (forms.SIGNED_SHIFT.because("tract fills in other bits"),),
-    onnx.ConvTransposeOp: (forms.AUTO_PAD.because("tract computes other pads"),),
+    onnx.ConvTransposeOp: (
+        forms.AUTO_PAD.because("tract computes other pads"),
+        forms.DYNAMIC_OUTPUT.because("tract computes other pads"),
+    ),
     onnx.CeluOp: (forms.SCALED_CELU.because("tract leaves out a factor"),),
     onnx.DFTOp: (forms.OTHER_DFT_AXIS.because(_OTHER_DFT), forms.DYNAMIC_DFT_AXIS.because(_OTHER_DFT)),
     onnx.PadOp: (forms.NEGATIVE_PADS.because("tract ends the process"),),

@@ -23,8 +23,9 @@ def fresh(results: str) -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize("results", ["float[N,3,5] y", "float[N,3,5] y, float[3] rm, float[3] rv"])
-def test_equal_parameters(results: str):
-    compiled = gradc.compile(fresh(results))
+@pytest.mark.parametrize("target", ["cpu", "portable", "cuda"])
+def test_equal_parameters(target: str, results: str):
+    compiled = gradc.compile(fresh(results), target=target)
     mean, variance = X.mean((0, 2)), X.var((0, 2))
     want = [
         (X - mean[:, None]) / np.sqrt(variance[:, None] + 1e-5),
@@ -32,6 +33,6 @@ def test_equal_parameters(results: str):
         0.9 + variance * 0.1,
     ]
     for _ in range(2):  # and once more, in the same session
-        found = compiled.run({"x": X})
+        found = compiled.run({"x": X}, ep="cpu")
         for got, expected in zip(found.values(), want, strict=False):
             np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)

@@ -65,6 +65,44 @@ def _factors(view: Window, i: int, size: int, count: int) -> np.ndarray:
     return kernel / (taps < size + view.pads(i)).sum(axis=1)
 
 
+def rounds_up(op: OnnxOp) -> bool:
+    """Return whether LpPool windows may exceed the pads."""
+    given = op.call().attribute
+    return given("auto_pad", "NOTSET") == "NOTSET" and bool(given("ceil_mode", 0))
+
+
+def is_norm_of_known(op: OnnxOp) -> bool:
+    return rounds_up(op) and _ends_of_last_windows(op) is not None
+
+
+def lp_pool(f: Primal, e: Builder) -> Results | None:
+    """Pad up to the end of the last window: zeros add nothing to a norm."""
+    op, ends = f.op_as(onnx.LpPoolOp), _ends_of_last_windows(f.op)
+    if ends is None:
+        return None
+    emit, call = e.emit, op.call()
+    view = window(call, call.attribute("kernel_shape"))
+    attributes: dict[str, Any] = {**call.attributes, "ceil_mode": 0, "pads": [*view.begin, *ends]}
+    data: SSAValue = op.X
+    if any(pad >= size for pad, size in zip(ends, call.attribute("kernel_shape"), strict=True)):
+        data = emit(onnx.PadOp(data, emit.ints([0, 0, *view.begin, 0, 0, *ends])))
+        attributes["pads"] = [0] * (2 * view.rank)
+    return [emit(onnx.LpPoolOp(data, **attributes))]
+
+
+def _ends_of_last_windows(op: OnnxOp) -> list[int] | None:
+    """Return end pads that hold the last window of each axis; None for dynamic sizes whose last window may
+    start in the pads, where it is left out."""
+    call, sizes = op.call(), _spatial(op)
+    view = window(call, call.attribute("kernel_shape"))
+    extents = [view.extent(i) or 1 for i in range(view.rank)]
+    if sizes is not None:
+        rows = zip(*sizes, extents, view.strides, view.begin, strict=True)
+        return [max((count - 1) * s + extent - size - begin, 0) for size, count, extent, s, begin in rows]
+    ends = [end + stride - 1 for end, stride in zip(view.end, view.strides, strict=True)]
+    return ends if all(end < extent for end, extent in zip(ends, extents, strict=True)) else None
+
+
 def has_turned_indices(op: OnnxOp) -> bool:
     """Return whether a MaxPool counts its indices in column-major order."""
     return bool(op.call().attribute("storage_order", 0)) and len(op.call().attribute("kernel_shape")) > 1

@@ -65,6 +65,9 @@ def _windows() -> Iterator[OpForm]:
     counted: dict[str, Any] = {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}
     counted |= {"ceil_mode": 1, "count_include_pad": 1}
     yield _form("average-pool-ceil", "AveragePool", {"x": _drawn(1, 1, 6, 6)}, {}, **counted)
+    for kernel, pads in ((3, [0, 0, 0, 0]), (2, [0, 1, 1, 0]), (2, [1, 1, 1, 1])):
+        given = {"kernel_shape": [kernel, kernel], "strides": [2, 3], "pads": pads, "ceil_mode": 1}
+        yield _form(f"LpPool-ceil-{kernel}-{sum(pads)}", "LpPool", {"x": _drawn(1, 2, 8, 9)}, {}, **given)
     indexed: dict[str, Any] = {"kernel_shape": [3, 2], "strides": [2, 2], "storage_order": 1}
     yield _form("max-pool-columns", "MaxPool", {"x": _drawn(2, 2, 6, 5)}, {}, ("y", "i"), **indexed)
 
