@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from dialects.support.diagnostics import Diagnostic, UnsupportedError, sentence
+from dialects.support.diagnostics import Diagnostic, UnsupportedError, several
 from dialects.support.error_list import Errors
 from passes.builder.rewriting import rewrite
 from passes.strategies import lowerable_ops
@@ -34,9 +34,9 @@ class SelectStrategyPass(TargetPass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         forced = find_strategy(self.strategy)
         if forced and not any(isinstance(inner, forced.ops) for inner in op.walk()):
-            knows = ", ".join(known.name for known in forced.ops)
-            what = f"strategy {forced.name} knows no op of this graph"
-            raise UnsupportedError(Diagnostic("error", sentence(what, expected=f"one of {knows}")))
+            lowered = several([cls.name for cls in forced.ops])
+            what = f"strategy {forced.name} lowers {lowered} only, which the graph does not contain"
+            raise UnsupportedError(Diagnostic("error", f"{what}; without a strategy gradc chooses one"))
         if not any(inner.name.startswith("grad.") for inner in op.walk()):
             return
         errors = Errors()

@@ -56,8 +56,9 @@ def cases_of(argument: str) -> list[Case]:
         return _cases_of_file(argument)
     if "," in argument or argument in KINDS:
         return [Case(problem) for problem in _alternatives(argument, None)]
-    hint = suggest(argument, KINDS) or suggest_file(argument)
-    text = f"{argument} is neither a file nor a problem string" + (f"; {hint}" if hint else "")
+    example = "a problem string is text such as resize_backward,f32,NCX,diff_src=1x8x7x7,diff_dst=1x8x14x14"
+    hint = suggest(argument, KINDS) or suggest_file(argument) or example
+    text = f"{argument} is neither a file nor a problem string; {hint}"
     raise UsageError(Diagnostic("error", text))
 
 

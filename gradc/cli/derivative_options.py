@@ -54,14 +54,14 @@ KEEP_OUTPUTS = click.option(
     multiple=True,
     metavar="NAME",
     default=["none"],
-    help="Results before the derivatives: none, of (the --of values), all (outputs), or values by name, as "
-    "a,b.  [default: none]",
+    help="Also return these values: of (the --of values), all (outputs), or values by name, as a,b; they "
+    "precede the derivatives.  [default: none]",
 )
 WEIGHTS = click.option(
     "--weights",
     type=Word(["required", "default", "constant"]),
-    help="Differentiated weights: inputs (initial values in OUT.weights.safetensors), inputs with a default, "
-    "or constants.  [default: default]",
+    help="Storage of differentiated weights: inputs (initial values in OUT.weights.safetensors), inputs with "
+    "a default, or constants.  [default: default]",
 )
 ALLOW_UNUSED = click.option(
     "--allow-unused", is_flag=True, help="Return zeros for a --wrt that --of does not use."
@@ -75,13 +75,13 @@ STOP_GRADIENT = click.option(
 BATCHNORM = click.option(
     "--batchnorm",
     type=Word(["train", "eval"]),
-    help="BatchNormalization: statistics of the batch, with new running ones as results new_<NAME>, or the "
-    "running ones.  [default: as the file says]",
+    help="Mode of BatchNormalization: statistics of the batch, with new running ones as results new_<NAME>, "
+    "or the running ones.  [default: as in the file]",
 )
 DROPOUT = click.option(
     "--dropout",
     type=Word(["hashed", "keep", "off"]),
-    help="Dropout: a mask hashed from an input seed, as the file says, or none.  [default: keep]",
+    help="Mode of Dropout: a mask hashed from an input seed, as in the file, or none.  [default: keep]",
 )
 CHECK = click.option(
     "--check/--no-check",

@@ -8,6 +8,7 @@ import click
 
 MODEL = (".onnx",)
 IR = (".mlir",)
+"""What `--stop-after` and `--emit mlir` write."""
 PAGE = (".html", ".htm")
 ARRAYS = (".npz",)
 
@@ -21,4 +22,5 @@ def check_ending(output: str | None, expected: tuple[str, ...]) -> None:
     ending = PurePath(output).suffix.lower()
     if ending in KNOWN and ending not in expected:
         endings = " or ".join(expected)
-        raise click.UsageError(f"-o: given {output}, expected a name that ends in {endings}.")
+        reason = ": --stop-after and --emit mlir write MLIR text" if expected == IR else ""
+        raise click.UsageError(f"-o: given {output}, expected a name that ends in {endings}{reason}.")

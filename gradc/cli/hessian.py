@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from gradc.compiler.source import Source
 
 DIAGONAL = click.option(
-    "--diagonal", is_flag=True, help="Diagonals instead: hessian_diagonal_<OF>_<WRT>, [*OF, *WRT]."
+    "--diagonal", is_flag=True, help="Return only the diagonals: hessian_diagonal_<OF>_<WRT>, [*OF, *WRT]."
 )
 TRACE = click.option(
-    "--trace", is_flag=True, help="Sum of the diagonals instead: laplacian_<OF>, in the shape of OF."
+    "--trace", is_flag=True, help="Return only the sum of the diagonals: laplacian_<OF>, in the shape of OF."
 )
 
 

@@ -18,7 +18,8 @@ MODE = click.option(
     type=Word(["auto", "forward", "reverse"]),
     default="auto",
     show_default=True,
-    help="By tangents (forward) or cotangents (reverse); auto: by what has fewer elements.",
+    help="Compute columns or rows: columns by tangents (forward), rows by cotangents (reverse), or whichever "
+    "are fewer (auto).",
 )
 
 

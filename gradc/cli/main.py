@@ -189,14 +189,14 @@ def verify(
     constants: str | tuple[str, ...] | None,
     **given: Any,
 ) -> None:
-    """Compile and run the graph IN, and compare it with the numpy reference; an .onnx with itself.
+    """Compile and run IN, and compare it with the numpy reference, or an ONNX model with its original.
 
-    A folder of gradc train: train 5 steps on random data, and compare them with float64.
+    An ONNX model with dynamic dims runs at several sizes, unless --size or --shape gives one. If an output
+    differs, the first node that differs is named. For a folder of gradc train, five steps on random data
+    are compared with float64.
 
-    An .onnx with dynamic dims runs at several sizes, unless given; the first differing node is named.
-
-    Prints the errors of each output over its largest magnitude: worst, typical (root mean square), and
-    the bound that rounding explains; also which op is wrong. Exit code 1 if a bound is exceeded.
+    Prints the errors of each output, divided by its largest magnitude: the worst, the root mean square
+    (typical), and the rounding-error bound. Exit code 1 if a bound is exceeded.
     """
     from gradc.cli import verifying
 

@@ -59,7 +59,7 @@ SCALE = click.option(
     help="Multiply a result by a number: forces=-1, by its final name; repeatable.",
 )
 
-FILES = click.argument("files", metavar="IN..", nargs=-1, required=True, shell_complete=a_file)
+FILES = click.argument("files", metavar="IN...", nargs=-1, required=True, shell_complete=a_file)
 RENAME = click.option(
     "--rename",
     multiple=True,
@@ -93,7 +93,8 @@ FROZEN = click.option(
     "--frozen",
     multiple=True,
     metavar="NAME",
-    help="Leave this name or pattern out of what patterns, :weights and :inputs select; repeatable.",
+    help="Leave out this name or pattern: remove it from the selection of :weights, :inputs and patterns; "
+    "repeatable.",
 )
 UNTIE = click.option(
     "--untie",
@@ -250,7 +251,7 @@ def number_or_name(_: click.Context, __: click.Parameter, given: str | None) -> 
     if given is None or not given.isdecimal():
         return given
     if not int(given):
-        raise click.BadParameter("0 is not a batch size.")
+        raise click.BadParameter("expected a number above 0, or a name.")
     return int(given)
 
 

@@ -206,10 +206,10 @@ def inputs_of(
     named = files if files is None or isinstance(files, str) else " --inputs ".join(files)
     if named is not None and shapes:
         raise click.UsageError(
-            f"--inputs {named} and {SHAPE} {shapes[0]}: the file's inputs have their shapes."
+            f"--inputs {named} and {SHAPE} {shapes[0]}: the shapes are those of the arrays in the file."
         )
     if named is not None and sizes:
-        raise click.UsageError(f"--inputs {named} and --size: the file's inputs have their sizes.")
+        raise click.UsageError(f"--inputs {named} and --size: the sizes are those of the arrays in the file.")
     return Inputs(files, seed, shapes_of(shapes), sizes or {})
 
 

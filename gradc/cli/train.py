@@ -111,8 +111,8 @@ BATCHNORM = click.option(
     default="train",
     show_default=True,
     callback=_batchnorm,
-    help="BatchNormalization: statistics of the batch with new running ones, the running ones, or as the "
-    "file says.",
+    help="Mode of BatchNormalization: statistics of the batch with new running ones, the running ones, or as "
+    "in the file.",
 )
 LORA = click.option(
     "--lora",
@@ -131,15 +131,13 @@ DROPOUT = click.option(
     type=Word(["hashed", "keep", "off"]),
     default="hashed",
     show_default=True,
-    help="Dropout: a mask hashed from an input seed, as the file says, or none.",
+    help="Mode of Dropout: a mask hashed from an input seed, as in the file, or none.",
 )
 LIST = click.option(
     "--list", "listed", is_flag=True, help="Show what would be trained, with its states, and write nothing."
 )
-EXPORT = click.option(
-    "--export", is_flag=True, help="IN is a run: write its inference model with the trained weights."
-)
-YES = click.option("-y", "--yes", is_flag=True, help="Accept what the file leaves open about its parameters.")
+EXPORT = click.option("--export", is_flag=True, help="Write the trained inference model of the run IN.")
+YES = click.option("-y", "--yes", is_flag=True, help="Accept gradc's guesses on what the parameters are.")
 FORCE = click.option("--force", is_flag=True, help="Replace another run in the folder.")
 
 OPTIONS = (

@@ -63,6 +63,8 @@ UNREADABLE = (
 
 def _reason(error: Exception) -> str:
     text = str(error) or type(error).__name__
+    if "allow_pickle" in text:
+        return "it holds Python objects, expected numbers or strings"
     return text if len(text) <= LONGEST else text[:LONGEST] + "..."
 
 

@@ -120,9 +120,9 @@ def _batch_inputs(function: FuncOp, size: int | str) -> tuple[list[int], int]:
         raise UsageError(Diagnostic("error", f"{what}: no input has a leading dim"))
     first, before = next(iter(leading.items()))
     if not isinstance(before, int) or not before:
-        given = f"{entry.input_names(function)[first]} {show(shape_of(function.args[first]))}"
-        hint = f"{option('static_shapes')} gives sizes to inputs that have none"
-        raise usage(what, given, "an input with a fixed batch", hint)
+        name, shape = entry.input_names(function)[first], show(shape_of(function.args[first]))
+        hint = f"{option('static_shapes')} alone gives a dynamic batch a size"
+        raise usage(what, f"{name} {shape}", "an input with a fixed batch", hint)
     return [index for index, dim in leading.items() if dim == before], before
 
 

@@ -27,7 +27,7 @@ def rename_edges(module: ModuleOp, names: Mapping[str, str]) -> ModuleOp:
             if name in given[:index] and old.index(old[index]) == index:
                 raise _rename_error(f"{old[index]}={name}", f"a name that no other has; {name} is taken")
     if taken := set(called[0]) & set(called[1]) - (set(inputs) & set(outputs)):
-        raise _rename_error(min(taken), "an input and an output of different names")
+        raise _rename_error(min(taken), "different names for inputs and outputs")
     set_names(function, *called)
     return module
 

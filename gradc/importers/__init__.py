@@ -113,7 +113,7 @@ def import_files(paths: Sequence[str | os.PathLike[str]], auto_pad_rule: str | N
         data = _read(name)
         if is_onnx(name) or not data.strip() or (format_of_suffix(name) or _guess_format(data)) != "json":
             kind = "an ONNX model" if is_onnx(name) else "not oneDNN Graph JSON"
-            hint = "several files are the parts of one dump; a graph of another kind is given alone"
+            hint = "several files must be parts of one oneDNN Graph dump; compile other files one by one"
             raise violation(f"{len(paths)} files, of which {display_name(name)} is {kind}", hint=hint)
         documents.append(json_positions.parse(decode(data, display_name(name)), display_name(name)))
     return import_documents(documents, auto_pad_rule)

@@ -40,8 +40,8 @@ def resolve_floats(what: str, names: Sequence[str], values: Mapping[str, SSAValu
     if len(set(names)) < len(names):
         raise usage(option(what), given=several(list(names)), expected="no name twice")
     if not names:
-        hint = "the function has none" + (floats_behind_inputs(values) if what == "wrt" else "")
-        raise usage(f"no {what} is given", expected="a tensor of floats", hint=hint)
+        kind, hint = ("input", floats_behind_inputs(values)) if what == "wrt" else ("result", "")
+        raise usage(f"{option(what)}: the function has no {kind} of floats", hint=hint)
     found, errors = dict[str, SSAValue](), Errors()
     for name in names:
         with errors.collecting():
@@ -97,14 +97,14 @@ def default_output(function: FuncOp, names: Sequence[str]) -> list[str]:
     outputs = floats(return_op(function).arguments, names)
     found = [name for name in dict.fromkeys(outputs) if name not in states]
     if len(found) > 1:
-        given = f"{len(found)} results of floats"
-        raise usage(option("of"), given=given, expected=f"one of {several(found)}")
+        what = f"{option('of')}: the function has {len(found)} results of floats"
+        raise usage(what, expected=f"one of them by name: {several(found)}")
     for name, maps in zip(names, return_op(function).arguments, strict=True):
         made = None if found else maps.owner
         if isinstance(made, NodeOp) and made.title == "ai.onnx.ml.ZipMap":
             tensor = name_of_value(made.operands[0]) or "by its name"
             hint = f"{name} is a sequence of maps; name the tensor that it is made of, {tensor}"
-            raise usage("no of is given", expected="a tensor of floats", hint=hint)
+            raise usage("no result to differentiate", expected="a tensor of floats", hint=hint)
     return found
 
 
@@ -119,8 +119,8 @@ def _other_name(name: str, values: Mapping[str, SSAValue]) -> str:
     whole = values.get(base)
     if whole is not None and not is_unranked(whole):
         rank = len(shape_of(whole))
-        numbers = "1 number" if rank == 1 else f"{rank} numbers"
-        return f"{missing}an element of {base} is {numbers} in brackets, or : for all along an axis"
+        example = f"{base}[{','.join('0' * rank)}]"
+        return f"{missing}an element of {base} is written {example}; : takes a whole axis"
     return suggest(name, values) or "gradc inspect --values lists all values"
 
 

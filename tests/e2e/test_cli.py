@@ -420,7 +420,7 @@ class TestVerify:
 
 USAGE = [
     ([], "Usage"),
-    (["compile"], "Missing argument 'IN..'"),
+    (["compile"], "Missing argument 'IN...'"),
     (["nothing"], "No such command 'nothing'"),
     (["compile", "{}"], "Missing option '-o'"),
     (["compile", "{}", "-o", "x", "--target", "tpu"], "'tpu' is not one of 'cpu', 'cuda', 'portable'"),
@@ -439,7 +439,7 @@ USAGE = [
     (["run", "{}", "--shape", "t0"], "--shape t0: expected NAME=2x4x8x8"),
     (["run", "{}", "--shape", "t0=2x-4"], "--shape t0=2x-4: expected NAME=2x4x8x8"),
     (["run", "{}", "--shape", "=2x4"], "--shape =2x4: expected NAME=2x4x8x8"),
-    (["run", "{}", "--inputs", "in.npz", "--shape", "t0=2x4"], "the file's inputs have their shapes"),
+    (["run", "{}", "--inputs", "in.npz", "--shape", "t0=2x4"], "the shapes are those of the arrays"),
     (["verify", "{}", "--inputs", "in.npz", "--shape", "t0=2x4"], "--inputs in.npz and --shape t0=2x4"),
     (["run", "model.onnx", "--strict"], "--strict is for graphs; model.onnx is a compiled model"),
     (["run", "model.onnx", "--strict-ieee"], "--strict-ieee is for graphs; model.onnx is a compiled model"),

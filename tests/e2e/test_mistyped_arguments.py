@@ -93,7 +93,7 @@ def test_a_file_of_no_name(model: Path, tmp_path: Path):
     assert "cannot read ''" in run_gradc("compile", model, "--constants", "", "-o", tmp_path / "c.onnx").err
 
 
-ELEMENT = "an element of logits is 2 numbers in brackets"
+ELEMENT = "an element of logits is written logits[0,0]"
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def test_a_compiled_model_has_names_of_its_own(tmp_path: Path, command: str):
     [
         ({"t9": "x"}, "rename: given t9=x, expected an input or output: t10, t12, t14"),
         ({"t10": "t12"}, "a name that no other has; t12 is taken"),
-        ({"t10": "t14"}, "an input and an output of different names"),
+        ({"t10": "t14"}, "different names for inputs and outputs"),
         ({"t10": ""}, "a name, not empty"),
         ({"t10": "\udcff"}, "text that UTF-8 can spell"),
     ],

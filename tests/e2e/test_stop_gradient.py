@@ -96,7 +96,7 @@ def test_the_command(path: Path):
         "grad", path, "--wrt", "x", "--stop-gradient", "p", "--stop-gradient", "enc_h*", "-o", out
     )
     assert result.code == 3
-    assert "the gradient of y by x is zero by rule: stop_gradient enc_h" in result.line
+    assert "the gradient of y by x is zero: stop_gradient enc_h" in result.line
     assert "--allow-unused gives zeros" in result.line
     assert run_gradc("grad", path, "--wrt", "x", "--stop-gradient", "p", "-o", out).code == 0
     assert {node.op_type for node in onnx.load(out).graph.node}.isdisjoint({"stop_gradient", "Identity"})
@@ -124,7 +124,7 @@ def test_a_stop_without_effect_is_a_remark(model: onnx.ModelProto):
 def test_a_pattern_of_wrt_leaves_stopped_values_out(model: onnx.ModelProto):
     found = gradc.grad(model, wrt=["x", "w*"], stop_gradient=":weights")
     assert list(found.gradients) == ["x"]
-    assert "zero by rule" in str(found.remarks[0])
+    assert "is zero" in str(found.remarks[0])
 
 
 @pytest.mark.parametrize("start", ["stop-gradient", "pin-values", "stable-forms", "vjp"])

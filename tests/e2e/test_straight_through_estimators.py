@@ -76,14 +76,14 @@ def test_a_gradient_passes_an_estimate_on_request(rounded: str, summed: str) -> 
 @pytest.mark.parametrize("summed", SUMS)
 @pytest.mark.parametrize("rounded", ROUNDED)
 def test_zeros_by_rule_are_an_error_where_the_ways_to_z_cancel(rounded: str, summed: str) -> None:
-    with pytest.raises(UnsupportedError, match=r"by x is zero by rule: .*straight_through=True passes it on"):
+    with pytest.raises(UnsupportedError, match=r"by x is zero: .*straight_through=True passes it on"):
         gradc.vjp(model(rounded, summed), wrt="x")
 
 
 def test_what_cancels_is_told_beside_another_way() -> None:
     gradient = gradc.vjp(model(more="z"), wrt="x", check=True)
-    reported = next(remark.message for remark in gradient.remarks if "zero by rule" in remark.message)
-    assert "part of the gradient of y_z is zero by rule: onnx.Round q" in reported
+    reported = next(remark.message for remark in gradient.remarks if "is zero" in remark.message)
+    assert "part of the gradient of y_z is zero: onnx.Round q" in reported
     assert "straight_through=True passes it on" in reported
     found = gradient.run({"x": X, "cotangent_y_z": G})["grad_x"]
     np.testing.assert_allclose(found, G @ W.T, rtol=1e-5, atol=1e-5)
@@ -91,7 +91,7 @@ def test_what_cancels_is_told_beside_another_way() -> None:
 
 def test_a_step_that_is_measured_carries_the_rest() -> None:
     gradient = gradc.vjp(model("by the largest"), wrt="x", check=True)
-    reported = next(remark.message for remark in gradient.remarks if "zero by rule" in remark.message)
+    reported = next(remark.message for remark in gradient.remarks if "is zero" in remark.message)
     assert "straight_through=True passes it on" in reported
     z = X @ W
     at = np.unravel_index(np.abs(z).argmax(), z.shape)

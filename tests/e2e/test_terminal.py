@@ -213,7 +213,7 @@ class TestDiagnosticsForPrograms:
         ("arguments", "message", "code"),
         [
             (["complie", "--diagnostics=json"], "No such command 'complie'.", 2),
-            (["run", "--diagnostics", "json"], "Missing argument 'IN..'.", 2),
+            (["run", "--diagnostics", "json"], "Missing argument 'IN...'.", 2),
             (["run", "--nothing", "--diagnostics", "json"], "No such option", 2),
             (["inspect", "none.json", "--diagnostics", "json"], "cannot read none.json: ", 4),
         ],

@@ -27,14 +27,14 @@ def compiled(body: str) -> gradc.Compiled:
 
 @pytest.mark.parametrize("body", PARTLY)
 def test_what_is_left_out_is_told(body: str):
-    (found,) = [remark.message for remark in compiled(body).remarks if "zero by rule" in remark.message]
-    assert "part of the gradient of y is zero by rule" in found
+    (found,) = [remark.message for remark in compiled(body).remarks if "is zero" in remark.message]
+    assert "part of the gradient of y is zero" in found
     assert PARTLY[body] in found
 
 
 @pytest.mark.parametrize("body", sorted(SILENT))
 def test_nothing_is_told_of_what_chooses_or_is_not_read(body: str):
-    assert not [remark.message for remark in compiled(body).remarks if "zero by rule" in remark.message]
+    assert not [remark.message for remark in compiled(body).remarks if "is zero" in remark.message]
 
 
 def test_a_way_that_is_constant_between_jumps_is_an_error():
@@ -42,5 +42,5 @@ def test_a_way_that_is_constant_between_jumps_is_an_error():
     text = "float[1,1,2,2] t, float[1,2,2,2] x"
     opsets = '<ir_version: 8, opset_import: ["": 16]>'
     model = onnx.parser.parse_model(f"{opsets} g ({text}) => (float[1,1,2,2] y) {{ {body} }}")
-    with pytest.raises(gradc.UnsupportedError, match="the gradient of y by x is zero by rule"):
+    with pytest.raises(gradc.UnsupportedError, match="the gradient of y by x is zero"):
         gradc.vjp(model, wrt="x")

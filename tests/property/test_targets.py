@@ -37,7 +37,7 @@ LAST_CUDA = 23
 """From the next opset on Reshape has no CUDA kernel, and hardly anything can be written."""
 
 ASKED = re.compile(
-    r"no strategy applies on \w+: | does not apply: | knows no op of this graph| is avoided on \w+: "
+    r"no strategy applies on \w+: | does not apply: | which the graph does not contain| is avoided on \w+: "
 )
 BEFORE = re.compile(r"\[onnx\.(Cast|Shape|Reshape|Transpose) \"op1\"\] \w+ has no kernel for ")
 """How strategies refuse, and what is left to the final contract: ops that were there before strategies."""

@@ -22,7 +22,7 @@ def matmul(call: Call) -> list[Shape | None]:
         raise violation("operands of MatMul", given="a scalar", expected="rank 1 or more")
     inner, columns = b[-2:-1] or b, b[-1:] if len(b) > 1 else ()
     if not same_dim(a[-1], inner[0]):
-        raise violation("inner dims of MatMul", given=f"{show(a)} and {show(b)}")
+        raise violation("inner dims of MatMul", given=f"{show(a)} and {show(b)}", expected="equal ones")
     return [(*broadcast([a[:-2], b[:-2]]), *a[-2:-1], *columns)]
 
 
@@ -42,7 +42,7 @@ def gemm(call: Call) -> list[Shape | None]:
     a = a[::-1] if call.attribute("transA", 0) else a
     b = b[::-1] if call.attribute("transB", 0) else b
     if not same_dim(a[1], b[0]):
-        raise violation("inner dims of Gemm", given=f"{show(a)} and {show(b)}")
+        raise violation("inner dims of Gemm", given=f"{show(a)} and {show(b)}", expected="equal ones")
     return [(a[0], b[1])]
 
 

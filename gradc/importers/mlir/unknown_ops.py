@@ -41,9 +41,8 @@ def unknown_ops_error(found: Sequence[OpReference]) -> GradcError:
 
 
 def _unknown(finding: OpReference) -> GradcError:
-    hint = suggest(finding.kind, _op_names())
-    text = "unknown op" + (f"; {hint}" if hint else "")
-    return GradcError(Diagnostic("error", text, finding.subject, finding.position))
+    hint = suggest(finding.kind, _op_names()) or "MLIR text has ops of onednn, cann, onnx and grad"
+    return GradcError(Diagnostic("error", f"unknown op; {hint}", finding.subject, finding.position))
 
 
 def _op_names() -> Iterator[str]:

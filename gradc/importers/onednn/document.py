@@ -204,7 +204,8 @@ class Record:
 
     def _require(self, key: str) -> Any:
         if key not in self.data:
-            raise self.error(f"{self.what} has no key {key}")
+            hint = "a oneDNN Graph dump lists its ops under graph" if key == "graph" else ""
+            raise self.error(f"{self.what} has no key {key}", hint=hint)
         return self.data[key]
 
     def _ill_typed(self, key: str, expected: str) -> GradcError:

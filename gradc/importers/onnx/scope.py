@@ -139,7 +139,7 @@ class Scope:
             scope = scope.parent
         if name:
             hint = suggest(name, self._known())
-            raise violation(f'the name "{name}" is read but not defined before', hint=hint)
+            raise violation(f'no input, initializer or earlier node defines "{name}"', hint=hint)
         return None
 
     def required(self, name: str) -> SSAValue:

@@ -60,7 +60,7 @@ def floats_behind_inputs(values: Mapping[str, SSAValue]) -> str:
     """Return a hint naming float tensors computed from the inputs if no input is one."""
     inputs = [value for value in values.values() if isinstance(value, BlockArgument)]
     found = list(dict.fromkeys(name for value in inputs for name in _next_floats(value)))
-    return f" among its inputs; the next floats behind them are {several(found)}" if found else ""
+    return f"the first floats computed from its inputs are {several(found)}" if found else ""
 
 
 _SIZES = (onnx.ShapeOp, onnx.SizeOp)

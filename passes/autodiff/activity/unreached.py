@@ -40,7 +40,7 @@ def no_gradient_error(
     if cuts is None:
         verb = "does not depend" if len(of) == 1 else "do not depend"
         return usage(f"{targets} {verb} on {name}", hint=hint)
-    what = f"the gradient of {targets} by {name} is zero by rule"
+    what = f"the gradient of {targets} by {name} is zero"
     what = f"{what}: {_with_reasons(cuts)}" if cuts else what
     hint = ", ".join(filter(None, (_remedy(cuts, ops), hint)))
     return UnsupportedError(Diagnostic("error", sentence(what, hint=hint)))
@@ -58,7 +58,7 @@ def unused_remarks(
     independent = [name for name in values if name not in by_rule]
     reasons = (
         f"{targets} {verb} on {several(independent)}" if independent else "",
-        f"the gradient of {targets} by {several(by_rule)} is zero by rule" if by_rule else "",
+        f"the gradient of {targets} by {several(by_rule)} is zero" if by_rule else "",
     )
     hint = advice("allow_unused", "gives zeros", True)
     what = f"{' and '.join(filter(None, reasons))}: matched by a pattern and left out"
@@ -73,7 +73,7 @@ def partly_zero_remarks(
     cuts = [op for op in blocking if not isinstance(op, StopGradientOp)]
     if not cuts:
         return []
-    what = f"part of the gradient of {' and '.join(of)} is zero by rule: {_with_reasons(cuts)}"
+    what = f"part of the gradient of {' and '.join(of)} is zero: {_with_reasons(cuts)}"
     return [Diagnostic("remark", sentence(what, hint=_remedy(cuts, ops)), position=position_of(cuts[0]))]
 
 

@@ -28,7 +28,7 @@ func.func @f64(%dy: tensor<1x2x5xf64>, %w: tensor<2x3x3xf64>) -> tensor<1x3x7xf6
 
 // -----
 
-// CHECK: error: strategy conv-to-conv knows no op of this graph: expected one of grad.conv_backward_data, grad.conv_transpose_backward_data
+// CHECK: error: strategy conv-to-conv lowers grad.conv_backward_data and grad.conv_transpose_backward_data only, which the graph does not contain; without a strategy gradc chooses one
 func.func @resize(%dy: tensor<1x3x4xf32>) -> tensor<1x3x2xf32> {
   %dx = grad.resize_backward %dy {axes = [2], input_sizes = [2], step_numerators = [1], step_denominators = [2], interpolation = "linear", coordinates = "half_pixel"} : (tensor<1x3x4xf32>) -> tensor<1x3x2xf32>
   func.return %dx : tensor<1x3x2xf32>

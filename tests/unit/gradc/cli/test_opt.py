@@ -84,7 +84,7 @@ def test_bad_text(source: Path, capsys: pytest.CaptureFixture[str], text: str, p
     ("passes", "code", "message"),
     [
         ("legalize-onnx", 3, "onednn.convolution_backward_data was not lowered to ONNX"),
-        ("lower{strategy=resize-to-matmul}", 3, "knows no op of this graph"),
+        ("lower{strategy=resize-to-matmul}", 3, "lowers grad.resize_backward only"),
         ("inferr-types", 2, "no pass inferr-types; did you mean infer-types?"),
         ("xyzzy", 2, "no pass xyzzy; known: "),
         ("infer-types{x=1}", 2, "pass infer-types, option x: there is no such option: expected none"),

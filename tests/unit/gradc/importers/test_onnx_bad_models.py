@@ -151,7 +151,7 @@ def _chain(model: onnx.ModelProto) -> None:
 WRONG: list[tuple[Callable[[onnx.ModelProto], None], str]] = [
     (_cycle, 'nodes form a cycle: Softmax "y" (node 1) and Exp "t" (node 0)'),
     (_twice, '[Softmax "t", node 1] the name "t" is given twice'),
-    (_missing, '[Exp "t", node 0] the name "z" is read but not defined before'),
+    (_missing, '[Exp "t", node 0] no input, initializer or earlier node defines "z"'),
     (_kind, '[Softmax "y", node 1] kind of attribute axis: given FLOAT, expected INT'),
     (_attribute, '[Softmax "y", node 1] Softmax has no attribute axes; did you mean axis?'),
     (_attribute_twice, '[Softmax "y", node 1] attribute axis is given twice'),
