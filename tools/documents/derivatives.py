@@ -19,11 +19,16 @@ RESIDUALS = PROBES.with_name("residuals.json")
 
 DTYPES = ("f32", "f16", "bf16", "f64")
 TRIED = (*DTYPES, "run-time sizes", "integers", "twice")
+"""Columns of the probes."""
+
+TITLES = {"run-time sizes": "dynamic sizes", "integers": "integer inputs"}
+"""Column of the probes -> its title on the page, if that differs."""
 
 
 def table() -> str:
     """Return a row for each differentiable op."""
-    columns = ("op", "by", "keeps", *TRIED, "known when it is written", "not", "at kinks")
+    tried = (TITLES.get(column, column) for column in TRIED)
+    columns = ("op", "derivative", "keeps", *tried, "must be static", "not supported", "at kinks")
     head = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     return "\n".join([*head, *_rows()])
 
@@ -33,15 +38,15 @@ def _rows() -> Iterator[str]:
     residuals = known_residuals()
     for name, how in rules():
         if name not in ZERO_BY_DEFINITION and name not in REFUSED:
-            by = "a rule" if how.startswith("has") else "its ops"
+            how = "VJP rule" if how.startswith("has") else "decomposition"
             tried = ("no" if (found := probes[name][one]) not in ("yes", "-") else found for one in TRIED)
             facts = (
                 STATIC_REQUIREMENTS.get(name, ""),
                 UNSUPPORTED_VARIANTS.get(name, ""),
                 KINKS.get(name, ""),
             )
-            kept = _residuals_text(residuals[name]) if name in residuals else "what its body does"
-            yield f"| {' | '.join((name, by, kept, *tried, *facts))} |"
+            kept = _residuals_text(residuals[name]) if name in residuals else "residuals of its body"
+            yield f"| {' | '.join((name, how, kept, *tried, *facts))} |"
 
 
 def known_residuals() -> Mapping[str, Mapping[str, str]]:
@@ -67,14 +72,17 @@ def no() -> str:
         for column in TRIED:
             if columns[column] not in ("yes", "-"):
                 reasons.setdefault((column, columns[column]), []).append(name)
-    rows = [f"| {what} | {', '.join(names)} | {why} |" for (what, why), names in sorted(reasons.items())]
-    return "\n".join(["| what | ops | why |", "|---|---|---|", *rows])
+    rows = [
+        f"| {TITLES.get(column, column)} | {', '.join(names)} | {why} |"
+        for (column, why), names in sorted(reasons.items())
+    ]
+    return "\n".join(["| column | ops | reason |", "|---|---|---|", *rows])
 
 
 def none() -> str:
-    """Return the ops without a derivative, by reason."""
+    """Return the ops whose derivative is zero or not implemented, by reason."""
     reasons: dict[str, list[str]] = {}
-    for why, names in (("0", ZERO_BY_DEFINITION), ("refused", REFUSED)):
+    for why, names in (("0", ZERO_BY_DEFINITION), ("not implemented", REFUSED)):
         for name in sorted(names):
             reasons.setdefault(f"{why}: {names[name]}", []).append(name)
     rows = [f"| {why} | {', '.join(names)} |" for why, names in reasons.items()]
