@@ -1,4 +1,4 @@
-"""Test that the samples of a function do not meet: a rule on types and ops, then a sample that moves.
+"""Test that the samples of a function do not interact: a rule on types and ops, then a sample that changes.
 
 The rule follows the axis of samples with a size that occurs nowhere else. It accepts a sum or mean over
 the samples if the differentiated value is a linear function of it, as a loss is.
@@ -81,7 +81,7 @@ class Rule:
     sums: dict[SSAValue, Operation] = field(default_factory=dict[SSAValue, Operation])
 
     def run(self) -> None:
-        """Raise UnsupportedError at the first op in which samples meet."""
+        """Raise UnsupportedError at the first op in which samples interact."""
         function = entry.entry_function(self.module)
         named = zip(entry.input_names(function), function.args, strict=True)
         self.dependent |= {value for name, value in named if name in self.samples.inputs}
@@ -105,13 +105,13 @@ class Rule:
         if summed:
             first = self.sums[summed[0]]
             if not isinstance(op, LINEAR) or len(given) > len(summed) or _is_product(op, summed):
-                raise meeting_at(first)
+                raise interaction_at(first)
             self.sums |= dict.fromkeys(op.results, first)
         elif why := _joins(op, self.dependent):
             if isinstance(op, SUMS) and why == CONSUMED:
                 self.sums |= dict.fromkeys(op.results, op)
             else:
-                raise meeting_at(op)
+                raise interaction_at(op)
         self.dependent |= set(op.results)
 
 
@@ -126,7 +126,7 @@ def _is_product(op: Operation, summed: Sequence[SSAValue]) -> bool:
 
 
 def _joins(op: Operation, dependent: set[SSAValue]) -> str:
-    """Return the reason why samples meet in an op, or ''."""
+    """Return the reason why samples interact in an op, or ''."""
     given = [value for value in op.operands if value in dependent]
     known = [result for result in op.results if has_rank(result) and result.first_use]
     if any(len(batch_axes(result)) > 1 for result in known):
@@ -155,9 +155,9 @@ def _contracts_samples(op: Operation, dependent: set[SSAValue]) -> bool:
     return False
 
 
-def meeting_at(op: Operation) -> GradcError:
-    """Return the error at an op in which samples meet."""
-    what = f"{option('per_sample', True)}: samples meet in this op"
+def interaction_at(op: Operation) -> GradcError:
+    """Return the error at an op in which samples interact."""
+    what = f"{option('per_sample', True)}: samples interact in this op"
     hint = "a function whose samples are independent has a derivative for each of them"
     return error_at(op, f"{what}; {hint}", kind=UnsupportedError)
 
@@ -165,7 +165,7 @@ def meeting_at(op: Operation) -> GradcError:
 def with_axes(module: ModuleOp, of: Sequence[str], samples: Samples) -> Samples:
     """Return the samples with the axes and ranks of the values of a module.
 
-    Raises UnsupportedError if samples meet by the rule.
+    Raises UnsupportedError if samples interact by the rule.
     """
     if samples.size == 1:
         values, dependent = _values_by_name(module, of), _dependent(module, samples)
@@ -221,7 +221,7 @@ def confirm(
 ) -> str:
     """Compare the function of several samples with that of one; return why that is not possible, or ''.
 
-    Raises UnsupportedError at the first op in which samples meet.
+    Raises UnsupportedError at the first op in which samples interact.
     """
     from gradc.compiler.runtime_kernels import runtime_kernel
 
@@ -235,7 +235,7 @@ def confirm(
         try:
             _compare(several, probe, one, of, samples, kernel, guess)
         except UnsupportedError as error:
-            if error.diagnostic.severity == "error" and "samples meet" in error.diagnostic.message:
+            if error.diagnostic.severity == "error" and "samples interact" in error.diagnostic.message:
                 raise
             why = error.diagnostic.message
         except (NotComputed, GradcError) as error:
@@ -263,7 +263,7 @@ def _compare(
     for (op, before), (_, then), probed in zip(base, after, _ops(probe), strict=True):
         for index, (a, b) in enumerate(zip(before, then, strict=True)):
             if _others_moved(probed.results[index], a, b):
-                raise meeting_at(op)
+                raise interaction_at(op)
     for name in of:
         _compare_of(name, several, one, samples, kernel, given, moved, shared)
 
@@ -306,8 +306,8 @@ def _differs(module: ModuleOp, name: str) -> GradcError:
     values = values_by_name(function)
     value = values.get(name, values.get(name.partition("[")[0]))
     if value is not None and isinstance(value.owner, Operation):
-        return meeting_at(value.owner)
-    text = f"{option('per_sample', True)}: samples meet in {name}"
+        return interaction_at(value.owner)
+    text = f"{option('per_sample', True)}: samples interact in {name}"
     return UnsupportedError(Diagnostic("error", text))
 
 
@@ -365,7 +365,7 @@ def function_of_one_sample(
 ) -> tuple[ModuleOp, Samples, list[Diagnostic]]:
     """Return the function of one sample of a module, the samples, and remarks.
 
-    Raises UnsupportedError at the first op in which samples meet.
+    Raises UnsupportedError at the first op in which samples interact.
     """
     of = user_request.of_names(module)
     samples = with_axes(module, of, samples_of(module, of, user_request.batch_axis or {}))
@@ -373,5 +373,5 @@ def function_of_one_sample(
     why = "" if samples.size == 1 else option("check", False)
     if why and user_request.check is not False:
         why = confirm(module, one, of, samples, user_request.kernels)
-    text = f"no evaluation confirmed that the samples do not meet: {why}"
+    text = f"no evaluation confirmed that the samples do not interact: {why}"
     return one, samples, [remark(text)] if why else []

@@ -269,7 +269,7 @@ def test_control_flow():
     expected = np.concatenate([run["grad_x"] for run in runs])
     np.testing.assert_allclose(found.run(inputs)["grad_x"], expected, rtol=1e-4, atol=1e-6)
     assert gradc.vjp(model(BRANCHES.replace("AXIS", "1")), wrt="x", per_sample=True).gradients
-    with pytest.raises(gradc.UnsupportedError, match="samples meet in this op"):
+    with pytest.raises(gradc.UnsupportedError, match="samples interact in this op"):
         gradc.vjp(model(BRANCHES.replace("AXIS", "0")), wrt="x", per_sample=True)
 
 
@@ -403,7 +403,7 @@ def test_a_value_of_the_position():
         u = Unsqueeze(f, axes)
         y = Mul(x, u)
     }"""
-    with pytest.raises(gradc.UnsupportedError, match="samples meet in this op"):
+    with pytest.raises(gradc.UnsupportedError, match="samples interact in this op"):
         gradc.vjp(model(text), per_sample=True)
 
 
@@ -435,7 +435,7 @@ def test_samples_that_meet(name: str, check: bool | None):
     if check is False and name == "masked":
         pytest.skip("only the evaluation finds this")
     text = f"joins (float[N,4] x) => (float[N,4] y) <int64[1] first = {{0}}> {{ {body} }}"
-    with pytest.raises(gradc.UnsupportedError, match="samples meet in this op") as error:
+    with pytest.raises(gradc.UnsupportedError, match="samples interact in this op") as error:
         gradc.vjp(model(text), per_sample=True, check=check)
     assert op in str(error.value)
 
@@ -446,7 +446,7 @@ def test_training_batch_normalization():
         y, m, v = BatchNormalization <training_mode = 1> (x, scale, bias, mean, var)
     }"""
     for batch in ("N", 4):
-        with pytest.raises(gradc.UnsupportedError, match="samples meet in this op") as error:
+        with pytest.raises(gradc.UnsupportedError, match="samples interact in this op") as error:
             gradc.vjp(model(text, batch), of="y", wrt="x", per_sample=True)
         assert "BatchNormalization" in str(error.value)
 
@@ -456,7 +456,7 @@ def test_a_loss_that_is_no_sum_over_samples():
         s = ReduceSumSquare <keepdims = 0> (x, axes)
         l = Sqrt (s)
     }"""
-    with pytest.raises(gradc.UnsupportedError, match="samples meet in this op") as error:
+    with pytest.raises(gradc.UnsupportedError, match="samples interact in this op") as error:
         gradc.grad(model(text), per_sample=True)
     assert "ReduceSumSquare" in str(error.value)
 
