@@ -8,7 +8,6 @@ import click
 
 MODEL = (".onnx",)
 IR = (".mlir",)
-"""What `--stop-after` and `--emit mlir` write."""
 PAGE = (".html", ".htm")
 ARRAYS = (".npz",)
 
@@ -22,5 +21,5 @@ def check_ending(output: str | None, expected: tuple[str, ...]) -> None:
     ending = PurePath(output).suffix.lower()
     if ending in KNOWN and ending not in expected:
         endings = " or ".join(expected)
-        reason = ": --stop-after and --emit mlir write MLIR text" if expected == IR else ""
-        raise click.UsageError(f"-o: given {output}, expected a name that ends in {endings}{reason}.")
+        content = ", as the output is MLIR text" if expected == IR else ""
+        raise click.UsageError(f"-o: given {output}, expected a name that ends in {endings}{content}.")

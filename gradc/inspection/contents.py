@@ -151,7 +151,7 @@ def lines(found: Contents, look: Look = PLAIN) -> Iterator[str]:
         yield f"dynamic {', '.join(found.dims)}"
     weights = found.weights
     split = ", ".join(f"{name} {' '.join(size(count))}" for name, count in weights.by_dtype.items())
-    summary = f"weights {weights.count:,} of {' '.join(size(weights.bytes))}"
+    summary = f"weights {weights.count:,}, {' '.join(size(weights.bytes))}"
     yield f"{summary} ({split}), {weights.parameters:,} parameters" if split else summary
     if found.memory is not None:
         dims = ", ".join(f"{dim} = 1" for dim in found.dims)

@@ -40,12 +40,12 @@ def unsupported_nodes(module: ModuleOp, target: Target) -> list[UnsupportedNode]
 def _find(op: OnnxOp | NodeOp, target: Target) -> Iterator[UnsupportedNode]:
     name, position = name_of(op), str(position_of(op) or "")
     if isinstance(op, NodeOp):
-        title = f"{op.domain.data}.{op.op_type.data}"
         if is_nonstandard(op, target):
-            yield UnsupportedNode(title, name, position, *_not_standard(op), False)
+            yield UnsupportedNode(op.title, name, position, *_not_standard(op), False)
             return
-        reason = f"gradc does not know whether {target.name} has it"
-        yield UnsupportedNode(title, name, position, reason, "it is passed on as it is", True)
+        cause = ", as its operands have unknown types" if op.is_standard else ""
+        reason = f"gradc does not know whether {target.name} has it{cause}"
+        yield UnsupportedNode(op.title, name, position, reason, "it is kept unchanged", True)
         return
     if isinstance(op, ConstantOp):
         return

@@ -100,7 +100,7 @@ def as_text(found: Sequence[StoredWeight], training: Mapping[str, Trainability],
     header = (*header, *(["in the module"] if has_other_names else []), "read by")
     total = " ".join(size(sum(one.bytes for one in found)))
     trainable = sum(training[one.name].trainable is True for one in found)
-    return f"{table(header, rows, (3,), look)}\n{len(found):,} of {total}, {trainable:,} trainable"
+    return f"{table(header, rows, (3,), look)}\n{len(found):,} weights, {total}, {trainable:,} trainable"
 
 
 def _other_names(one: Trainability) -> str:

@@ -270,7 +270,7 @@ IN_PYTHON = "gradc.grad takes one in Python, rules={...}"
 
 def _without_rule(op: Operation) -> UnsupportedError:
     if isinstance(op, NodeOp) and op.is_standard and lookup_op(op.title) is not None:
-        hint = "a value_info for the results of ops of other domains would define it"
+        hint = "add a value_info for the results of ops of other domains"
         return refusal(f"{op.title}: {NO_TYPE}", hint=hint)
     if not isinstance(op, OnnxOp):
         hint = advice("rules", "takes one") if current() is Place.PYTHON else IN_PYTHON

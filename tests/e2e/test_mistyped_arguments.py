@@ -60,7 +60,7 @@ def test_an_output_with_the_ending_of_another_kind_of_file(
     path = tmp_path / name
     done = run_gradc(command, model, "-o", path)
     assert done.code == 2
-    assert f"-o: given {path}, expected a name that ends in {expected}." in done.err
+    assert f"-o: given {path}, expected a name that ends in {expected}" in done.err
     assert not path.exists()
 
 

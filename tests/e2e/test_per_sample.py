@@ -430,7 +430,7 @@ JOINS = {
 
 @pytest.mark.parametrize("check", [None, False])
 @pytest.mark.parametrize("name", JOINS)
-def test_samples_that_meet(name: str, check: bool | None):
+def test_samples_that_interact(name: str, check: bool | None):
     body, op = JOINS[name]
     if check is False and name == "masked":
         pytest.skip("only the evaluation finds this")

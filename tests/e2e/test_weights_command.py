@@ -100,7 +100,7 @@ def test_the_list(source: Path):
     }
     for name, want in expected.items():
         assert tuple(found[name][key] for key in ("dtype", "shape", "bytes", "readers", "role")) == want
-    assert "11 of 7.06 kB, 4 trainable" in weights(source).out
+    assert "11 weights, 7.06 kB, 4 trainable" in weights(source).out
     inspected = json.loads(run_gradc("inspect", source, "--json").out)
     keys = ("name", "dtype", "shape", "bytes", "readers", "role")
     assert inspected["contents"]["weights"]["tensors"] == [

@@ -18,7 +18,7 @@ from passes.autodiff.common.primal import Primal
 from passes.builder.values import Builder
 from passes.decompositions.registry import Reason, decomposition_of
 
-_NO_TYPE = f"{NO_TYPE}; a value_info in the model would define it"
+_NO_TYPE = f"{NO_TYPE}; add a value_info to the model"
 _NOT_MADE = "its decomposition does not compute this result"
 
 

@@ -161,7 +161,7 @@ WRONG: list[tuple[Callable[[onnx.ModelProto], None], str]] = [
     (_inputs, '[Exp "t", node 0] inputs of Exp: given 2, expected at most 1'),
     (_outputs, '[Exp "t", node 0] outputs of Exp: given 2, expected at most 1'),
     (_domain, '[Exp "t", node 0] the model imports no opset of the domain "nobody"'),
-    (_output, '[output "z"] the name "z" is read'),
+    (_output, '[output "z"] no input, initializer or earlier node defines "z"'),
     (_no_output, "the graph has no outputs"),
     (_no_opset, '[Exp "t", node 0] the model imports no opset'),
     (_no_type, '[input "x"] type: given none'),

@@ -152,6 +152,19 @@ def test_what_another_target_has(tmp_path: Path):
     assert inspected(model, tmp_path, "--target", "cpu")["lacks"] == []
 
 
+def test_an_op_of_operands_without_types(tmp_path: Path):
+    """A standard op after one of another domain has its own name, and the reason why support is unknown."""
+    model = model_of(
+        "g (float[2] x) => (float[2] y) { a = com.example.Foo(x) y = Tanh(a) }",
+        opset=18,
+        **{"com.example": 1},
+    )
+    found = inspected(model, tmp_path, "--target", "tract")["lacks"]
+    assert [each["op"] for each in found] == ["com.example.Foo", "Tanh"]
+    assert "its operands have unknown types" in found[1]["reason"]
+    assert run_gradc("inspect", str(tmp_path / "m.onnx")).out.count("weights 0, 0 bytes") == 1
+
+
 def test_no_target_no_list(tmp_path: Path):
     found = inspected(net(), tmp_path)
     assert "lacks" not in found
