@@ -97,7 +97,7 @@ class ConvBackwardWeightsOp(WindowedGradOp):
 
 
 def _sample(axis: ConvAxis, x: object, y: object) -> tuple[int, int]:
-    """Return consistent X and Y for what is known of them."""
+    """Return static sizes X and Y that fit the window and agree with the known ones."""
     window, pads = axis.window, sum(axis.pads)
     if isinstance(x, int):
         return x, (x + pads - window.extent) // window.stride + 1

@@ -57,7 +57,7 @@ class SoftmaxFamilyOp(TableOp, ABC):
         return (tensor_type(self.check_chosen(dtype), shape), tensor_type(kept, sums))
 
     def remarks(self) -> Iterator[Diagnostic]:
-        """Yield a remark on -inf rows: off the innermost axis the library tests several at once."""
+        """Yield a remark on rows of -inf along an outer axis, where the library may give NaN."""
         axis = self.resolve_axis(self.src)
         if self.value("mode") == "inf_as_zero" and set(shape_of(self.src)[axis + 1 :]) - {1}:
             yield self.remark(

@@ -26,7 +26,7 @@ Interval = tuple[Bound, Bound]
 
 
 def is_at_least(form: Form, least: int) -> bool:
-    """Return whether no value of a form is proven to be smaller than `least`."""
+    """Return whether all values of a form are provably `least` or more; False if that is unknown."""
     return lower(form) >= least
 
 

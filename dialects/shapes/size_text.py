@@ -23,12 +23,12 @@ class InvalidSize(ValueError):
 
 
 def parse(text: str) -> Form:
-    """Parse a size. Raises NoSize."""
+    """Parse a size. Raises InvalidSize."""
     reader = _Reader(_tokens(text))
     try:
         form = reader.sum(0)
     except (TooComplex, ZeroDivisionError) as error:
-        raise InvalidSize(f"no size: {error}") from None
+        raise InvalidSize(f"not a size: {error}") from None
     reader.expect("end", "")
     return form
 

@@ -153,7 +153,7 @@ def _quiet() -> click.Option:
 
 
 def _diagnostics() -> click.Option:
-    """Return the option `--diagnostics`; `messages.form_of` reads it before options are parsed."""
+    """Return the option `--diagnostics`; `messages.requested_format` reads it before options are parsed."""
     return click.Option(
         [OPTION],
         type=Word(FORMATS),

@@ -95,7 +95,7 @@ def count_interleave_last(work: Work, axes: Sequence[AxisPhases], batch: int, ch
 
 @dataclass
 class Windows:
-    """Counts `windows.gathered` of channels-last data from the spatial axis `axis` on; equal calls once."""
+    """Counts `windows.gather_taps` of channels-last data from a spatial axis on; equal calls once."""
 
     work: Work
     data: Sizes

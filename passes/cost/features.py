@@ -20,7 +20,7 @@ Rule = Callable[[Step], Features]
 
 
 def features(graph: Graph) -> Features:
-    """Return the features of a graph after `rewrites.rewritten`."""
+    """Return the features of a graph to which `optimizer_model.apply_rewrites` was applied."""
     total: Features = {}
     for step in graph.steps:
         add(total, step_features(step, graph))

@@ -66,11 +66,11 @@ class Expressions:
             self._forms.setdefault(found, dim)
         return found
 
-    def row(self, demand: SizeGuard) -> list[Row]:
-        """Convert a demand to a row. Raises NoSuchSize."""
-        form = demand.form
+    def row(self, guard: SizeGuard) -> list[Row]:
+        """Convert a condition on sizes to a row of the check. Raises UnknownSize."""
+        form = guard.form
         terms = [(factor, self._product(monomial)) for monomial, factor in form.terms if monomial]
-        return rows.row(demand.what, terms, constant_of(form) - demand.low, demand.high - demand.low)
+        return rows.row(guard.what, terms, constant_of(form) - guard.low, guard.high - guard.low)
 
     def _element(self, form: Size) -> Element:
         if form.atom is not None:
@@ -103,7 +103,7 @@ class Expressions:
         return self._emit.ints([form]) if isinstance(form, int) else self._alone(self._element(form))
 
     def _atom(self, atom: Atom) -> SSAValue:
-        """Return the value of an atom. Forms, and so the recursion, are no deeper than `forms.DEEPEST`."""
+        """Return the value of an atom. The recursion is at most `forms.MAX_DEPTH` deep, as forms are."""
         if (atom,) in self._products:
             return self._alone(self._products[(atom,)])
         if isinstance(atom, Quotient):

@@ -1,5 +1,5 @@
 # pyright: standard
-# (numpy.take, whose type its stubs do not know)
+# (numpy's stubs have no type for the overload of take used here)
 """Vectorized error function: Taylor polynomials around the nearest of many centres.
 
 With a = |x| and d = a - c, erf(a) = erf(c) + the sum over n of e_n(c) d^n. The e_n are those of the integral

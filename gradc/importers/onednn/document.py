@@ -1,6 +1,6 @@
 """A oneDNN Graph document as plain data, with checked keys, types and encodings.
 
-This module checks single records; `onednn_json` checks the links between them.
+This module checks single records; `gradc/importers/onednn/reader.py` checks the links between them.
 """
 
 from __future__ import annotations

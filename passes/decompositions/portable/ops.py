@@ -54,7 +54,7 @@ def is_along_another_axis(op: OnnxOp) -> bool:
 
 
 def can_use_axis_1(op: OnnxOp) -> bool:
-    """Return whether such a DFT can be written along axis 1: known axis, no one-sided inverse."""
+    """Return whether a DFT along another axis, but no one-sided inverse, has a known axis."""
     assert isinstance(op, onnx.DFTOp)
     known = has_rank(op.input) and len(shape_of(op.input)) > 2 and _axis(op) is not None
     return (
@@ -71,9 +71,9 @@ def dft_along_axis_1(f: Primal, e: Builder) -> Results | None:
     order = [*range(rank)]
     order[1], order[axis] = axis, 1
     data = op.input if axis == 1 else emit(onnx.TransposeOp(op.input, perm=order))
-    place = emit.constant(np.array(1, np.int64))
+    first = emit.constant(np.array(1, np.int64))
     inverse = op.call().attribute("inverse", 0)
-    value = emit(onnx.DFTOp(data, op.dft_length, place, inverse=inverse))
+    value = emit(onnx.DFTOp(data, op.dft_length, first, inverse=inverse))
     if _is_onesided(op):
         size = emit.sizes(value, [1])
         half = emit.add(emit.floordiv(size, emit.ints([2])), emit.ints([1]))
@@ -155,7 +155,7 @@ def is_crd(op: OnnxOp) -> bool:
 
 
 def has_adaptive_samples(op: OnnxOp) -> bool:
-    """Return whether the size of a region decides how many samples a RoiAlign takes."""
+    """Return whether the number of samples of a RoiAlign depends on the size of the region."""
     return op.call().attribute("sampling_ratio", 0) == 0
 
 

@@ -91,7 +91,7 @@ def max_pool(n: int) -> Rule:
 
 
 def max_pool_backward(n: int) -> Rule:
-    """Return the rule of its gradient, which finds the maxima itself: the indices are not read."""
+    """Return the rule of the gradient, which computes the maxima again and ignores the indices."""
 
     def rule(f: Call, e: Builder) -> Value:
         (found,) = pull_back(_maxima(f, n)[0], add_batch(f.grad_output, n))
@@ -104,7 +104,7 @@ def max_pool_backward(n: int) -> Rule:
 
 
 def _means(f: Call, n: int, y: Sequence[Form]) -> tuple[Value, float]:
-    """Emit an AveragePool of the data with a batch axis; the mean is a multiple of it by the number."""
+    """Emit an AveragePool of the data with a batch axis; return it, and the factor from it to the mean."""
     pool, x = Pool.of(f, n), add_batch(f.self, n)
     attributes, factor = pool.attributes(), 1.0
     if f.has("divisor_override"):
@@ -126,7 +126,7 @@ def avg_pool(n: int) -> Rule:
 
 
 def _means_in_double(f: Call, n: int) -> Value:
-    """Return sums over windows by their numbers of elements."""
+    """Return the means in f64, as sums over windows divided by their numbers of elements."""
     pool, x, e = Pool.of(f, n), add_batch(f.self, n), f.e
     windows = pool.kernel, pool.strides
     begin, end = pool.pads, pool.end_pads(f.shape)
