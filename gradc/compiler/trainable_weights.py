@@ -44,6 +44,9 @@ from gradc.compiler.weight_roles import (
 from gradc.model.weight_metadata import REQUIRED_KEY, names_in
 from passes.autodiff.activity.active_values import is_float
 
+PART_OF = "gradc.part_of"
+"""Attribute of a weight that was made for one reader of a shared one: the name of that one."""
+
 
 @dataclass(frozen=True)
 class Weight:
@@ -73,18 +76,25 @@ def find_weights(module: ModuleOp) -> dict[str, Weight]:
     readers = {
         name: list(readers_of(value)) if is_float(value) else [] for name, value in values.items() if name
     }
-    refused = {name: _refuse(name, values[name], of, program) for name, of in readers.items()}
+    refused = {
+        name: _refuse(_origin(values[name]), values[name], of, program) for name, of in readers.items()
+    }
     open_ = {name: of for name, of in readers.items() if refused[name] is None}
     traced = trace_names(open_, program)
     found: dict[str, Weight] = {}
     for name, of in readers.items():
         source = traced.get(name, NO_NAMES)
-        verdict = refused[name] or _accept(name, values[name], of, program, source)
+        value = values[name]
+        verdict = refused[name] or _accept(_origin(value), value, of, program, source)
         source = source if verdict.is_trainable else NO_NAMES
-        found[name] = Weight(
-            name, values[name], verdict.is_trainable, verdict.reason, source, verdict.is_doubtful
-        )
+        found[name] = Weight(name, value, verdict.is_trainable, verdict.reason, source, verdict.is_doubtful)
     return found
+
+
+def _origin(value: SSAValue) -> str:
+    """Return the name of a constant, or that of the weight from which `untie_weights` made it."""
+    original = value.owner.attributes.get(PART_OF) if isinstance(value.owner, Operation) else None
+    return original.data if isinstance(original, StringAttr) else name_of_value(value)
 
 
 def required_weights(module: ModuleOp) -> list[str]:
@@ -126,6 +136,8 @@ def _refuse(
         return _Verdict(False, "sines and cosines of the position")
     if is_generated(name) and all(map(_is_neutral, readers)):
         return _Verdict(False, f"{readers[0].word} that changes nothing, of {readers[0]}")
+    if is_generated(name) and all(map(_is_multiplied_by_weight, readers)):
+        return _Verdict(False, f"multiplied by a weight in {readers[0]}", is_doubtful=True)
     return None
 
 
@@ -216,6 +228,17 @@ def _is_neutral(reader: Reader) -> bool:
     if array is None or type_of(reader.op) != "InstanceNormalization":
         return False
     return bool((array == (1 if reader.word == SCALE else 0)).all())
+
+
+def _is_multiplied_by_weight(reader: Reader) -> bool:
+    """Return whether a product has a weight with a name as its second factor: the first one is data, as the
+    initial state of an unrolled cell."""
+    if type_of(reader.op) not in ("Gemm", "MatMul") or reader.index != 0:
+        return False
+    other = reader.op.operands[1]
+    while (made := _maker(other)) is not None and type_of(made) in traits.VIEWS | {"Transpose"}:
+        other = made.operands[0]
+    return constant_of(other) is not None and not is_generated(name_of_value(other))
 
 
 def _maker(value: SSAValue) -> Operation | None:

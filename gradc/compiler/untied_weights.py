@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
@@ -15,20 +16,19 @@ from dialects.support.diagnostics import Diagnostic, location, name_of, several
 from dialects.support.entry import entry_function
 from dialects.support.names import hint_of, name_of_value
 from gradc.compiler.exported_program import Call, ExportedProgram
-from gradc.compiler.trainable_weights import find_weights
+from gradc.compiler.trainable_weights import PART_OF, find_weights
 from gradc.compiler.weight_roles import Kind, Reader, readers_of
 from passes.autodiff.named_values import values_by_name
-
-PART_OF = "gradc.part_of"
-"""Attribute of a weight that was made for one reader of a shared one: the name of that one."""
+from passes.autodiff.weight_parts import Part, are_disjoint, part_of, parts_of
 
 
 def untie_weights(module: ModuleOp, *, uniform_only: bool = False) -> dict[str, list[str]]:
     """Give each reader of a trainable weight a separate weight, in place: `w` keeps its name for the first
     reader, the others read `w.2`, `w.3` and so on. Return these names by the name of the shared weight.
 
-    Readers stay together if the exported program reads one parameter in all of them. `uniform_only`: only
-    weights of ones and of zeros, which exporters merge because parameters of several ops begin as such.
+    Readers stay together if the exported program reads one parameter in all of them, or if they read disjoint
+    parts. `uniform_only`: only weights of ones and of zeros, which exporters merge because parameters of
+    several ops begin as such.
     """
     function, program = entry_function(module), ExportedProgram.of_module(module)
     places = {op: index for index, op in enumerate(module.walk())}
@@ -36,16 +36,17 @@ def untie_weights(module: ModuleOp, *, uniform_only: bool = False) -> dict[str, 
     for name, weight in find_weights(module).items():
         if not weight.is_trainable or (uniform_only and not _is_uniform(weight.value)):
             continue
-        groups: dict[object, list[Reader]] = {}
-        for reader in sorted(readers_of(weight.value), key=lambda reader: places[reader.op]):
-            if reader.kind is not Kind.OTHER_ROLE and isinstance(reader.operand, OpResult):
-                groups.setdefault(_parameter(reader, program, weight.source.names, name), []).append(reader)
+        readers = sorted(readers_of(weight.value), key=lambda reader: places[reader.op])
+        read = [
+            one for one in readers if one.kind is not Kind.OTHER_ROLE and isinstance(one.operand, OpResult)
+        ]
+        groups = _groups(read, weight.value, program, (name, *weight.source.names))
         last = weight.value
-        for number, readers in enumerate(list(groups.values())[1:], 2):
+        for number, separate in enumerate(groups[1:], 2):
             own = _free_name(f"{name}.{number}", taken)
             last = _copy(last, own, name)
             found.setdefault(name, []).append(own)
-            for reader in readers:
+            for reader in separate:
                 _read(reader, weight.value, last)
     return found
 
@@ -81,11 +82,47 @@ def drop_marks(function: FuncOp) -> None:
         op.attributes.pop(PART_OF, None)
 
 
-def _parameter(reader: Reader, program: ExportedProgram, names: Sequence[str], own: str) -> object:
-    """Return the parameter that the program reads in a reader, or the reader."""
-    call = program.calls.get(name_of(reader.op), Call())
-    given = [program.parameters.get(argument) for argument in call.arguments]
-    return next((name for name in (own, *names) if name in given), reader.op)
+def _groups(
+    readers: Iterable[Reader], weight: SSAValue, program: ExportedProgram, names: Sequence[str]
+) -> list[list[Reader]]:
+    """Return the readers of each separate weight: those of one parameter of the program, or of parts that do
+    not overlap."""
+    groups: dict[object, list[Reader]] = {}
+    for reader in readers:
+        key: object = _parameter(reader, weight, program, names)
+        if key is None:
+            fits = partial(_fits, reader, weight)
+            key = next((one for one, group in groups.items() if fits(group)), reader)
+        groups.setdefault(key, []).append(reader)
+    return list(groups.values())
+
+
+def _fits(reader: Reader, weight: SSAValue, group: Sequence[Reader]) -> bool:
+    """Return whether a reader belongs to a group: it is the same op, or reads another part of the weight."""
+    if any(one.op is reader.op for one in group):
+        return True
+    part = _part(reader, weight)
+    return all(are_disjoint(part, _part(one, weight)) for one in group)
+
+
+def _part(reader: Reader, weight: SSAValue) -> Part:
+    if reader.operand is weight:
+        return parts_of(reader.op, weight)[0]
+    return part_of(reader.operand, weight)
+
+
+def _parameter(
+    reader: Reader, weight: SSAValue, program: ExportedProgram, names: Sequence[str]
+) -> str | None:
+    """Return the parameter that the program reads in a reader, or in the ops before it; None if that is not
+    known."""
+    ops, value = [reader.op], reader.operand
+    while isinstance(value, OpResult) and value is not weight and value.op.operands:
+        ops.append(value.op)
+        value = value.op.operands[0]
+    arguments = [one for op in ops for one in program.calls.get(name_of(op), Call()).arguments]
+    given = [program.parameters.get(argument) for argument in arguments]
+    return next((name for name in names if name in given), None)
 
 
 def _free_name(name: str, taken: set[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import combinations
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
@@ -15,6 +16,7 @@ from dialects.support.diagnostics import Diagnostic, name_of, position_of, sente
 from dialects.support.names import name_of_value
 from dialects.support.option_names import advice
 from passes.autodiff.activity.active_values import is_float, operands_and_captures
+from passes.autodiff.weight_parts import are_disjoint, parts_of
 
 COPY_OF = "gradc.copy_of"
 """Attribute of a weight that was an Identity of another one: the other's name."""
@@ -88,7 +90,8 @@ def several_readers(
 ) -> list[Diagnostic]:
     """Return a remark on each of `weights` that several nodes read on the way to `of`.
 
-    Quantization ops do not count: both ops of a pair read the scale.
+    Quantization ops do not count: both ops of a pair read the scale. Nor do ops that take disjoint parts, as
+    those of the gates of a cell.
     """
     found: list[Diagnostic] = []
     needed = _ancestors(of, ops)
@@ -100,12 +103,17 @@ def several_readers(
             for op, kind in kinds.items()
             if name_of(op) and kind not in traits.QUANTIZATION and _outermost(op, ops[0]) in needed
         }
-        if len(nodes) > 1:
+        if len(nodes) > 1 and not _read_disjoint_parts(kinds, value):
             what = f"{name} is read by {several(list(nodes))}; its gradient is the sum over them"
             remedy = advice("untie", "gives each of them a weight", True)
             hint = "; ".join(filter(None, (_HINT, remedy)))
             found.append(Diagnostic("remark", sentence(what, hint=hint)))
     return found
+
+
+def _read_disjoint_parts(ops: Iterable[Operation], weight: SSAValue) -> bool:
+    parts = [part for op in ops for part in parts_of(op, weight)]
+    return all(are_disjoint(one, other) for one, other in combinations(parts, 2))
 
 
 def _readers(value: SSAValue) -> list[Operation]:

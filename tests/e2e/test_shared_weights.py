@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import onnx.parser
+import pytest
 
 import gradc
 
@@ -41,6 +42,20 @@ def test_the_readers_of_a_weight_have_a_remark():
     )
     (remark,) = gradc.grad(source, wrt="w", reduce="sum", check=True).remarks
     assert remark.message.startswith("w is read by Mul first and Add last; its gradient is the sum over them")
+
+
+SLICES = """<ir_version: 8, opset_import: ["": 18]> g (float[N, 2] x) => (float[N, 2] y)
+    <float[4] w = {1, 2, 3, 4}, int64[1] zero = {0}, int64[1] from = {FROM}, int64[1] two = {2},
+    int64[1] four = {4}> {
+    [s1] a = Slice (w, zero, two) [s2] b = Slice (w, from, four) [m] c = Mul (x, a) d = Exp (c) REST }"""
+
+
+@pytest.mark.parametrize(("start", "remarks"), [(2, 0), (1, 1)])
+def test_parts_of_a_weight_have_a_remark_if_they_overlap(start: int, remarks: int):
+    rest = "[m2] e = ReduceSum (b) y = Mul (d, e)"
+    text = SLICES.replace("FROM", str(start)).replace("REST", rest)
+    found = gradc.grad(onnx.parser.parse_model(text), wrt="w", reduce="sum", check=True)
+    assert len(found.remarks) == remarks
 
 
 def test_one_reader_has_none():

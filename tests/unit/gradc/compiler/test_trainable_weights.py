@@ -2,41 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import onnx
 import onnx.parser
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from support.trained_files import model, node, with_program
 
 from gradc.compiler.driver import load
 from gradc.compiler.parameter_names import is_generated
 from gradc.compiler.trainable_weights import Weight, find_weights, lost_parameters
 
-SIGNATURE = "pkg.torch.export.ExportedProgram.graph_signature"
-CALL = "pkg.torch.onnx.fx_node"
-SCOPES = "pkg.torch.onnx.name_scopes"
-
-
-def model(nodes: list[onnx.NodeProto], arrays: dict[str, Any], shape: Any = ("N", 4)) -> onnx.ModelProto:
-    graph = helper.make_graph(
-        nodes,
-        "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info(nodes[-1].output[0], TensorProto.FLOAT, None)],
-        [numpy_helper.from_array(np.asarray(array), name) for name, array in arrays.items()],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
-
 
 def random(*shape: int) -> np.ndarray:
     return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
-
-
-def node(op: str, given: str, made: str, name: str = "", **attributes: Any) -> onnx.NodeProto:
-    inputs = ["" if word == "_" else word for word in given.split()]
-    return helper.make_node(op, inputs, made.split(), name=name, **attributes)
 
 
 def weights_of(source: onnx.ModelProto) -> dict[str, Weight]:
@@ -202,23 +181,6 @@ def test_two_products_in_a_module_have_no_traced_name():
     assert all(one.is_trainable and not one.source.names for one in found.values())
 
 
-def with_program(source: onnx.ModelProto, inputs: dict[str, str], calls: dict[str, tuple[str, str]]) -> Any:
-    """The model with the program of torch's exporter: inputs by kind, and call and scopes by node."""
-    lines = [
-        f"{'p_' if kind == 'PARAMETER' else 'b_'}{target.replace('.', '_')}: {kind} target='{target}'"
-        for target, kind in inputs.items()
-    ]
-    text = "\n".join(["# inputs", *lines, "x: USER_INPUT"])
-    source.graph.metadata_props.add(key=SIGNATURE, value=text)
-    for one in source.graph.node:
-        call, scopes = calls.get(one.name, ("", ""))
-        if call:
-            head = "%v : [num_users=1] = call_function[target=torch.ops.aten."
-            one.metadata_props.add(key=CALL, value=f"{head}{call}, kwargs = {{}})")
-            one.metadata_props.add(key=SCOPES, value=scopes)
-    return source
-
-
 def test_the_program_of_the_exporter_decides():
     nodes = [
         node("MatMul", "x val_3", "a", "n0"),
@@ -358,6 +320,18 @@ def test_equal_parameters_that_became_one_keep_their_names():
     assert sources == {"a.weight": (["b.weight"], "merged"), "c.weight": ([], "")}
     module = load(source, for_gradients=())
     assert lost_parameters(module, find_weights(module)) == ["lost"]
+
+
+@pytest.mark.parametrize("name", ["/cell/Constant_2_output_0", "state"])
+def test_the_first_factor_of_a_weight_is_data(name: str):
+    """The initial state of an unrolled cell is a constant that is multiplied by a weight."""
+    nodes = [node("Gemm", f"{name} cell.weight", "a", "n0", transB=1), node("Add", "x a", "y", "n1")]
+    weights = weights_of(
+        model(nodes, {name: np.zeros((1, 3), np.float32), "cell.weight": random(4, 3)}, (1, 4))
+    )
+    assert weights["cell.weight"].is_trainable
+    is_named = name == "state"
+    assert (weights[name].is_trainable, weights[name].is_doubtful) == (is_named, not is_named)
 
 
 def test_the_second_name_of_a_tied_parameter_is_not_lost():

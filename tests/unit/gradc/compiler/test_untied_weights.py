@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import onnx
 import pytest
+from support.trained_files import model, node, with_program
 
 from dialects.support.entry import entry_function
 from gradc.compiler.driver import load
+from gradc.compiler.trainable_weights import find_weights
 from gradc.compiler.untied_weights import parts_of_weights, separation_remarks, untie_weights
 
 HEAD = '<ir_version: 8, opset_import: ["": 18]> g (float[2, 2] x) => (float[2, 2] y)'
@@ -57,3 +60,41 @@ def test_constants_that_are_no_parameters_stay(text: str):
     before = str(module)
     assert untie_weights(module, uniform_only=True) == {}
     assert str(module) == before
+
+
+GATES = {
+    "Slice": "[s1] p = Slice (b, z, t, z) [s2] q = Slice (b, t, f, z)",
+    "Split": "[s] p, q = Split <axis = 0> (b, half)",
+    "Gather": "[s1] p = Gather <axis = 0> (b, first) [s2] q = Gather <axis = 0> (b, second)",
+}
+
+
+def gates(parts: str, more: str = "") -> onnx.ModelProto:
+    """A bias of zeros whose two halves are added to rows; `more` computes y from the value c."""
+    return onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 18]>
+    g (float[2, 2] x) => (float[2, 2] y) <float[4] b = {{0, 0, 0, 0}}, int64[1] z = {{0}}, int64[1] t = {{2}},
+    int64[1] f = {{4}}, int64[2] half = {{2, 2}}, int64[2] first = {{0, 1}}, int64[2] second = {{-2, -1}}> {{
+        {parts} [a1] a = Add (x, p) [a2] c = Add (a, q) {more or "y = Tanh (c)"} }}""")
+
+
+@pytest.mark.parametrize("op", GATES)
+def test_readers_of_disjoint_parts_share_a_weight(op: str):
+    module = load(gates(GATES[op]), for_gradients=())
+    assert untie_weights(module) == {}
+
+
+def test_a_part_that_is_read_twice_belongs_to_two_weights():
+    """Two cells of one size begin with the same zeros."""
+    second = "[s3] r = Slice (b, z, t, z) [s4] s = Slice (b, t, f, z) d = Add (c, r) y = Add (d, s)"
+    module = load(gates(GATES["Slice"], second), for_gradients=())
+    assert untie_weights(module, uniform_only=True) == {"b": ["b.2"]}
+    slices = [op for op in module.walk() if op.name == "onnx.Slice"]
+    assert [op.operands[0].name_hint for op in slices] == ["b", "b", "b.2", "b.2"]
+
+
+def test_separate_weights_train_if_the_exported_program_names_only_the_shared_one():
+    nodes = [node("Mul", "x w", "a", "n1"), node("Mul", "a w", "y", "n2")]
+    source = with_program(model(nodes, {"w": np.ones(4, np.float32)}), {"w": "PARAMETER"}, {})
+    module = load(source, for_gradients=())
+    assert untie_weights(module, uniform_only=True) == {"w": ["w.2"]}
+    assert [name for name, one in find_weights(module).items() if one.is_trainable] == ["w", "w.2"]
