@@ -12,8 +12,9 @@ from xdsl.ir import BlockArgument
 
 from dialects.onnx.ops import ConstantOp
 from dialects.support import entry
-from dialects.support.diagnostics import location, suggest, violation
+from dialects.support.diagnostics import location, several, suggest, violation
 from dialects.support.error_list import Errors
+from dialects.support.option_names import option
 from gradc.graph.tensors import as_dtype, tensor_info, validate_inputs
 from gradc.util.arguments import array
 
@@ -31,8 +32,8 @@ def bind_constants(module: ModuleOp, constants: Mapping[str, Any]) -> None:
         if name in inputs:
             errors.attempt(_bind, function, name, arguments[name], given)
             continue
-        expected = f"one of {', '.join(inputs)}"
-        errors.found.append(violation("constant", given=name, expected=expected, hint=suggest(name, inputs)))
+        expected, hint = f"one of the inputs {several(inputs)}", suggest(name, inputs)
+        errors.found.append(violation(option("constants"), given=name, expected=expected, hint=hint))
     errors.check()
     kept = [name for name in inputs if name not in constants]
     entry.update_function_type(function)

@@ -231,7 +231,8 @@ def find_strategy(name: str) -> Strategy | None:
     if found := by_name().get(spelled):
         return found
     known = [AUTO, *by_name()]
-    text = sentence(option("strategy"), name, f"one of {', '.join(known)}", suggest(spelled, known))
+    hint = suggest(spelled, known) or "docs/strategies.md lists all of them"
+    text = sentence(option("strategy"), name, "auto or the name of a strategy", hint)
     raise UsageError(Diagnostic("error", text))
 
 

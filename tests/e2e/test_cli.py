@@ -430,7 +430,7 @@ USAGE = [
     (["compile", "{}", "-o", "x", "--opset", "12"], "error: --opset: given 12, expected 13 to"),
     (
         ["compile", "{}", "-o", "x", "--strategy", "best"],
-        "error: --strategy: given best, expected one of auto",
+        "error: --strategy: given best, expected auto or the name of a strategy",
     ),
     (["compile", "{}", "-o", "x", "--stop-after", "best"], "error: --stop-after: given best"),
     (["run", "{}", "--threads", "0"], "0 is not in the range"),

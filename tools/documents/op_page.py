@@ -49,7 +49,7 @@ def _ports(op: type[DocumentedOp]) -> str:
 
 def _constraints(text: OpText) -> str:
     return table(
-        ("constraint", "what must hold"),
+        ("constraint", "condition"),
         [(name, escape_markdown(rule)) for name, rule in text.constraints.items()],
     )
 

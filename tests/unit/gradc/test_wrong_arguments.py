@@ -268,7 +268,7 @@ class TestWrongValues:
         ("strict_ieee", "x", "strict_ieee: given 'x', expected True or False"),
         ("opset", 12, "opset: given 12, expected 13 to"),
         ("opset", 18.0, "opset: given 18.0, expected a whole number"),
-        ("strategy", "nothing", "strategy: given nothing, expected one of"),
+        ("strategy", "nothing", "strategy: given nothing, expected auto or"),
         ("tune_budget", "x", "tune_budget: given 'x', expected seconds, 0 or more"),
         ("shapes", {"dy": [1.5]}, "shapes of dy: given 1.5, expected a whole number, 1 or more"),
     ],

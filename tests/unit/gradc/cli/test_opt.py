@@ -97,7 +97,7 @@ def test_bad_text(source: Path, capsys: pytest.CaptureFixture[str], text: str, p
         ("legalize-onnx{opset=12}", 2, "opset: given 12, expected 13 or newer"),
         ("lower{opset=12}", 2, "opset: given 12, expected 13 or newer"),
         ("conv-to-conv{opset=12}", 2, "opset: given 12, expected 13 or newer"),
-        ("lower{strategy=none}", 2, "strategy: given none, expected one of auto"),
+        ("lower{strategy=none}", 2, "strategy: given none, expected auto or the name"),
         ("infer-types{", 2, "-p cannot be read"),
         ("infer-types,,simplify", 2, "-p cannot be read"),
     ],

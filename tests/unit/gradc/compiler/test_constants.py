@@ -138,7 +138,7 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("constants", "message"),
         [
-            ({"t7": np.zeros(3)}, r"constant: given t7, expected one of t0, t1"),
+            ({"t7": np.zeros(3)}, r"constants: given t7, expected one of the inputs t0 and t1"),
             (
                 {"t1": np.zeros((4, 2, 3), np.float32)},
                 r'\[input "t1"\] rank of shape \[4, 2, 3\]: given 3, expected 4',
