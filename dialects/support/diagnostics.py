@@ -45,17 +45,22 @@ class Position:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One line: `file:line:col: severity: [Kind "name"] message`.
-
-    `subject` is the bracketed part. `strict` marks a remark or warning that `--strict` makes an
-    error.
-    """
+    """One line: `file:line:col: severity: [Kind "name"] message`."""
 
     severity: Severity
+    """`error`, `warning` or `remark`."""
+
     message: str
+    """The text, without location and subject."""
+
     subject: str = ""
+    """Kind and name of the op; '' if there is none."""
+
     position: Position | None = None
+    """File, line and column, if known."""
+
     strict: bool = False
+    """Whether `--strict` turns it into an error."""
 
     def __str__(self) -> str:
         where = f"{self.position}: " if self.position else ""
@@ -75,6 +80,7 @@ class Diagnostic:
         }
 
     def with_severity(self, severity: Severity) -> Diagnostic:
+        """Return the same diagnostic with another severity."""
         return replace(self, severity=severity)
 
 
@@ -86,6 +92,7 @@ class GradcError(DiagnosticException):
     """
 
     exit_code = 4
+    """Exit code of a command that ends with this error."""
 
     def __init__(self, diagnostic: Diagnostic, others: Sequence[Diagnostic] = ()):
         super().__init__("\n".join(map(str, (diagnostic, *others))))
@@ -95,6 +102,7 @@ class GradcError(DiagnosticException):
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """The first diagnostic, and `others`."""
         return (self.diagnostic, *self.others)
 
     def map_diagnostics(self, change: Callable[[Diagnostic], Diagnostic]) -> Self:

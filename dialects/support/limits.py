@@ -37,34 +37,34 @@ def _limit(default: int, meaning: str) -> int:
 
 @dataclass(frozen=True)
 class Limits:
-    """The largest numbers that gradc goes up to. Raises UsageError for one that is no positive int."""
+    """Limits on what an input may request. Raises UsageError for a value that is no positive int."""
 
     file_bytes: int = _limit(128 * 10**6, "bytes of a file that is read: a graph, tunings, problems")
     npz_bytes: int = _limit(2 * 10**9, "bytes of all arrays of an .npz or .safetensors file, unpacked")
     ops: int = _limit(125_000, "ops of a graph")
-    nesting: int = _limit(64, "brackets around a place of a JSON or MLIR text")
-    commas: int = _limit(
-        4_000_000, "commas of an MLIR text: what a list spells one by one takes 500 bytes each to read"
+    nesting: int = _limit(64, "nested brackets in JSON or MLIR text")
+    commas: int = _limit(4_000_000, "commas of an MLIR text; reading an element of a list takes 500 bytes")
+    constant_elements: int = _limit(
+        2**25, "elements of a constant in the source, or of one that gradc builds"
     )
-    constant_elements: int = _limit(2**25, "elements of a constant that a graph spells, or gradc builds")
     constant_growth: int = _limit(
-        8, "times the elements of an op's data that constants built for it may have, beyond 1,048,576"
+        8, "elements of the constants built for an op, as a multiple of its data; 1,048,576 are free"
     )
-    axis_positions: int = _limit(2**25, "positions of a resized axis that are looked at one by one")
+    axis_positions: int = _limit(2**25, "positions of a resized axis that are inspected one by one")
     reference_reads: int = _limit(
         2**33,
         "numbers that the numpy reference reads, tap by tap and step by step; 16 products count as one",
     )
     reference_bytes: int = _limit(
         1_250_000_000,
-        "bytes of the values that the numpy reference holds, and of what an op takes while it runs",
+        "bytes of the live values of the numpy reference, and of the temporaries of an op",
     )
     check_bytes: int = _limit(
         6_000_000_000, "bytes of values and tangents that the check of a gradient holds at once"
     )
     nodes: int = _limit(10_000, "ONNX nodes that one op becomes")
     tensor_elements: int = _limit(2**26, "elements of a tensor of a graph that is run")
-    input_elements: int = _limit(2**26, "elements of all inputs that gradc makes up for a run")
+    input_elements: int = _limit(2**26, "elements of all random inputs of a run")
 
     def __post_init__(self) -> None:
         for name in names():

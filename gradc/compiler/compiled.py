@@ -64,6 +64,8 @@ class Compiled:
     """The compiled model, with its weights outside of the message."""
 
     remarks: tuple[Diagnostic, ...]
+    """The compiler's remarks."""
+
     source: ModuleOp
     """The source module with constants bound, which defines the expected outputs."""
 
@@ -112,6 +114,7 @@ class Compiled:
 
     @cached_property
     def outputs(self) -> tuple[TensorInfo, ...]:
+        """Name, dtype and shape of each output, in order."""
         return tuple(output_infos(self.proto))
 
     @cached_property

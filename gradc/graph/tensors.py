@@ -19,18 +19,21 @@ from gradc.util.arguments import array
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """A model's input or output. A dim is a size, a name (equal names, equal sizes) or None.
-
-    `dtype` is oneDNN's name (`f32`, `bf16`, `s32`, ...), that of a container (`seq(f32)`), or onnxruntime's
-    for a type that gradc does not have. `shape` is None for containers and for unknown ranks.
-    """
+    """An input or output of a model."""
 
     name: str
+    """Its name."""
+
     dtype: str
+    """oneDNN's name (`f32`, `bf16`, `s32`, ...), that of a container (`seq(f32)`), or onnxruntime's for any
+    other type."""
+
     shape: shapes.NamedShape | None
+    """The dims: a size, a name (equal names, equal sizes) or None; None for containers and unknown ranks."""
 
     @property
     def is_tensor(self) -> bool:
+        """False for sequences, optionals and maps."""
         return "(" not in self.dtype
 
     @property

@@ -39,10 +39,13 @@ NOT_COMPILED = Missing("the graph does not compile")
 
 @dataclass(frozen=True)
 class Remark:
-    """A diagnostic, and the quoted source line, '' if unknown."""
+    """A diagnostic with its source line."""
 
     diagnostic: Diagnostic
+    """The remark or error."""
+
     quote: str = ""
+    """The quoted source line; '' if unknown."""
 
 
 @dataclass(frozen=True)
@@ -135,24 +138,50 @@ class Contents:
     """The contents of a report, independent of its presentation."""
 
     title: str
+    """Name of the source."""
+
     repeat: tuple[str, ...]
+    """Commands that repeat the compilation and the run."""
+
     settings: Settings
+    """Target, opset, threads, strategy, versions and machine."""
+
     ops: Mapping[str, int]
+    """Number of source ops by kind."""
+
     remarks: tuple[Remark, ...]
+    """The compiler's remarks."""
+
     failure: Remark | None
+    """Error of a graph that does not compile."""
+
     model: Model | Missing
+    """Inputs, outputs, nodes and sizes of the compiled model."""
+
     passes: tuple[PassRecord, ...] | Missing
+    """Name, time and changes of each pass."""
+
     explanation: Explanation | Missing
+    """Candidate strategies of each gradient, and the choice."""
+
     run: Run | Missing
+    """A run, and its errors against the reference."""
+
     exit_code: int = 0
     """Exit code of `gradc report`: 1 if a check failed, else that of `gradc compile`."""
 
     source: ModuleOp | None = field(default=None, repr=False)
+    """The module before the pipeline."""
+
     result: ModuleOp | None = field(default=None, repr=False)
+    """The module after the pipeline."""
+
     also: tuple[Remark, ...] = ()
     """Further errors of a graph that does not compile, after `failure`."""
 
     compiled: Compiled | None = field(default=None, repr=False)
+    """The model, to save and run."""
+
     check: GradientCheck | Missing | None = None
     """The gradient check; None for a graph that is not a gradient."""
 

@@ -23,12 +23,14 @@ STEP, EVALUATION, MODEL, GRADIENTS, APPLY = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TrainStep:
-    """A training step as ONNX models, with what a loop around it needs.
+    """A training step as ONNX models, with the names and initial values that a loop needs.
 
-    step = gradc.train_step("model.onnx", loss=gradc.losses.CrossEntropy(), optimizer=gradc.optim.AdamW())
-    values = dict(step.initial)
-    results = session.run(None, {**values, **batch, "lr": lr, "step": number})
-    values = {name: results[new] for name, new in step.updates.items()}
+        step = gradc.train_step("model.onnx", loss=gradc.losses.CrossEntropy(), optimizer=gradc.optim.AdamW())
+        values = dict(step.initial)
+        results = session.run(None, {**values, **batch, "lr": lr, "step": number})
+        values = {name: results[new] for name, new in step.updates.items()}
+
+    A loop repeats the last two lines. `session.run` means a run that returns the outputs by name.
     """
 
     models: Mapping[str, ModelProto]
@@ -40,12 +42,14 @@ class TrainStep:
     """Initial parameters, running statistics and states of the optimizer, by input name."""
 
     facts: Mapping[str, Any]
-    """What `train.json` has (docs/training.md): names of inputs and results by their role."""
+    """The contents of `train.json` (docs/training_loops.md): names of inputs and results by their role."""
 
     remarks: tuple[Diagnostic, ...] = ()
+    """All remarks."""
+
     ambiguities: tuple[Diagnostic, ...] = ()
-    """Those of the remarks that are about what the file leaves open: which tensors are parameters, and which
-    parameters are one tensor."""
+    """The remarks on what the file does not state: which tensors are parameters, and which parameters are
+    tied."""
 
     proof: Proof | None = None
     """The outcome of the check of the gradients; None without a check."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import inspect
 import re
 import textwrap
@@ -123,6 +124,9 @@ def _prose(documented: Any) -> Iterator[str]:
     """Yield the paragraphs of a docstring; one that describes arguments becomes a list."""
     for paragraph in (inspect.getdoc(documented) or "").split("\n\n"):
         lines = paragraph.splitlines()
+        if all(line.startswith("    ") for line in lines):
+            yield f"```text\n{textwrap.dedent(paragraph)}\n```"
+            continue
         if not _ARGUMENT.match(lines[0] if lines else ""):
             yield escape_markdown(" ".join(lines))
             continue
@@ -151,7 +155,7 @@ def members(cls: type) -> Iterator[tuple[str, str]]:
     for base in cls.__mro__:
         if not base.__module__.startswith(("gradc", "dialects", "passes")):
             continue
-        documented = _field_docs(base)
+        documented = _field_docs(base) | _limit_docs(base)
         for name in [*inspect.get_annotations(base), *vars(base)]:
             if name.startswith("_") or name in seen:
                 continue
@@ -161,12 +165,19 @@ def members(cls: type) -> Iterator[tuple[str, str]]:
             yield _member(name, created, documented.get(name, ""))
 
 
+def _limit_docs(cls: type) -> dict[str, str]:
+    """Return the descriptions in the metadata of a dataclass's fields."""
+    fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
+    return {field.name: field.metadata["meaning"] for field in fields if "meaning" in field.metadata}
+
+
 def _member(name: str, member: Any, field_doc: str) -> tuple[str, str]:
     if isinstance(member, classmethod | staticmethod):
         member = member.__func__
     if not inspect.isfunction(member):
         documented = inspect.isdatadescriptor(member) or hasattr(member, "func")
-        return f"`{name}`", _first(inspect.getdoc(member) or "" if documented else field_doc)
+        value = str(member) if isinstance(member, int) else ""
+        return f"`{name}`", _first(inspect.getdoc(member) or "" if documented else field_doc or value)
     parameters = [p for p in inspect.signature(member).parameters.values() if p.name not in ("self", "cls")]
     words = [p.name if p.default is p.empty else f"{p.name}=" for p in parameters]
     return f"`{name}({', '.join(words)})`", _first(inspect.getdoc(member) or "")
