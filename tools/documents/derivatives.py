@@ -28,7 +28,7 @@ TITLES = {"run-time sizes": "dynamic sizes", "integers": "integer inputs"}
 def table() -> str:
     """Return a row for each differentiable op."""
     tried = (TITLES.get(column, column) for column in TRIED)
-    columns = ("op", "derivative", "keeps", *tried, "must be static", "not supported", "at kinks")
+    columns = ("op", "derivative", *tried, "must be static", "not supported", "at kinks", "keeps")
     head = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     return "\n".join([*head, *_rows()])
 
@@ -46,7 +46,7 @@ def _rows() -> Iterator[str]:
                 KINKS.get(name, ""),
             )
             kept = _residuals_text(residuals[name]) if name in residuals else "residuals of its body"
-            yield f"| {' | '.join((name, how, kept, *tried, *facts))} |"
+            yield f"| {' | '.join((name, how, *tried, *facts, kept))} |"
 
 
 def known_residuals() -> Mapping[str, Mapping[str, str]]:

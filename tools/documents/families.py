@@ -21,8 +21,9 @@ def family(name: str) -> str:
     """Return the common description of a family, and a row for each op."""
     base, specs = FAMILIES[name]
     ports = ", ".join(f"`{port}`" for port in base.PORTS)
-    head = f"{base.SUMMARY} Inputs {ports}; output `{'`, `'.join(base.RESULTS)}`. {base.CONSTRAINTS}"
-    return f"{head}\n\n{table(HEADER, map(_line, specs))}"
+    shapes, first, constraints = base.CONSTRAINTS.partition("C1 ")
+    head = f"{base.SUMMARY} Inputs {ports}; output `{'`, `'.join(base.RESULTS)}`. {shapes}".rstrip()
+    return f"{head}\n\nConstraints: {first}{constraints}\n\n{table(HEADER, map(_line, specs))}"
 
 
 def _line(spec: OpSpec) -> Sequence[str]:
