@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -176,6 +177,7 @@ class TestSpeed:
         picture = (ROOT / f"docs/speed/{kind}.svg").read_text(encoding="utf-8")
         assert plots.fingerprint(races) in picture
         assert all(name in picture for name in plots.names_of(races))
+        assert len(plots.names_of(races)) <= math.lcm(len(plots.MARKS), len(plots.COLOURS))
 
     @pytest.mark.parametrize("suite", speed.SUITES)
     def test_pictures_of_the_suites_are_of_the_numbers(self, suite):

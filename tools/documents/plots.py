@@ -21,7 +21,9 @@ from tools.documents.speed import Race
 
 GREY = "#808890"
 COLOURS = ("#3b82d0", "#e0701f", "#2fa05a", "#d64550", "#9467bd", "#a07050", "#d66cb5", "#8a9a20", "#20a5b5")
-MARKS = "osD^vPX<>"
+MARKS = "osD^vPX<>ph"
+"""More marks than colours, so that pairs of both repeat late."""
+
 ROW = 0.3
 """Height of a row in inches."""
 
