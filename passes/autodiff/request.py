@@ -97,8 +97,8 @@ def default_output(function: FuncOp, names: Sequence[str]) -> list[str]:
     outputs = floats(return_op(function).arguments, names)
     found = [name for name in dict.fromkeys(outputs) if name not in states]
     if len(found) > 1:
-        what = f"{option('of')}: the function has {len(found)} results of floats"
-        raise usage(what, expected=f"one of them by name: {several(found)}")
+        what = f"{option('of')}: the function has {len(found)} results of floats, {several(found)}"
+        raise usage(what, hint="name what to differentiate")
     for name, maps in zip(names, return_op(function).arguments, strict=True):
         made = None if found else maps.owner
         if isinstance(made, NodeOp) and made.title == "ai.onnx.ml.ZipMap":

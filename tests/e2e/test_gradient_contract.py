@@ -166,7 +166,7 @@ def test_a_weight_that_nothing_reads():
 MISTAKES = {
     "integers": ({"wrt": "places", "of": "taken"}, "the next floats behind it are taken"),
     "both": ({"cotangents": True, "reduce": "sum", "of": "logits"}, "expected one of the two"),
-    "two results": ({"cotangents": True}, "one of them by name: logits and taken"),
+    "two results": ({"cotangents": True}, "results of floats, logits and taken; name what"),
     "near": ({"of": "logit", "reduce": "sum"}, "did you mean logits"),
     "near pattern": ({"of": "logits", "reduce": "sum", "wrt": "kernal.*"}, "there is no value"),
     "near shape": ({"of": "logits", "static_shapes": {"xx": (1,)}}, "static_shapes: given xx"),
