@@ -74,7 +74,7 @@ class Decomposition:
 
     `kernels`: ops that the target must have, as `Op` on the dtype of the type variable `data`, or `Op:dtype`;
     None if each op is checked once it is written. `replaces_function`: replaces ONNX's function body, which
-    is less accurate.
+    is less accurate or, as AffineGrid's, has a node that is invalid where its branch is not taken.
     """
 
     op: str

@@ -67,6 +67,13 @@ QUIRKS: Mapping[str, Quirk] = {
         remedy="passes/decompositions/missing_kernels/normalizations.py",
         holds=_test("normalizations.may_overwrite"),
     ),
+    "boolean-extreme-of-nothing": Quirk(
+        ops=(onnx.ReduceMaxOp, onnx.ReduceMinOp),
+        what="booleans along an empty axis",
+        behavior="fails at run time",
+        seen=("1.31", "1.32"),
+        remedy="passes/targets/cpu.py",
+    ),
     "einsum-of-an-empty-batch": Quirk(
         ops=(onnx.EinsumOp,),
         what="a batched product with a batch of 0",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dialects.onnx.domains import MICROSOFT, NCHWC
 from passes.onnxruntime.quirks import CPU_QUIRKS
-from passes.targets import openvino, tract
+from passes.targets import cpu, openvino, tract
 from passes.targets.spec import TargetSpec, unite
 
 TARGET = TargetSpec(
@@ -20,7 +20,7 @@ TARGET = TargetSpec(
         "Col2Im": "tract, TVM, IREE and MNN lack it",
         "ScatterND": "MNN adds up wrongly in it",
     },
-    form_quirks=unite(openvino.WRONG_FORMS, tract.WRONG_FORMS),
+    form_quirks=unite(unite(openvino.WRONG_FORMS, tract.WRONG_FORMS), cpu.WRONG_FORMS),
     kernel_quirks=CPU_QUIRKS,
     decomposed_domains=("", MICROSOFT, NCHWC),
     standard_ops_only=True,

@@ -70,3 +70,21 @@ def test_a_sum_of_no_elements_of_known_number():
         }""")
     found = gradc.grad(model, check=False).run({"x": np.ones((1, 8), np.float32)})
     np.testing.assert_array_equal(found["grad_x"], np.ones((1, 8)))
+
+
+@pytest.mark.parametrize("opset", [13, 18, 20])
+@pytest.mark.parametrize("target", ["cpu", "portable"])
+@pytest.mark.parametrize("batch", [0, "N"])
+@pytest.mark.parametrize(("op", "of_none"), [("ReduceMax", False), ("ReduceMin", True)])
+def test_the_extreme_of_no_booleans(op: str, of_none: bool, batch: int | str, target: str, opset: int):
+    node = make_node(op, ["x", "axes"], ["y"], keepdims=0)
+    inputs = [make_tensor_value_info("x", TensorProto.BOOL, [batch, 3])]
+    outputs = [make_tensor_value_info("y", TensorProto.BOOL, [3])]
+    graph = make_graph([node], "g", inputs, outputs, [from_array(np.array([0]), "axes")])
+    source = make_model(graph, opset_imports=[make_opsetid("", 20)], ir_version=10)
+    compiled = gradc.compile(source, target=target, opset=opset)
+    assert compiled.run({"x": np.zeros((0, 3), bool)})["y"].tolist() == [of_none] * 3
+    if batch:
+        rows = np.array([[0, 1, 1], [0, 0, 1]], bool)
+        expected = rows.all(0) if of_none else rows.any(0)
+        assert compiled.run({"x": rows})["y"].tolist() == expected.tolist()

@@ -415,3 +415,23 @@ def test_an_identity_of_a_half_type():
         { e = EyeLike <dtype = 10, k = 1> (x) p = Mul(e, x) y = ReduceSum <keepdims = 0> (p) }""")
     found = gradc.grad(source, check=False).run({"x": np.ones((3, 3), np.float16)})
     np.testing.assert_array_equal(found["grad_x"], np.eye(3, k=1))
+
+
+@pytest.mark.parametrize("opset", [13, 18, 20])
+@pytest.mark.parametrize("target", ["cpu", "portable"])
+@pytest.mark.parametrize("corners", [0, 1])
+def test_affine_grid_of_a_model_at_older_opsets(corners: int, target: str, opset: int):
+    """ONNX's function has a Split along an axis that its operand lacks, in a branch that is not taken."""
+    text = f"""g (float[1, 2, 3] theta, float[1, 4, 5, 2] w) => (float y) <int64[4] size = {{1, 3, 4, 5}}> {{
+        grid = AffineGrid <align_corners = {corners}> (theta, size)
+        p = Mul (grid, w)
+        y = ReduceSum <keepdims = 0> (p) }}"""
+    model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["": 20]> {text}')
+    rng = np.random.default_rng(0)
+    theta, w = (rng.normal(size=shape).astype(np.float32) for shape in ((1, 2, 3), (1, 4, 5, 2)))
+    lines = [np.linspace(-1, 1, n) if corners else (np.arange(n) * 2 + 1) / n - 1 for n in (4, 5)]
+    places = np.stack([*np.meshgrid(lines[1], lines[0]), np.ones((4, 5))], -1)
+    found = gradc.grad(model, wrt="theta", target=target, opset=opset).run({"theta": theta, "w": w})
+    np.testing.assert_allclose(
+        found["grad_theta"], np.einsum("nyxi,yxj->nij", w, places), rtol=1e-4, atol=1e-5
+    )

@@ -71,6 +71,13 @@ REPRODUCERS: Mapping[str, Reproducer] = {
         ((_BATCH - 1.5) / np.sqrt(F32(1.25))).astype(F32),
         {"s": _ones(1), "b": np.zeros(1, F32), "m": np.zeros(1, F32), "v": _ones(1)},
     ),
+    "boolean-extreme-of-nothing": Reproducer(
+        [node("ReduceMax", "x a", keepdims=0)],
+        {"x": np.zeros((0, 2), bool)},
+        np.zeros(2, bool),
+        {"a": np.array([0])},
+        opset=20,
+    ),
     "small-sigmoids": Reproducer(
         [node("Sigmoid", "x")], {"x": np.array([-15], F32)}, np.array([1 / (1 + np.exp(15.0))], F32)
     ),

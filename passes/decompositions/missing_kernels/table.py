@@ -26,7 +26,13 @@ def _declare(
 
 
 DECOMPOSITIONS = (
-    _declare("AffineGrid", "affine_grid:affine_grid", "Add Cast Gather Mul Unsqueeze Range:s64", "T1"),
+    _declare(
+        "AffineGrid",
+        "affine_grid:affine_grid",
+        "Add Cast Gather Mul Unsqueeze Range:s64",
+        "T1",
+        replaces_function=True,
+    ),
     _declare("BatchNormalization", "normalizations:batch_normalization", f"{_DIFFERENCES} Squeeze"),
     _declare("Cast", "elementary:cast", "DequantizeLinear", "T1"),
     _declare("ConstantOfShape", "elementary:constant_of_shape", "Expand", "T2"),

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import f32
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.call import axes_of, axis_of
-from dialects.onnx.dims import ints
+from dialects.onnx.dims import ints, is_at_least
 from dialects.onnx.values import constant_of
 from dialects.support.dtypes import FLOATS, name_of, of_mlir
 from dialects.support.shapes import element_type_of, has_rank, shape_of
@@ -105,6 +105,18 @@ def reduces_empty_axis(op: OnnxOp) -> bool:
     if not listed and call.attribute("noop_with_empty_axes", 0):
         return False
     return any(shape[axis] == 0 for axis in (axes_of(listed, len(shape)) or range(len(shape))))
+
+
+def may_reduce_nothing(op: OnnxOp) -> bool:
+    """Return whether a ReduceMax or ReduceMin is over an axis that may be empty."""
+    assert isinstance(op, onnx.ReduceMaxOp | onnx.ReduceMinOp)
+    call = op.call()
+    given = call.optional(1)
+    listed = [] if given is None else ints(given.dims)
+    if not has_rank(op.data) or listed is None:
+        return True
+    shape = shape_of(op.data)
+    return not all(is_at_least(shape[axis], 1) for axis in axes_of(listed, len(shape)) or range(len(shape)))
 
 
 def empty_extreme(f: Primal, e: Builder) -> Results:
