@@ -143,13 +143,13 @@ class Balance:
         difference, bound = self.difference, BOUND * self.norm + self.noise
         if not np.isfinite(difference):
             return "undecided" if self.open or not np.isfinite(self.passed.total) else "wrong"
-        if abs(difference) > bound:
-            explained = self.low - bound <= difference <= self.high + bound
-            return "undecided" if explained and self.open else "wrong"
-        if self.norm == 0.0:
+        if self.norm == 0.0:  # all terms are 0, or so small that their squares are
             if self.open:
                 return "undecided"
             return "right" if self.moved and not self.contributes else "idle"
+        if abs(difference) > bound:
+            explained = self.low - bound <= difference <= self.high + bound
+            return "undecided" if explained and self.open else "wrong"
         if self.noise > NOISE * self.norm:
             return "idle"
         return "undecided" if self.open and self.excluded else "right"

@@ -46,3 +46,11 @@ def test_the_noise_of_finite_terms():
     balance, errors = Balance(), np.array([1.0, np.inf, 2.0])
     add_open(balance, np.array([3.0, 1.0, 2.0]), Tangent(np.zeros(3), errors))
     assert balance.noise == pytest.approx(5.0)
+
+
+def test_terms_whose_squares_are_no_floats_are_no_error():
+    balance = Balance(contributes=True, moved=True)
+    balance.contributed.add(np.array([1.5e-100]), np.array([1e-62]))
+    balance.passed.add(np.array([1.5e-90]), np.array([1.00001e-72]))
+    assert balance.norm == 0.0 != balance.difference
+    assert balance.verdict() == "idle"
