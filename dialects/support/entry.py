@@ -110,7 +110,7 @@ def output_names(function: FuncOp) -> tuple[str, ...]:
     names: list[str] = []
     for index, (own, shares, value) in enumerate(zip(given, shared, values, strict=True)):
         name = _name(own, value, f"result{index}")
-        name = name if shares and taken.get(name) is value else _free(name, taken)
+        name = name if shares and taken.get(name) is value else free_name(name, taken)
         taken[name] = value
         names.append(name)
     return tuple(names)
@@ -277,11 +277,12 @@ def _unique(names: Iterable[str]) -> tuple[str, ...]:
     """Make names unique by a numeric suffix."""
     seen: dict[str, None] = {}
     for name in names:
-        seen[_free(name, seen)] = None
+        seen[free_name(name, seen)] = None
     return tuple(seen)
 
 
-def _free(name: str, taken: Container[str]) -> str:
+def free_name(name: str, taken: Container[str]) -> str:
+    """Return a name that is not taken: itself, or with a number."""
     candidate, count = name, 1
     while candidate in taken:
         candidate, count = f"{name}_{count}", count + 1

@@ -7,12 +7,11 @@ the gradient J^T dL/dz along x if J is constant: N. Schraudolph, Fast curvature 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -31,8 +30,9 @@ from gradc.derivatives.results import results_of
 from gradc.derivatives.second_order import finish_product, free_template
 from gradc.util import arguments
 from passes.autodiff.activity.active_values import is_float
+from passes.autodiff.activity.straight_through_marks import skip_identities
 from passes.autodiff.pin_values import default_wrt
-from passes.builder.captured_values import uses_by
+from passes.builder.captured_values import dependents, uses_by
 from passes.differentiate import Request
 
 RESIDUAL = "gradc.residual."
@@ -120,8 +120,8 @@ def _name_residuals(module: ModuleOp, gradients: Mapping[str, str], through: Seq
     """
     function = entry.entry_function(module)
     results = results_of(function)
-    starts = {_source(results[gradients[name]]) for name in through}
-    ops, made = _dependents(function, starts)
+    starts = {skip_identities(results[gradients[name]]) for name in through}
+    ops, made = dependents(list(function.body.block.ops)[:-1], starts)
     others = [results[result] for name, result in gradients.items() if name not in through]
     if not any(value in made for value in others):
         given = f"{several(through)}, which does not depend on {option('wrt')}"
@@ -138,12 +138,6 @@ def _name_residuals(module: ModuleOp, gradients: Mapping[str, str], through: Seq
     return [f"{RESIDUAL}{index}" for index in range(len(residuals))]
 
 
-def _source(value: SSAValue) -> SSAValue:
-    while isinstance(value.owner, onnx.IdentityOp):
-        value = value.owner.operands[0]
-    return value
-
-
 def _identity(value: SSAValue, name: str, before: Operation) -> SSAValue:
     op = onnx.IdentityOp(value)
     op.results[0].name_hint = hint_of(name)
@@ -152,14 +146,3 @@ def _identity(value: SSAValue, name: str, before: Operation) -> SSAValue:
         place = InsertPoint.after(value.owner)
     Rewriter.insert_op(op, place)
     return op.results[0]
-
-
-def _dependents(function: FuncOp, starts: Iterable[SSAValue]) -> tuple[list[Operation], set[SSAValue]]:
-    """Return the ops of a function that depend on values, and the values with the results of the ops."""
-    found, made = list[Operation](), set(starts)
-    last = entry.return_op(function)
-    for op in function.body.block.ops:
-        if op is not last and any(use.operation.operands[use.index] in made for use in uses_by(op)):
-            found.append(op)
-            made.update(op.results)
-    return found, made

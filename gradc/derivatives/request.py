@@ -31,9 +31,6 @@ from passes.autodiff.vjp_pass import NAME_TEMPLATE, REDUCTIONS
 from passes.decompositions.registry import Reason, table_of
 from passes.differentiate import Request
 
-KEEP_KEYWORDS = ("none", "of", "all")
-"""Keywords of `keep_outputs`."""
-
 Names = str | Iterable[str] | None
 
 NAME_OPTIONS = ("wrt", "of", "keep_outputs", "frozen", "stop_gradient")

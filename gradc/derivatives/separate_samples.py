@@ -30,7 +30,7 @@ from gradc.verification.sample_points import guesses_of, sample_inputs
 from gradc.verification.samples import Guess
 from gradc.verification.widening import wide, widen
 from passes.autodiff.named_values import add_elements, base_of, values_by_name
-from passes.builder.captured_values import uses_by
+from passes.builder.captured_values import dependents, values_read_by
 
 COUNT = 3
 """Number of samples of the evaluation."""
@@ -97,7 +97,7 @@ class Rule:
         return batch_axes(value) or [axis for axis, dim in enumerate(shape_of(value)) if dim is None][:1]
 
     def _follow(self, op: Operation) -> None:
-        read = {use.operation.operands[use.index] for use in uses_by(op)}
+        read = set(values_read_by(op))
         given = [value for value in read if value in self.dependent]
         if not given:
             return
@@ -198,11 +198,8 @@ def _dependent(module: ModuleOp, samples: Samples) -> set[SSAValue]:
     """Return the values of a function that depend on samples."""
     function = entry.entry_function(module)
     named = zip(entry.input_names(function), function.args, strict=True)
-    found: set[SSAValue] = {value for name, value in named if name in samples.inputs}
-    for op in function.body.block.ops:
-        if any(use.operation.operands[use.index] in found for use in uses_by(op)):
-            found |= set(op.results)
-    return found
+    starts = (value for name, value in named if name in samples.inputs)
+    return dependents(function.body.block.ops, starts)[1]
 
 
 def _values_by_name(module: ModuleOp, of: Sequence[str]) -> dict[str, SSAValue]:

@@ -25,7 +25,7 @@ from dialects.support.diagnostics import kind_of, name_of, position_of, printabl
 from dialects.support.documented_op import STRATEGY, DocumentedOp
 from dialects.support.error_list import is_opaque
 from gradc.graph.printing import ELIDED_ABOVE
-from passes.builder.captured_values import uses_by
+from passes.builder.captured_values import values_read_by
 
 MAX_LINE = 36
 """Maximum characters of a line in a box."""
@@ -122,8 +122,7 @@ class _Nodes:
 
     def _op(self, number: int, op: Operation) -> Node:
         kind = printable(kind_of(op).removeprefix("onnx."))
-        values = [use.operation.operands[use.index] for use in uses_by(op)]
-        read = dict.fromkeys(self.places[value] for value in values if value in self.places)
+        read = dict.fromkeys(self.places[value] for value in values_read_by(op) if value in self.places)
         strategy = op.attributes.get(STRATEGY)
         return Node(
             id=f"{self.name}-{number}",

@@ -41,7 +41,7 @@ def read_npz(path: StrPath) -> dict[str, np.ndarray]:
     except OSError as error:
         raise read_error(path, error) from error
     except UNREADABLE as error:
-        raise violation(f"cannot read {name}: {_reason(error)}") from error
+        raise violation(f"cannot read {name}: {reason_of(error)}") from error
 
 
 UNREADABLE = (
@@ -61,7 +61,8 @@ UNREADABLE = (
 """Exceptions of zipfile and numpy for an invalid archive, besides OSError."""
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """Return the text of an error, cut after LONGEST characters."""
     text = str(error) or type(error).__name__
     if "allow_pickle" in text:
         return "it holds Python objects, expected numbers or strings"
@@ -105,7 +106,7 @@ def _member(path: str, archive: Mapping[str, np.ndarray], key: str) -> np.ndarra
     try:
         array = archive[key]
     except UNREADABLE as error:
-        raise violation(f'cannot read array "{key}" of {path}: {_reason(error)}') from error
+        raise violation(f'cannot read array "{key}" of {path}: {reason_of(error)}') from error
     if not isinstance(array, np.ndarray):
         raise violation(f'cannot read "{key}" of {path}: it is not an array')
     return array

@@ -17,7 +17,7 @@ from safetensors import SafetensorError, deserialize
 from dialects.support import dtypes, limits
 from dialects.support.diagnostics import violation
 from dialects.support.error_list import Errors
-from gradc.files.npz import LONGEST
+from gradc.files.npz import reason_of
 from gradc.files.reading import open_file, read_error
 from gradc.files.writing import StrPath, atomic_file
 
@@ -70,9 +70,7 @@ def read_safetensors(path: StrPath) -> dict[str, np.ndarray]:
     except OSError as error:
         raise read_error(path, error) from error
     except SafetensorError as error:
-        text = str(error)
-        reason = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
-        raise violation(f"cannot read {name}: {reason}") from error
+        raise violation(f"cannot read {name}: {reason_of(error)}") from error
     errors = Errors()
     for key, tensor in found:
         errors.attempt(_check_dtype, name, key, tensor)

@@ -39,6 +39,7 @@ from dialects.support.shapes import (
     tensor_type,
 )
 from gradc.graph.batch_repairs import Batch, Repair, Repeat, ShapeEntry, attribute_of, ints_of, may_repeat
+from passes.builder.captured_values import values_read_by
 from passes.infer_types import infer_types
 
 PROBE = 1_000_003
@@ -174,7 +175,7 @@ class _Probe:
         set_leading_dims(self.function, self.arguments, PROBE)
         found: dict[int, list[Repair]] = {}
         for index, op in enumerate(list(self.function.body.block.ops)):
-            if op is not entry.return_op(self.function) and any(map(batch_axes, _all_operands(op))):
+            if op is not entry.return_op(self.function) and any(map(batch_axes, values_read_by(op))):
                 found[index] = self._repairs_of(op)
         return found
 
@@ -281,11 +282,6 @@ def _is_multiple(dim: Dim) -> bool:
     if isinstance(dim, Size):
         return all(factor % PROBE == 0 for _, factor in dim.terms)
     return dim is not None and dim != 0 and dim % PROBE == 0
-
-
-def _all_operands(op: Operation) -> list[SSAValue]:
-    """Return the operands of an op and of the ops in its regions."""
-    return [value for inner in op.walk() for value in inner.operands]
 
 
 def _axis(op: OnnxOp) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import ModuleOp, TensorType, UnrankedTensorType
 from xdsl.ir import Block, Operation, SSAValue
@@ -15,6 +15,7 @@ from dialects.onnx.types import UnknownType
 from dialects.support import entry, shapes
 from dialects.support.dtypes import of_mlir
 from dialects.support.shapes import Shape
+from passes.builder.captured_values import values_read_by
 
 
 class _Unknown(Exception):
@@ -69,7 +70,7 @@ def _lives(block: Block) -> tuple[dict[SSAValue, SSAValue], dict[int, list[SSAVa
     held: dict[SSAValue, SSAValue] = {value: value for value in block.args}
     last: dict[SSAValue, int] = {}
     for place, op in enumerate(block.ops):
-        for value in _read(op):
+        for value in values_read_by(op):
             holder = held.get(value, value)
             if holder in last:
                 last[holder] = place
@@ -85,11 +86,3 @@ def _lives(block: Block) -> tuple[dict[SSAValue, SSAValue], dict[int, list[SSAVa
 
 def _is_view(op: Operation) -> bool:
     return isinstance(op, OnnxOp) and op.onnx_name() in traits.VIEWS
-
-
-def _read(op: Operation) -> Iterator[SSAValue]:
-    """Yield the operands of an op and of the ops in its regions."""
-    yield from op.operands
-    for region in op.regions:
-        for inner in region.walk():
-            yield from inner.operands

@@ -168,14 +168,6 @@ def type_of(value: Value) -> TensorType:
     return value.value.type
 
 
-def count_of(x: Value, axis: int) -> float | Value:
-    """Return the size of an axis: a number, or a scalar of the type of x."""
-    size = x.shape[axis]
-    if isinstance(size, int):
-        return float(size)
-    return x.e(x.e.emit.sizes(x.value, [axis])).squeeze([0]).cast(x.dtype)
-
-
 def wide(x: Value) -> Value:
     """Return a value of a half type in float32, others as they are."""
     return x.cast(f32) if name_of(x.dtype) in HALVES else x

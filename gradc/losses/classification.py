@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import TensorType, i64
 
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of, show, tensor_type
-from gradc.losses.base import LOG_PROBABILITIES, LOGITS, REDUCTIONS, Loss, count_of, reduce_all, type_of, wide
+from gradc.losses.base import LOG_PROBABILITIES, LOGITS, REDUCTIONS, Loss, reduce_all, type_of, wide
 from gradc.ops import Builder, Value
 
 IGNORED = -100
@@ -180,7 +180,7 @@ class CrossEntropy(ClassLoss):
         picked = self.pick(logarithms, labels["label"], axis)
         losses = -picked.apply_weights(picked.entries)
         if self.label_smoothing:
-            share = self.label_smoothing / count_of(logarithms, axis)
+            share = self.label_smoothing / logarithms.size(axis)
             losses = losses * (1 - self.label_smoothing) - self._class_sum(logarithms, axis) * share
         return self.reduce(losses, picked)
 
@@ -194,7 +194,7 @@ class CrossEntropy(ClassLoss):
     def _of_distribution(self, logarithms: Value, label: Value, axis: int) -> Value:
         smoothing = self.label_smoothing
         if smoothing:
-            label = label * (1 - smoothing) + smoothing / count_of(logarithms, axis)
+            label = label * (1 - smoothing) + smoothing / logarithms.size(axis)
         if (weights := self.weights(logarithms)) is not None:
             label = label * _along(weights, axis, logarithms.rank)
         rows = (logarithms * label).apply(onnx.ReduceSumOp, logarithms.e.ints([axis]), keepdims=0)

@@ -11,7 +11,7 @@ import numpy as np
 from xdsl.dialects.builtin import TensorType
 
 from dialects.support.shapes import shape_of
-from gradc.losses.base import LOG_PROBABILITIES, LOGITS, REDUCTIONS, Loss, count_of, reduce_all, wide
+from gradc.losses.base import LOG_PROBABILITIES, LOGITS, REDUCTIONS, Loss, reduce_all, wide
 from gradc.ops import Builder, Value
 
 
@@ -162,7 +162,7 @@ class KLDiv(ElementwiseLoss):
         losses = self.losses(wide(of[0]), wide(labels["label"]))
         if self.reduction != "batchmean":
             return reduce_all(losses, self.reduction)
-        return reduce_all(losses, "sum") / count_of(losses, 0)
+        return reduce_all(losses, "sum") / losses.size(0)
 
     def losses(self, x: Value, label: Value) -> Value:
         if self.log_target:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -53,8 +53,3 @@ def _single(argument: Any, kind: str, values: Mapping[int, Any], dims: Mapping[s
 def number_at(size: Form | float, dims: Mapping[str, int]) -> Any:
     """Return the value of a size at given sizes of the dims."""
     return substitute(size, dims) if isinstance(size, Size) else size
-
-
-def shape_at(shape: Sequence[Form], dims: Mapping[str, int]) -> list[int]:
-    """Return a shape at given sizes of the dims."""
-    return [number_at(size, dims) for size in shape]

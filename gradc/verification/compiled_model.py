@@ -69,24 +69,29 @@ class Model:
     weights: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
     ran: bool = False
     reason: str = ""
-    _failed: dict[str, str] = field(default_factory=dict[str, str])
 
     @cached_property
-    def _widen_operand(self) -> ModuleOp:
+    def _wide_module(self) -> ModuleOp:
         module = self.module.clone()
         widen(module)
         return module
 
     def values(self, inputs: Arrays) -> dict[str, np.ndarray]:
         """Return the results in float64 by name."""
-        function = entry.entry_function(self._widen_operand)
-        names = entry.input_names(function)
+        arguments = {
+            value: wide(array) for value, array in self._arguments(self._wide_module, inputs).items()
+        }
+        results = run_in_float64(self._wide_module, arguments, self.kernel)
+        names = entry.output_names(entry.entry_function(self._wide_module))
+        return dict(zip(names, results, strict=True))
+
+    def _arguments(self, module: ModuleOp, given: Mapping[str, Any]) -> dict[SSAValue, Any]:
+        """Return the arrays of a module's arguments: given ones, else defaults and weights."""
+        function = entry.entry_function(module)
         defaults = {name: dense.to_numpy(value) for name, value in entry.defaults(function).items()}
-        given = {**self.weights, **defaults, **inputs}
-        pairs = zip(names, function.args, strict=True)
-        arguments: dict[SSAValue, Any] = {argument: wide(given[name]) for name, argument in pairs}
-        results = run_in_float64(self._widen_operand, arguments, self.kernel)
-        return dict(zip(entry.output_names(function), results, strict=True))
+        arrays = {**self.weights, **defaults, **given}
+        names = entry.input_names(function)
+        return {value: arrays[name] for name, value in zip(names, function.args, strict=True)}
 
     def judge(self, inputs: Arrays, outcome: Outcome) -> None:
         """Raise CheckError if the compiled gradient differs from the checked one."""
@@ -187,14 +192,10 @@ class Model:
             return True
         if self.rounds_more:
             return False
-        function = entry.entry_function(self.module)
-        names = entry.input_names(function)
-        defaults = {name: dense.to_numpy(value) for name, value in entry.defaults(function).items()}
-        arrays = {**self.weights, **defaults, **given}
-        arguments = {a: arrays[name] for name, a in zip(names, function.args, strict=True)}
+        arguments = self._arguments(self.module, given)
         if off <= lost_in_transforms(self.module, list(arguments.values())):
             return True
-        index = list(entry.output_names(function)).index(result)
+        index = list(entry.output_names(entry.entry_function(self.module))).index(result)
 
         def error_of(values: tuple[Any, ...]) -> float:
             return distance(wide(values[index]), expected[result])

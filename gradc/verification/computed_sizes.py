@@ -7,12 +7,13 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from dialects.evaluate import evaluate
 from dialects.support import entry, shapes
 from dialects.support.diagnostics import GradcError
+from passes.builder.captured_values import values_read_by
 
 
 def computed_sizes(module: ModuleOp, inputs: Mapping[str, Any]) -> dict[str, int]:
@@ -33,7 +34,7 @@ def _results_by_dim(function: FuncOp) -> dict[str, SSAValue]:
     known: dict[SSAValue, frozenset[str]] = {argument: _names(argument) for argument in function.args}
     names, found = frozenset[str]().union(*known.values()), dict[str, SSAValue]()
     for op in function.body.block.ops if names else ():
-        before = frozenset[str]().union(*(known.get(value, frozenset()) for value in _read(op)))
+        before = frozenset[str]().union(*(known.get(value, frozenset()) for value in values_read_by(op)))
         for result in op.results:
             known[result] = before
             for name in names & _names(result) - before - found.keys():
@@ -61,11 +62,7 @@ def _value_at(module: ModuleOp, value: SSAValue, inputs: Mapping[str, Any]) -> A
         if needed.isdisjoint(op.results):
             Rewriter.erase_op(op)
         else:
-            needed.update(_read(op))
+            needed.update(values_read_by(op))
     arrays = [inputs[name] for name in entry.input_names(function)]
     (found,) = evaluate(copy, arrays)
     return found
-
-
-def _read(op: Operation) -> list[SSAValue]:
-    return [value for inner in op.walk() for value in inner.operands]

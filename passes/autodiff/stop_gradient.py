@@ -21,7 +21,7 @@ from dialects.support.entry import entry_function
 from passes.autodiff.named_values import values_by_name
 from passes.autodiff.request import resolve_floats
 from passes.autodiff.session import SessionPass
-from passes.builder.captured_values import uses_by
+from passes.builder.captured_values import dependents
 from passes.builder.operands import replace_uses
 
 STOPPED = "gradc.stopped"
@@ -60,11 +60,9 @@ def values_after_stops(values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
 
 def drop_constant_stops(function: FuncOp) -> None:
     """Erase the stops of values that depend on no argument, so that constants fold."""
-    depends: set[SSAValue] = set(function.body.block.args)
+    _, depends = dependents(function.body.block.ops, function.body.block.args)
     for op in list(function.body.block.ops):
-        if any(use.operation.operands[use.index] in depends for use in uses_by(op)):
-            depends.update(op.results)
-        elif isinstance(op, StopGradientOp):
+        if isinstance(op, StopGradientOp) and op.value not in depends:
             replace_uses(op.result, op.value)
             Rewriter.erase_op(op)
 

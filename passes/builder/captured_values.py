@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
-from xdsl.ir import Block, Operation, Use
+from xdsl.ir import Block, Operation, SSAValue, Use
 
 from passes.builder.pattern_driver import ops_within
 
@@ -23,6 +24,24 @@ def uses_by(op: Operation) -> Iterator[Use]:
             owner = value.owner
             if (owner.parent if isinstance(owner, Operation) else owner) not in blocks:
                 yield Use(inner, index)
+
+
+def values_read_by(op: Operation) -> Iterator[SSAValue]:
+    """Yield the outer values that an op reads: its operands in order, then the captures of its regions."""
+    yield from op.operands
+    if op.regions:
+        captures = islice(uses_by(op), len(op.operands), None)
+        yield from (use.operation.operands[use.index] for use in captures)
+
+
+def dependents(ops: Iterable[Operation], values: Iterable[SSAValue]) -> tuple[list[Operation], set[SSAValue]]:
+    """Return the ops that depend on values, in order, and the values with the results of these ops."""
+    found, reached = list[Operation](), set(values)
+    for op in ops:
+        if not reached.isdisjoint(values_read_by(op)):
+            found.append(op)
+            reached.update(op.results)
+    return found, reached
 
 
 def ancestor_in_block(op: Operation, block: Block) -> Operation:

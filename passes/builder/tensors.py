@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from dialects.onnx import ops as onnx
 from dialects.support.constants import is_const
 from dialects.support.dtypes import of_mlir
-from dialects.support.shapes import Dim, element_type_of, shape_of
+from dialects.support.shapes import element_type_of, shape_of
 from passes.builder.op_builder import OpBuilder
 
 Size = int | SSAValue
@@ -84,21 +84,32 @@ def _zero_like(value: SSAValue) -> np.ndarray:
     return np.zeros(1, dtype.numpy)
 
 
-def take_static_window(
-    emit: OpBuilder, value: SSAValue, begin: Sequence[int], size: Sequence[Size | None]
+def pad_axes(
+    emit: OpBuilder,
+    value: SSAValue,
+    axes: Sequence[int],
+    begin: SSAValue,
+    end: SSAValue,
+    fill: SSAValue | None = None,
 ) -> SSAValue:
-    """Slice the window [begin, begin + size) of the spatial axes; None leaves an axis whole."""
-    axes = [2 + i for i, s in enumerate(size) if s is not None]
-    sizes = [s for s in size if s is not None]
-    dims: Sequence[Dim] = shape_of(value)
-    whole = all(dims[a] == s and begin[a - 2] == 0 for a, s in zip(axes, sizes, strict=True))
-    if not axes or whole:
+    """Pad axes by vectors of one entry per axis with `fill`, by default 0; negative entries crop."""
+    sides = [emit.spread(side, axes, len(shape_of(value))) for side in (begin, end)]
+    return emit(onnx.PadOp(value, emit.concat(sides), fill))
+
+
+def crop(
+    emit: OpBuilder,
+    value: SSAValue,
+    axes: Sequence[int],
+    sizes: Sequence[int],
+    begins: Sequence[int] | None = None,
+) -> SSAValue:
+    """Slice the first `sizes` positions of axes, or those from `begins` on."""
+    if all(shape_of(value)[axis] == size for axis, size in zip(axes, sizes, strict=True)):
         return value
-    known = [s for s in sizes if isinstance(s, int)]
-    assert len(known) == len(sizes)
-    starts = [begin[a - 2] for a in axes]
-    ends = [b + s for b, s in zip(starts, known, strict=True)]
-    return emit(onnx.SliceOp(value, emit.ints(starts), emit.ints(ends), emit.ints(axes)))
+    begins = begins or [0] * len(sizes)
+    ends = [begin + size for begin, size in zip(begins, sizes, strict=True)]
+    return emit(onnx.SliceOp(value, emit.ints(begins), emit.ints(ends), emit.ints(axes)))
 
 
 def multiply_left(emit: OpBuilder, matrix: SSAValue, value: SSAValue) -> SSAValue:

@@ -140,6 +140,13 @@ class Value:
         """Number of axes."""
         return len(self.shape)
 
+    def size(self, axis: int) -> Operand:
+        """Return the size of an axis: a number, or a scalar of this dtype for a dynamic size."""
+        size = self.shape[axis]
+        if isinstance(size, int):
+            return float(size)
+        return self.e(self.e.emit.sizes(self.value, [axis])).squeeze([0]).cast(self.dtype)
+
     def __bool__(self) -> NoReturn:
         raise TypeError("a Value has no truth value while the graph is built; use where()")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
@@ -192,18 +191,3 @@ def strided_rows(emit: OpBuilder, value: SSAValue, start: int, step: int, count:
         return value
     bounds = (start, start + step * (count - 1) + 1, 1, step)
     return emit(onnx.SliceOp(value, *(emit.ints([bound]) for bound in bounds)))
-
-
-def crop(
-    emit: OpBuilder,
-    value: SSAValue,
-    axes: Sequence[int],
-    sizes: Sequence[int],
-    begins: Sequence[int] | None = None,
-) -> SSAValue:
-    """Slice the first `sizes` positions of axes, or those from `begins` on."""
-    if all(shape_of(value)[axis] == size for axis, size in zip(axes, sizes, strict=True)):
-        return value
-    begins = begins or [0] * len(sizes)
-    ends = [begin + size for begin, size in zip(begins, sizes, strict=True)]
-    return emit(onnx.SliceOp(value, emit.ints(begins), emit.ints(ends), emit.ints(axes)))

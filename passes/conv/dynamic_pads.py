@@ -13,6 +13,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import layouts
 from dialects.support.shapes import shape_of
 from passes.builder.op_builder import OpBuilder
+from passes.builder.tensors import pad_axes
 
 Sides = tuple[SSAValue, SSAValue]
 """Begin and end pads of the spatial axes, two int64 vectors."""
@@ -50,10 +51,7 @@ def pad_input(
     data: SSAValue, layout: str, sides: Sides, emit: OpBuilder, fill: SSAValue | None = None
 ) -> SSAValue:
     """Pad the spatial axes with `fill`, by default 0."""
-    rank = len(shape_of(data))
-    axes = layouts.spatial_axes(layout, rank - 2)
-    spread = emit.concat([emit.spread(side, axes, rank) for side in sides])
-    return emit(onnx.PadOp(data, spread, fill))
+    return pad_axes(emit, data, layouts.spatial_axes(layout, len(shape_of(data)) - 2), *sides, fill)
 
 
 def convolve_all_windows(

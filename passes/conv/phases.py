@@ -25,8 +25,7 @@ from dialects.onnx import ops as onnx
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
 from passes.builder.op_builder import OpBuilder
-from passes.builder.tensors import Size, product, reshape, size_of
-from passes.conv.convolution import crop
+from passes.builder.tensors import Size, crop, product, reshape, size_of
 
 MOST_AXES = 2**10
 """Size of the cache of axis phases: several strategies need those of an op."""

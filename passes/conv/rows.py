@@ -29,9 +29,9 @@ from dialects.onnx import ops as onnx
 from dialects.support.shapes import is_static, shape_of, static, static_size
 from passes.builder.budget import CompileTimeCost
 from passes.builder.op_builder import OpBuilder
-from passes.builder.tensors import product, reshape, size_of, sum_values
+from passes.builder.tensors import crop, product, reshape, size_of, sum_values
 from passes.conv.blocks import to_blocks
-from passes.conv.convolution import Convolution, GradConv, convolve, crop, no_sums
+from passes.conv.convolution import Convolution, GradConv, convolve, no_sums
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.builder.op_builder import OpBuilder
-from passes.builder.tensors import product, reshape, size_of
+from passes.builder.tensors import pad_axes, product, reshape, size_of
 from passes.conv.weight_gradients import channels_first, product_of
 
 
@@ -34,10 +34,8 @@ class Sliding:
         begin, end = zip(*(axis.pads for axis in self.axes), strict=True)
         if not any((*begin, *end)):
             return src
-        rank = len(shape_of(src))
-        places = range(self.first, self.first + len(self.axes))
-        spread = [self.emit.spread(self.emit.ints(side), places, rank) for side in (begin, end)]
-        return self.emit(onnx.PadOp(src, self.emit.concat(spread)))
+        axes = range(self.first, self.first + len(self.axes))
+        return pad_axes(self.emit, src, axes, self.emit.ints(begin), self.emit.ints(end))
 
     def reads(self, data: SSAValue, index: int, shift: int = 0) -> Iterator[SSAValue]:
         """Yield the reads of each tap along an axis, with `shift` new axes before it."""

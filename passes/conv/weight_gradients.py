@@ -22,7 +22,7 @@ from dialects.support import layouts, shapes
 from dialects.support.dtypes import known_dtype
 from dialects.support.shapes import element_type_of, shape_of, static_size
 from passes.builder.op_builder import OpBuilder
-from passes.builder.tensors import Size, product, reshape, size_of
+from passes.builder.tensors import Size, pad_axes, product, reshape, size_of
 
 Tap = tuple[int, ...]
 
@@ -86,10 +86,8 @@ def tap_reads(emit: OpBuilder, src: SSAValue, diff_dst: SSAValue, taps: Taps) ->
 def _pad_src(emit: OpBuilder, src: SSAValue, taps: Taps) -> SSAValue:
     if not taps.has_pads:
         return src
-    rank = len(shape_of(src))
-    sides = (side if isinstance(side, SSAValue) else emit.ints(side) for side in (taps.begin, taps.end))
-    spread = [emit.spread(side, range(2, rank), rank) for side in sides]
-    return emit(onnx.PadOp(src, emit.concat(spread)))
+    begin, end = (side if isinstance(side, SSAValue) else emit.ints(side) for side in (taps.begin, taps.end))
+    return pad_axes(emit, src, range(2, len(shape_of(src))), begin, end)
 
 
 def without_padding(emit: OpBuilder, src: SSAValue, diff_dst: SSAValue, taps: Taps) -> Iterator[SSAValue]:

@@ -14,6 +14,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import element_type_of, has_rank
+from passes.builder.captured_values import dependents
 from passes.builder.op_builder import OpBuilder
 from passes.builder.operands import replace_uses
 from passes.builder.rewriting import functions
@@ -239,7 +240,7 @@ class _Folding:
         gelus = [op for op in self.block.ops if isinstance(op, onnx.GeluOp)]
         if not gelus:
             return
-        reached = _dependent_values(self.block, self.wrt)
+        _, reached = dependents(self.block.ops, self.wrt)
         for op in gelus:
             is_plain = op.onnx_attributes().get("approximate", "none") == "none"
             is_plain = is_plain and self._is_product(op.X)
@@ -307,16 +308,6 @@ def _replace_op(value: SSAValue, op: Operation) -> None:
 
 def _passes_on(op: Operation) -> bool:
     return only_moves(op) and len(op.results) == 1 and not isinstance(op, onnx.ConcatOp | onnx.GatherOp)
-
-
-def _dependent_values(block: Block, sources: frozenset[SSAValue]) -> set[SSAValue]:
-    """Return the values that depend on `sources`, also through captures of regions."""
-    found = set(sources)
-    for op in block.ops:
-        read = (value for inner in op.walk() for value in inner.operands)
-        if not found.isdisjoint(read):
-            found.update(op.results)
-    return found
 
 
 def _write_gelu(op: onnx.GeluOp) -> None:

@@ -15,7 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from dialects.grad.layout import LayoutOp
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import has_rank, shape_of
-from passes.builder.captured_values import uses_by
+from passes.builder.captured_values import uses_by, values_read_by
 from passes.builder.op_builder import OpBuilder
 from passes.builder.operands import set_operand
 from passes.layout.orders import (
@@ -112,7 +112,7 @@ class OrderGraph:
                 tensor, order = places[op.data]
                 places[op.transposed] = (tensor, compose(order, _perm(op)))
                 continue
-            read = [places[use.operation.operands[use.index]] for use in uses_by(op)]
+            read = [places[value] for value in values_read_by(op)]
             graph._read(op, read, is_free=op not in fused)
             places |= {value: graph._add(value) for value in op.results}
         return graph

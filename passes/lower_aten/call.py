@@ -17,7 +17,6 @@ from dialects.aten.ratios import Ratio
 from dialects.onnx import ops as onnx
 from dialects.shapes.forms import Form, Size
 from dialects.support.diagnostics import UnsupportedError, error_at
-from dialects.support.dtypes import known_dtype
 from dialects.support.shapes import element_type_of, shape_of
 from passes.builder.values import Builder, Value
 from passes.size_checks.expressions import Expressions
@@ -106,11 +105,6 @@ class Call:
         found = error_at(self.op, what, given=given, expected=expected, hint=hint, kind=UnsupportedError)
         assert isinstance(found, UnsupportedError)
         return found
-
-
-def dtype_named(name: str) -> Attribute:
-    """Return the element type of a name in a call, such as f32."""
-    return known_dtype(name).mlir
 
 
 Rule: TypeAlias = Callable[[Call, Builder], "Value | Sequence[Value | None]"]

@@ -138,11 +138,11 @@ class ConvertConvTranspose(RewritePattern):
             return
         emit = OpBuilder()
         values = write_from_template(
-            op, _KNOWN, emit, lambda emit: [self._modified_at(op, problem, emit)], self.strict_ieee
+            op, _KNOWN, emit, lambda emit: [self._canonical_op(op, problem, emit)], self.strict_ieee
         )
         replace(op, rewriter, emit, values)
 
-    def _modified_at(
+    def _canonical_op(
         self, op: ConvTransposeBackwardDataOp, problem: ConvTransposeBackwardDataProblem, emit: OpBuilder
     ) -> SSAValue:
         windows, groups, layout = problem.windows, problem.groups, op.data_format

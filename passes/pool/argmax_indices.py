@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.geometry import Window
 from dialects.onnx import ops as onnx
 from dialects.support.dtypes import known_dtype
+from passes.builder.tensors import pad_axes
 from passes.builder.values import Builder, Value
 
 
@@ -31,18 +32,15 @@ class WindowPads:
         return cls(begins, emit.sub(emit.sub(lengths, emit.sizes(src.value, spatial)), begins))
 
     def add_padding(self, data: Value, fill: Value | None = None) -> Value:
-        return _pad_spatial(data, self.begin, self.end, fill)
+        value = None if fill is None else fill.value
+        axes = range(2, data.rank)
+        return data.e(pad_axes(data.e.emit, data.value, axes, self.begin, self.end, value))
 
     def remove_padding(self, data: Value) -> Value:
         emit = data.e.emit
         zeros = emit.ints([0] * (data.rank - 2))
-        return _pad_spatial(data, emit.sub(zeros, self.begin), emit.sub(zeros, self.end), None)
-
-
-def _pad_spatial(data: Value, begin: SSAValue, end: SSAValue, fill: Value | None) -> Value:
-    emit, spatial = data.e.emit, range(2, data.rank)
-    sides = emit.concat([emit.spread(side, spatial, data.rank) for side in (begin, end)])
-    return data.apply(onnx.PadOp, data.e(sides), fill)
+        sides = (emit.sub(zeros, self.begin), emit.sub(zeros, self.end))
+        return data.e(pad_axes(emit, data.value, range(2, data.rank), *sides))
 
 
 def flat_argmax(src: Value, around: WindowPads, windows: Sequence[Window]) -> Value:

@@ -19,7 +19,7 @@ from xdsl.ir import SSAValue
 from dialects.grad.geometry import Window
 from dialects.onnx import ops as onnx
 from passes.builder.op_builder import OpBuilder
-from passes.builder.tensors import Size, reshape, size_of
+from passes.builder.tensors import Size, pad_axes, reshape, size_of
 from passes.builder.values import Builder, Value
 
 
@@ -146,7 +146,7 @@ def backward(
     ends = emit.sub(emit.sub(lengths, emit.sizes(src.value, axes)), begins)
     is_whole = _fills(src, diff_dst, lines, begin)
     least = e.scalar(-np.inf, src)
-    data = src if is_whole else _pad_axes(src, begins, ends, axes, emit, least)
+    data = src if is_whole else e(pad_axes(emit, src.value, axes, begins, ends, least.value))
     taken: list[tuple[AxisWindows, list[Value], Value]] = []
     for line, count in reversed(list(zip(lines, counts, strict=True))):
         reads = line.reads(data, count)
@@ -158,7 +158,7 @@ def backward(
     if is_whole:
         return gradient
     zeros = emit.ints([0] * len(axes))
-    return _pad_axes(gradient, emit.sub(zeros, begins), emit.sub(zeros, ends), axes, emit)
+    return e(pad_axes(emit, gradient.value, axes, emit.sub(zeros, begins), emit.sub(zeros, ends)))
 
 
 def _fills(src: Value, diff_dst: Value, lines: Sequence[AxisWindows], begin: Sequence[int]) -> bool:
@@ -168,18 +168,6 @@ def _fills(src: Value, diff_dst: Value, lines: Sequence[AxisWindows], begin: Seq
         isinstance(x, int) and isinstance(y, int) and x == (y + line.further) * line.window.stride
         for line, (x, y) in zip(lines, sizes, strict=True)
     )
-
-
-def _pad_axes(
-    data: Value,
-    begin: SSAValue,
-    end: SSAValue,
-    axes: Sequence[int],
-    emit: OpBuilder,
-    fill: Value | None = None,
-) -> Value:
-    sides = emit.concat([emit.spread(side, axes, data.rank) for side in (begin, end)])
-    return data.apply(onnx.PadOp, data.e(sides), fill)
 
 
 def _shares(e: Builder, reads: Sequence[Value], largest: Value, gradient: Value) -> list[Value]:

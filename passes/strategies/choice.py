@@ -117,11 +117,11 @@ class Ranking:
     def _write(self, op: Operation, strategy: Strategy) -> None:
         """Price a strategy, or record its refusal."""
         if self.refusals[strategy] is None and strategy not in self.prices:
-            prices = self._modified_at(op, strategy)
+            prices = self._lower_and_price(op, strategy)
             if self.refusals[strategy] is None:
                 self.prices[strategy] = prices
 
-    def _modified_at(self, op: Operation, strategy: Strategy) -> AtSizes:
+    def _lower_and_price(self, op: Operation, strategy: Strategy) -> AtSizes:
         """Lower and price an op; record a refusal if the target cannot run the result."""
 
         def write(op: Operation, target: Target, emit: OpBuilder) -> Sequence[SSAValue]:

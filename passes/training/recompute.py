@@ -25,6 +25,7 @@ from dialects.onnx.traits import RANDOM, RANDOM_IN_TRAINING, VIEWS
 from dialects.support import entry
 from dialects.support.dtypes import FLOATS, known_dtype
 from dialects.support.shapes import element_type_of, has_rank
+from passes.builder.captured_values import dependents, values_read_by
 from passes.builder.operands import set_operand
 from passes.builder.values import Builder, Value
 from passes.cost.graph import tensor
@@ -79,10 +80,10 @@ class _Forward:
         self.results = {value for name, value in results if name in names}
         self.needed = _ancestors(self.block, self.results)
         inputs = list(zip(entry.input_names(function), function.args, strict=True))
-        self.active = _descendants(self.block, (value for name, value in inputs if name in batch))
+        _, self.active = dependents(self.block.ops, (value for name, value in inputs if name in batch))
         states = (value for name, value in inputs if name not in batch and name not in weights)
         updated = (value for name, value in results if name not in names)
-        self.updates = {*_descendants(self.block, states), *updated}
+        self.updates = {*dependents(self.block.ops, states)[1], *updated}
         ops = (op for op in self.block.ops if op in self.needed)
         self.ops = [op for op in ops if not self.active.isdisjoint(op.results)]
         self.position = {op: index for index, op in enumerate(self.ops)}
@@ -195,7 +196,7 @@ class _Segments:
                 segments.update(dict.fromkeys(op.results, self.last))
         ops = list(forward.backward_ops())
         for op in ops:
-            known = [segments[value] for value in _read(op) if value in segments]
+            known = [segments[value] for value in values_read_by(op) if value in segments]
             if known:
                 level[op] = min(known)
                 segments.update(dict.fromkeys(op.results, level[op]))
@@ -278,25 +279,8 @@ def _ancestors(block: Block, values: Iterable[SSAValue]) -> set[Operation]:
     for op in reversed(block.ops):
         if not needed.isdisjoint(op.results):
             found.add(op)
-            needed.update(_read(op))
+            needed.update(values_read_by(op))
     return found
-
-
-def _descendants(block: Block, values: Iterable[SSAValue]) -> set[SSAValue]:
-    """Return values, and the results of the ops of a block that depend on them."""
-    found = set(values)
-    for op in block.ops:
-        if any(value in found for value in _read(op)):
-            found.update(op.results)
-    return found
-
-
-def _read(op: Operation) -> Iterator[SSAValue]:
-    """Yield the operands of an op and of the ops in its regions."""
-    yield from op.operands
-    for region in op.regions:
-        for inner in region.walk():
-            yield from inner.operands
 
 
 def _maker(value: SSAValue) -> Operation:
@@ -311,7 +295,7 @@ def _sort(block: Block) -> None:
     readers: dict[Operation, list[Operation]] = {}
     left = dict[Operation, int]()
     for op in ops:
-        makers = {value.owner for value in _read(op)} & place.keys()
+        makers = {value.owner for value in values_read_by(op)} & place.keys()
         left[op] = len(makers)
         for maker in makers:
             assert isinstance(maker, Operation)

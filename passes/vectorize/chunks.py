@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import i64
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Region
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.control import YieldOp
@@ -16,7 +16,7 @@ from dialects.support.diagnostics import violation
 from dialects.support.entry import return_op
 from dialects.support.shapes import element_type_of, shape_of, static, tensor_type
 from passes.autodiff.pin_values import set_results
-from passes.builder.captured_values import uses_by
+from passes.builder.captured_values import dependents
 from passes.builder.values import Builder, Value
 
 
@@ -42,7 +42,7 @@ class Chunks:
         The others must not depend on them.
         """
         last, e = return_op(function), Builder()
-        moved, dependent = self._dependents(function)
+        moved, dependent = dependents(list(function.body.block.ops)[:-1], self._body.args)
         pairs = list(zip(last.arguments, chosen, strict=True))
         if any(value in dependent for value, is_chosen in pairs if not is_chosen):
             raise violation("result that is the same for all rows", given="one that depends on the row")
@@ -62,16 +62,6 @@ class Chunks:
         )
         rows = iter([self._join(e, e(value)) for value in e.emit.all(scan)])
         set_results(function, e, [next(rows).value if is_chosen else value for value, is_chosen in pairs])
-
-    def _dependents(self, function: FuncOp) -> tuple[list[Operation], set[SSAValue]]:
-        """Return the ops that depend on the numbers, in order, and their results."""
-        moved, found = list[Operation](), set[SSAValue](self._body.args)
-        last = return_op(function)
-        for op in function.body.block.ops:
-            if op is not last and any(use.operation.operands[use.index] in found for use in uses_by(op)):
-                moved.append(op)
-                found.update(op.results)
-        return moved, found
 
     def _starts(self, e: Builder, count: int | None) -> Value:
         """Return the number of the first row of each chunk; without rows there is an empty chunk."""

@@ -36,7 +36,7 @@ from dialects.support.entry import (
 from dialects.support.shapes import Shape, element_type_of, has_rank, shape_of, static
 from passes.autodiff.named_values import values_by_name
 from passes.autodiff.pin_values import set_results
-from passes.builder.captured_values import uses_by
+from passes.builder.captured_values import values_read_by
 from passes.builder.locations import place_by_operands
 from passes.builder.operands import replace_uses
 from passes.builder.values import Builder, Value
@@ -242,7 +242,7 @@ def _place(op: Operation, block: Block, done: set[Operation]) -> None:
     stack = [op]
     while stack:
         top = stack[-1]
-        read = (use.operation.operands[use.index].owner for use in uses_by(top))
+        read = (value.owner for value in values_read_by(top))
         missing = [
             one for one in read if isinstance(one, Operation) and one.parent is block and one not in done
         ]

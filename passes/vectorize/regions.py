@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.support.shapes import element_type_of, has_rank, shape_of, tensor_type
-from passes.builder.captured_values import uses_by
+from passes.builder.captured_values import values_read_by
 from passes.vectorize.batch import Batch, OpCall, Operand, Result, Unbatched
 from passes.vectorize.rows import row_type
 from passes.vectorize.rules.axes import shift
@@ -156,8 +156,7 @@ def dependents(block: Block, batched: Collection[SSAValue]) -> set[SSAValue]:
     """Return the values of a block, and of `batched` those that it reads, that depend on `batched`."""
     found: set[SSAValue] = set()
     for op in block.ops:
-        read = [use.operation.operands[use.index] for use in uses_by(op)]
-        known = [value for value in read if value in found or value in batched]
+        known = [value for value in values_read_by(op) if value in found or value in batched]
         found.update(known)
         if known and op.name.removeprefix("onnx.") not in SHAPE_ONLY:
             found.update(op.results)

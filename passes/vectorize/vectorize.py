@@ -17,7 +17,7 @@ from dialects.shapes.forms import name as named_size
 from dialects.support.diagnostics import violation
 from dialects.support.entry import TYPE, input_names, output_names, return_op, set_names, update_function_type
 from dialects.support.shapes import Dim, has_rank, shape_of
-from passes.builder.captured_values import uses_by
+from passes.builder.captured_values import values_read_by
 from passes.builder.locations import place_by_operands
 from passes.builder.op_builder import OpBuilder
 from passes.builder.operands import replace_uses
@@ -142,7 +142,7 @@ class _Walk:
 
     def op(self, op: Operation) -> None:
         """Add an op for all rows, if one of the values that it reads is batched."""
-        read = {use.operation.operands[use.index]: None for use in uses_by(op)}
+        read = dict.fromkeys(values_read_by(op))
         if not any(value in self.batched for value in read):
             return
         b = self._new_batch()

@@ -15,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
-STEPS, RATE = 4, 1e-3
+from gradc.bench.races.step_networks import RATE, STEP_NETWORKS, eager_step
+
+STEPS = 4
 
 Step = Callable[[], float]
 
@@ -49,8 +51,6 @@ def trainer_step(folder: str, batch: dict[str, np.ndarray], threads: int) -> Cal
 
 def torch_step(name: str, batch: dict[str, np.ndarray], threads: int, seed: int) -> Callable[[], Step]:
     """Return the maker of a step of eager torch; importing torch does not count as growth."""
-    from gradc.bench.races.step_networks import STEP_NETWORKS
-
     torch: Any = import_module("torch")
     torch.set_num_threads(threads)
     x, label = (torch.tensor(batch[one]) for one in ("x", "label"))
@@ -58,18 +58,7 @@ def torch_step(name: str, batch: dict[str, np.ndarray], threads: int, seed: int)
     def make() -> Step:
         torch.manual_seed(seed)
         module = STEP_NETWORKS[name].make(torch).train()
-        optimizer = torch.optim.AdamW(module.parameters(), lr=RATE)
-
-        def step() -> float:
-            optimizer.zero_grad()
-            logits = module(x)
-            by_class = logits.transpose(1, 2) if logits.dim() == 3 else logits
-            loss = torch.nn.functional.cross_entropy(by_class, label)
-            loss.backward()
-            optimizer.step()
-            return loss.item()
-
-        return step
+        return eager_step(torch, module, module.parameters(), x, label)
 
     return make
 

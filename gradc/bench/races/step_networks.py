@@ -16,6 +16,9 @@ Batch = tuple[np.ndarray, np.ndarray]
 
 WORDS, CONTEXT, WIDTH, HEADS = 2000, 64, 128, 4
 
+RATE = 1e-3
+"""Learning rate."""
+
 
 @dataclass(frozen=True)
 class Trained:
@@ -222,3 +225,19 @@ STEP_NETWORKS: Mapping[str, Trained] = {
     "gpt": Trained(_language_model(3, causal=True), _texts, "a decoder of three blocks, 8 x 64 tokens"),
     "lstm": Trained(_lstm, _sentences, "a two-layer LSTM, 16 x 32 tokens"),
 }
+
+
+def eager_step(torch: Any, call: Any, parameters: Any, x: Any, label: Any) -> Callable[[], float]:
+    """Return a step of AdamW on a cross entropy, by eager torch, which returns the loss."""
+    optimizer = torch.optim.AdamW(parameters, lr=RATE)
+
+    def step() -> float:
+        optimizer.zero_grad()
+        logits = call(x)
+        by_class = logits.transpose(1, 2) if logits.dim() == 3 else logits
+        loss = torch.nn.functional.cross_entropy(by_class, label)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step

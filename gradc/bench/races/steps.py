@@ -19,16 +19,13 @@ import onnxruntime
 
 from gradc.bench.races.models import Entry, RaceSettings, nodes_of
 from gradc.bench.races.race import Entrant, Race, Results, race, within
-from gradc.bench.races.step_networks import Batch, Trained
+from gradc.bench.races.step_networks import RATE, Batch, Trained, eager_step
 from gradc.bench.run import GRADC
 from gradc.losses import CrossEntropy
 from gradc.optim import AdamW
 from gradc.training.step import TrainStep
 from gradc.training.train_step import train_step
 from gradc.training.trainer import Trainer
-
-RATE = 1e-3
-"""The learning rate."""
 
 CHECKED = 4
 """Steps whose losses are compared; the first loss depends on no update."""
@@ -127,18 +124,8 @@ def torch_entrant(name: str, torch: Any, of: Trial, double: bool = False) -> Ent
     if name == "torch.compile":
         torch.compiler.reset()
     call = torch.compile(module) if name == "torch.compile" else module
-    optimizer = torch.optim.AdamW(module.parameters(), lr=RATE)
-
-    def step(_: int) -> float:
-        optimizer.zero_grad()
-        logits = call(x)
-        by_class = logits.transpose(1, 2) if logits.dim() == 3 else logits
-        loss = torch.nn.functional.cross_entropy(by_class, label)
-        loss.backward()
-        optimizer.step()
-        return loss.item()
-
-    return _entrant(name, step)
+    step = eager_step(torch, call, module.parameters(), x, label)
+    return _entrant(name, lambda _: step())
 
 
 def _entrant(name: str, step: Callable[[int], float], nodes: int | None = None) -> Entrant:

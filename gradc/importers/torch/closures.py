@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from dialects.support.entry import free_name
 from gradc.importers.torch.torch_internals import is_torch_file, torch
 
 MAX_OBJECTS = 10_000
@@ -41,7 +42,7 @@ def find_reachable(function: Callable[..., Any]) -> Reachable:
             continue
         seen.add(id(value))
         if isinstance(value, torch.nn.Module):
-            found.modules[_free_name(name, found.modules)] = value
+            found.modules[free_name(name, found.modules)] = value
         elif isinstance(value, torch.optim.Optimizer):
             found.optimizers.append(value)
         elif isinstance(value, torch.Tensor):
@@ -58,13 +59,6 @@ def _holders(name: str, value: Any) -> list[Holder]:
     if isinstance(value, dict | list):
         return [(name, cast("dict[Any, Any] | list[Any]", value))]
     return [(name, vars(value))] if _is_plain_object(value) else []
-
-
-def _free_name(name: str, taken: Mapping[str, Any]) -> str:
-    candidate, number = name, 1
-    while candidate in taken:
-        candidate, number = f"{name}_{number}", number + 1
-    return candidate
 
 
 def _within(name: str, value: Any) -> Iterator[tuple[str, Any]]:

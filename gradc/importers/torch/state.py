@@ -12,9 +12,6 @@ from gradc.importers.torch.captured import InputKind
 from gradc.importers.torch.closures import Holder, find_reachable
 from gradc.importers.torch.torch_internals import location_of_function, torch
 
-Snapshot = tuple[str, Any, dict[Any, Any]]
-"""A name, an owner of values, and its values before a call."""
-
 
 @dataclass
 class State:

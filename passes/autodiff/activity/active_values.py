@@ -16,7 +16,7 @@ from dialects.support.shapes import element_type_of
 from passes.autodiff.activity.non_differentiable import zero_reason
 from passes.autodiff.activity.straight_through_marks import cotangent_target
 from passes.autodiff.rules.quantize import quantizing_op
-from passes.builder.captured_values import uses_by
+from passes.builder.captured_values import values_read_by
 
 FLOATS = ("f16", "bf16", "f32", "f64")
 
@@ -48,7 +48,7 @@ def operands_and_captures(op: Operation) -> Iterable[SSAValue]:
             return [estimated]
         made = quantizing_op(op)
         return op.operands if made is None else (*op.operands, made.operands[0])
-    return [use.operation.operands[use.index] for use in uses_by(op)]
+    return list(values_read_by(op))
 
 
 def has_no_gradient(op: Operation) -> bool:

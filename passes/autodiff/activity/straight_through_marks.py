@@ -25,26 +25,26 @@ def cotangent_target(op: Operation) -> SSAValue | None:
 def match_estimate(op: Operation) -> tuple[SSAValue, SSAValue] | None:
     """Match z + (q - z), z - (z - q) or (q + z) - z; return q and z."""
     if isinstance(op, onnx.AddOp):
-        left, right = map(_skip_identities, op.operands)
+        left, right = map(skip_identities, op.operands)
         return _match_sum(left, right) or _match_sum(right, left)
     if not isinstance(op, onnx.SubOp):
         return None
-    left, right = map(_skip_identities, op.operands)
-    if isinstance(right.owner, onnx.SubOp) and _skip_identities(right.owner.operands[0]) is left:
-        return _skip_identities(right.owner.operands[1]), left
+    left, right = map(skip_identities, op.operands)
+    if isinstance(right.owner, onnx.SubOp) and skip_identities(right.owner.operands[0]) is left:
+        return skip_identities(right.owner.operands[1]), left
     if not isinstance(left.owner, onnx.AddOp):
         return None
-    terms = [_skip_identities(value) for value in left.owner.operands]
+    terms = [skip_identities(value) for value in left.owner.operands]
     return (terms[terms[0] is right], right) if right in terms else None
 
 
 def _match_sum(z: SSAValue, other: SSAValue) -> tuple[SSAValue, SSAValue] | None:
-    if not isinstance(other.owner, onnx.SubOp) or _skip_identities(other.owner.operands[1]) is not z:
+    if not isinstance(other.owner, onnx.SubOp) or skip_identities(other.owner.operands[1]) is not z:
         return None
-    return _skip_identities(other.owner.operands[0]), z
+    return skip_identities(other.owner.operands[0]), z
 
 
-def _skip_identities(value: SSAValue) -> SSAValue:
+def skip_identities(value: SSAValue) -> SSAValue:
     """Return the source of a chain of Identity ops."""
     while isinstance(value.owner, onnx.IdentityOp):
         value = value.owner.operands[0]

@@ -17,7 +17,7 @@ from dialects.support import shapes
 from passes.autodiff.activity.active_values import has_no_gradient, is_size, may_be_active
 from passes.autodiff.activity.non_differentiable import INDICES, STEPS, zero_reason
 from passes.autodiff.activity.straight_through_marks import ESTIMATE, PASSED, ROUNDED, match_estimate
-from passes.builder.captured_values import uses_by
+from passes.builder.captured_values import values_read_by
 
 
 def mark_estimates(module: ModuleOp, *, straight_through: bool) -> None:
@@ -70,7 +70,7 @@ def _dependencies(end: SSAValue, read: Callable[[Operation], Iterable[SSAValue]]
 
 
 def _read(op: Operation) -> list[SSAValue]:
-    return [] if is_size(op) else [use.operation.operands[use.index] for use in uses_by(op)]
+    return [] if is_size(op) else list(values_read_by(op))
 
 
 def _active_operands(op: Operation) -> list[SSAValue]:

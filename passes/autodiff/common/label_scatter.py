@@ -47,7 +47,7 @@ class LabelScatter:
         if dense is not None:
             row = _row(dense, axis)
             others = dense if row is None else row
-            total = total + (others.sum_axes([axis], 1) if row is None else row * _size(y, axis))
+            total = total + (others.sum_axes([axis], 1) if row is None else row * y.size(axis))
             here = here + (
                 dense.apply(onnx.GatherElementsOp, self.indices, axis=axis) if row is None else row
             )
@@ -75,13 +75,6 @@ def _row(x: Value, axis: int) -> Value | None:
         return None
     shape = shape_of(op.input)
     return x.e(op.input) if len(shape) == x.rank and shape[axis] == 1 else None
-
-
-def _size(x: Value, axis: int) -> Value | float:
-    size = x.shape[axis]
-    if isinstance(size, int):
-        return float(size)
-    return x.e(x.e.emit.sizes(x.value, [axis])).squeeze([0]).cast(x.dtype)
 
 
 def _is_zero(x: Value) -> bool:

@@ -22,7 +22,7 @@ from dialects.onnx.ops import IfOp
 from dialects.support.diagnostics import GradcError
 from dialects.support.interfaces import InfersTypes, refine_results, set_type
 from dialects.support.shapes import element_type_of, has_rank, shape_of, tensor_type
-from passes.builder.captured_values import ancestor_in_block, uses_by
+from passes.builder.captured_values import ancestor_in_block, dependents, values_read_by
 from passes.builder.rewriting import functions
 from passes.simplify import simplify
 from passes.simplify.folding import fold
@@ -91,14 +91,14 @@ def _next(block: Block, room: int) -> _BranchMove | None:
     for op in block.ops:
         if not isinstance(op, IfOp) or not _has_two_ranks(op):
             continue
-        dependents = _dependents(op)
-        readers = _readers(op, dependents)
+        later, _ = dependents((one for one in block.ops if not one.has_trait(IsTerminator)), op.results)
+        readers = _readers(op, later)
         if not readers or 2 * len(readers) > room:
             continue
         branches = [_branch(region, op, readers) for region in op.regions]
         possible = [branch for branch in branches if branch is not None]
         if possible:
-            return _BranchMove(op, readers, [one for one in dependents if one not in set(readers)], possible)
+            return _BranchMove(op, readers, [one for one in later if one not in set(readers)], possible)
     return None
 
 
@@ -116,31 +116,19 @@ def _last(region: Region) -> YieldOp:
     return last
 
 
-def _dependents(found: IfOp) -> list[Operation]:
-    """Return the ops of the block that depend on the If, in order."""
-    made, dependents = set[SSAValue](found.results), list[Operation]()
-    op = found.next_op
-    while op is not None:
-        if not op.has_trait(IsTerminator) and _reads(op, made):
-            dependents.append(op)
-            made.update(op.results)
-        op = op.next_op
-    return dependents
-
-
-def _readers(found: IfOp, dependents: Sequence[Operation]) -> list[Operation]:
-    """Return the dependents that read unranked values, and those that these depend on."""
-    open_ = {result for op in (found, *dependents) for result in op.results if not has_rank(result)}
+def _readers(found: IfOp, later: Sequence[Operation]) -> list[Operation]:
+    """Return those of the later ops that read unranked values, and those that these depend on."""
+    open_ = {result for op in (found, *later) for result in op.results if not has_rank(result)}
     wanted, readers = set[SSAValue](), list[Operation]()
-    for op in reversed(dependents):
+    for op in reversed(later):
         if _reads(op, open_) or not wanted.isdisjoint(op.results):
             readers.append(op)
-            wanted.update(use.operation.operands[use.index] for use in uses_by(op))
+            wanted.update(values_read_by(op))
     return readers[::-1]
 
 
 def _reads(op: Operation, values: Collection[SSAValue]) -> bool:
-    return any(use.operation.operands[use.index] in values for use in uses_by(op))
+    return any(value in values for value in values_read_by(op))
 
 
 @dataclass
@@ -213,7 +201,7 @@ def _may_decide(value: SSAValue) -> bool:
 def _captures(block: Block) -> Sequence[SSAValue]:
     """Return the values that a block captures, each once."""
     made = {result for op in block.ops for result in op.results}
-    read = (use.operation.operands[use.index] for op in block.ops for use in uses_by(op))
+    read = (value for op in block.ops for value in values_read_by(op))
     return list(dict.fromkeys(value for value in read if value not in made))
 
 

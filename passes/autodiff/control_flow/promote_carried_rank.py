@@ -18,6 +18,7 @@ from dialects.onnx.base import OnnxOp
 from dialects.onnx.declared_types import DECLARED
 from dialects.support.interfaces import InfersTypes, refine_results, set_type
 from dialects.support.shapes import element_type_of, has_rank, shape_of, tensor_type
+from passes.builder.captured_values import values_read_by
 from passes.builder.op_builder import OpBuilder
 from passes.builder.operands import set_operand
 
@@ -71,7 +72,7 @@ def _widened_ops(block: Block, argument: SSAValue, rank: int) -> Sequence[Operat
     wider, changed = {argument}, list[Operation]()
     for op in block.ops:
         if wider.isdisjoint(op.operands):
-            if any(value in wider for inner in op.walk() for value in inner.operands):
+            if not wider.isdisjoint(values_read_by(op)):
                 return None
             continue
         if not isinstance(op, OnnxOp) or op.onnx_name() not in traits.POINTWISE or len(op.results) != 1:

@@ -20,6 +20,7 @@ from dialects.support.shapes import static
 from passes.autodiff.common import dynamic_channels, dynamic_kernel_shape
 from passes.autodiff.common.dynamic_kernel_shape import DynamicKernel
 from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule, refusal
+from passes.builder.tensors import pad_axes
 from passes.builder.values import Builder, Value
 from passes.conv.dynamic_pads import Sides, pad_input, same_sides
 
@@ -304,10 +305,9 @@ def take_window_vjp(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradi
     begin, size = f.operand(1), f.operand(2)
     assert begin is not None
     assert size is not None
-    emit, axes, rank = e.emit, f.value("axes"), f.x.rank
+    emit, axes = e.emit, f.value("axes")
     behind = emit.sub(emit.sizes(f.x.value, axes), emit.add(begin.value, size.value))
-    sides = [emit.spread(side, axes, rank) for side in (begin.value, behind)]
-    return (e(e.emit(onnx.PadOp(g[0].value, emit.concat(sides)))), ZERO, ZERO)
+    return (e(pad_axes(emit, g[0].value, axes, begin.value, behind)), ZERO, ZERO)
 
 
 def _canonical(f: Primal) -> Convolution:

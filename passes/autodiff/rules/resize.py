@@ -39,9 +39,6 @@ Scale: TypeAlias = float | Value | None
 """A factor, in f64 if dynamic; None if the sizes determine it."""
 
 
-_COORDINATES = ("align_corners", "asymmetric", "half_pixel")
-
-
 def resize(f: Primal, g: Sequence[Value], e: Builder) -> Sequence[Gradient]:
     """VJP of Resize, axis by axis: the canonical op if it supports the sampling, else a matrix product."""
     _check(f)

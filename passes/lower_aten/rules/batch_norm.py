@@ -9,18 +9,13 @@ from types import MappingProxyType
 from dialects.aten.ratios import Ratio
 from dialects.onnx import ops as onnx
 from dialects.shapes.forms import Form
-from passes.autodiff.rules.norm import inverse_deviation, mean_of, sum_over, wide
+from passes.autodiff.rules.norm import inverse_deviation, mean_of, per_channel, sum_over, wide
 from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Rule
 
 
 def _others(x: Value) -> list[int]:
     return [0, *range(2, x.rank)]
-
-
-def _column(vector: Value, x: Value) -> Value:
-    behind = range(1, x.rank - 1)
-    return vector.unsqueeze(behind) if behind else vector
 
 
 def _terms(f: Call) -> Form:
@@ -40,7 +35,8 @@ def by_running(f: Call, e: Builder) -> Value:
         return x.apply(onnx.BatchNormalizationOp, scale, shift, f.running_mean, f.running_var, epsilon=f.eps)
     given = wide(x)
     mean, variance, scale, shift = (
-        _column(part.cast(given.dtype), x) for part in (f.running_mean, f.running_var, scale, shift)
+        per_channel(part.cast(given.dtype), 1, x.rank)
+        for part in (f.running_mean, f.running_var, scale, shift)
     )
     return ((given - mean) * (inverse_deviation(variance, f.eps) * scale) + shift).cast(f.dtype)
 
@@ -53,9 +49,9 @@ def by_batch(f: Call) -> tuple[Value, Value, Value, Value]:
     centred = x - mean
     variance = mean_of(centred.square(), axes)
     r = inverse_deviation(variance, f.eps)
-    y = centred * r if f.weight is None else centred * (r * _column(f.weight.cast(x.dtype), x))
+    y = centred * r if f.weight is None else centred * (r * per_channel(f.weight.cast(x.dtype), 1, x.rank))
     if f.bias is not None:
-        y = y + _column(f.bias.cast(x.dtype), x)
+        y = y + per_channel(f.bias.cast(x.dtype), 1, x.rank)
     return y.cast(f.dtype), mean.squeeze(axes), r.squeeze(axes), variance.squeeze(axes)
 
 
@@ -133,7 +129,7 @@ def backward(f: Call, e: Builder) -> Sequence[Value | None]:
         r = r.cast(x.dtype)
     else:
         mean, r = f.running_mean.cast(x.dtype), inverse_deviation(f.running_var.cast(x.dtype), f.eps)
-    centred = x - _column(mean, x)
+    centred = x - per_channel(mean, 1, x.rank)
     total, along = sum_over(g, axes), sum_over(g * centred, axes)
     factor = r if f.weight is None else r * f.weight.cast(x.dtype)
     found: list[Value | None] = [None, None, None]
@@ -141,8 +137,12 @@ def backward(f: Call, e: Builder) -> Sequence[Value | None]:
         dx = g
         if is_training:
             count = f.number(_terms(f), x.dtype)
-            dx = g - _column(total / count, x) - centred * _column(r.square() * (along / count), x)
-        found[0] = (dx * _column(factor, x)).cast(f.dtype)
+            dx = (
+                g
+                - per_channel(total / count, 1, x.rank)
+                - centred * per_channel(r.square() * (along / count), 1, x.rank)
+            )
+        found[0] = (dx * per_channel(factor, 1, x.rank)).cast(f.dtype)
     if f.output_mask[1] and f.is_read(1):
         found[1] = (along * r).cast(f.dtype_of(1))
     if f.output_mask[2] and f.is_read(2):

@@ -16,7 +16,7 @@ from dialects.onnx import ops as onnx
 from dialects.shapes.forms import Form
 from dialects.shapes.sizes import floordiv
 from dialects.support.dtypes import known_dtype
-from passes.autodiff.rules.norm import Normalized, inverse_deviation, mean_of, sum_over, wide
+from passes.autodiff.rules.norm import Normalized, inverse_deviation, mean_of, per_channel, sum_over, wide
 from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Rule
 
@@ -128,13 +128,10 @@ def group_norm(f: Call, e: Builder) -> Sequence[Value | None]:
 def _on_channels(f: Call, n: Value) -> Value:
     """Return normalized groups in the shape of the data, with scale and shift of each channel."""
     whole = n.apply(onnx.ReshapeOp, f.vector(f.shape), allowzero=1).assume_shape(f.shape)
-    scale, shift = (None if given is None else _column(given, whole) for given in (f.weight, f.bias))
+    scale, shift = (
+        None if given is None else per_channel(given, 1, whole.rank) for given in (f.weight, f.bias)
+    )
     return _affine(whole, scale, shift)
-
-
-def _column(vector: Value, like: Value) -> Value:
-    behind = range(1, like.rank - 1)
-    return vector.unsqueeze(behind) if behind else vector
 
 
 def _group_sizes(f: Call) -> list[Form]:

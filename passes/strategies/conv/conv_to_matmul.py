@@ -27,7 +27,7 @@ from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
 from passes.builder.op_builder import OpBuilder
-from passes.builder.tensors import Size, multiply_left, product, reshape, size_of, take_static_window
+from passes.builder.tensors import Size, crop, multiply_left, product, reshape, size_of
 from passes.conv.phases import Phase, interleave_channels_first, op_phases, phases_cost
 from passes.conv.weights import SwappedWeights
 from passes.conv.windows import Taps, forward_taps, pad_spatial, phase_taps, tap_numbers
@@ -227,7 +227,8 @@ def _cut(op: ConvBackwardDataOp, value: SSAValue, emit: OpBuilder) -> SSAValue:
     begin = op.pads_begin
     sizes = shape_of(op.diff_src)[2:]
     if shapes.is_static(sizes):
-        return take_static_window(emit, value, begin, [x for x in sizes if isinstance(x, int)])
+        known = [x for x in sizes if isinstance(x, int)]
+        return crop(emit, value, range(2, 2 + len(known)), known, begin)
     # unknown Y: X = s Y - (s - 1) - pb - pe + r, so as many positions go from the end of s Y
     ends = [axis.window.stride - 1 + axis.pad_end - r for axis, r in zip(op.axes, op.residue, strict=True)]
     if not any((*begin, *ends)):

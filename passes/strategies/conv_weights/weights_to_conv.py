@@ -19,7 +19,7 @@ from dialects.support import shapes
 from dialects.support.shapes import shape_of
 from passes.builder.budget import CompileTimeCost
 from passes.builder.op_builder import OpBuilder
-from passes.builder.tensors import reshape, size_of, take_static_window
+from passes.builder.tensors import crop, reshape, size_of
 from passes.conv.weight_gradients import channels_first
 from passes.strategies.base import no_kernel
 from passes.strategies.conv_weights.weights_strategy import WeightsStrategy
@@ -58,5 +58,5 @@ class WeightsToConv(WeightsStrategy):
         pads = [*op.pads_begin, *op.pads_end]
         steps, far = op.dilations, op.strides
         found = emit(onnx.ConvOp(data, weights, group=groups, pads=pads, strides=steps, dilations=far))
-        taken = take_static_window(emit, found, [0] * n, op.kernel)
+        taken = crop(emit, found, range(2, 2 + n), op.kernel)
         return emit(onnx.TransposeOp(taken, perm=[1, 0, *spatial]))

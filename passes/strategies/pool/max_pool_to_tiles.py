@@ -19,7 +19,7 @@ from dialects.onnx import ops as onnx
 from dialects.support import layouts, shapes
 from passes.builder.budget import CompileTimeCost
 from passes.builder.op_builder import OpBuilder
-from passes.builder.tensors import repeat, take_static_window
+from passes.builder.tensors import crop, repeat
 from passes.builder.values import Builder, Value
 from passes.resize.axis_forms.base import as_dtype_of
 from passes.strategies.base import Strategy, no_kernel, no_resize
@@ -62,7 +62,7 @@ class MaxPoolToTiles(Strategy):
         assert known is not None
         xs, ys = known[:n], known[n:]
         covered = [y * k for y, k in zip(ys, op.kernel, strict=True)]
-        data = e(take_static_window(emit, src.value, [0] * n, covered))
+        data = e(crop(emit, src.value, range(2, 2 + n), covered))
         numbers = math.prod(op.kernel) - np.arange(math.prod(op.kernel)).reshape(op.kernel)
         order = e(emit.constant(as_dtype_of(op.src, np.tile(numbers, ys)[None, None])))
         chosen = self._largest(data, op).cast(data.dtype) * order
