@@ -76,7 +76,7 @@ def _replace(op: OnnxOp, target: Target, depth: int) -> bool:
         return False
     returned = block.last_op
     assert returned is not None
-    for result, value in zip(_used_results(op), returned.operands, strict=True):
+    for result, value in zip(_results_in_use(op), returned.operands, strict=True):
         value.name_hint = result.name_hint
         result.replace_all_uses_with(value)
     Rewriter.erase_op(returned)
@@ -87,7 +87,7 @@ def _replace(op: OnnxOp, target: Target, depth: int) -> bool:
     return True
 
 
-def _used_results(op: OnnxOp) -> list[SSAValue]:
+def _results_in_use(op: OnnxOp) -> list[SSAValue]:
     return [result for result in op.results if result.first_use is not None]
 
 
@@ -152,12 +152,12 @@ def _onnx_body(op: OnnxOp, opset: int, block: Block) -> list[SSAValue]:
     function, version = _body(schema, node, [_type(value) for value in operands], opset)
     given = {attribute.name: attribute for attribute in node.attribute}
     defaults = {n: a.default_value for n, a in schema.attributes.items() if a.default_value.name}
-    declared = [_known_type(result.type) for result in op.results]
+    declared = [_type_or_none(result.type) for result in op.results]
     results = body_of(
         function, version, block, operands, defaults | given, declared, op.location, name_of(op)
     )
     values: dict[SSAValue, SSAValue | None] = dict(zip(op.results, results, strict=False))
-    found = [values.get(result) for result in _used_results(op)]
+    found = [values.get(result) for result in _results_in_use(op)]
     if None in found:
         raise violation(f"results of {op.onnx_name()}", expected="all that are read")
     return [value for value in found if value is not None]
@@ -194,9 +194,9 @@ def _node(op: OnnxOp, schema: Any) -> NodeProto:
 
 
 def _type(value: SSAValue | None) -> TypeProto:
-    known = None if value is None else _known_type(value.type)
+    known = None if value is None else _type_or_none(value.type)
     return TypeProto() if known is None else type_proto(known)
 
 
-def _known_type(type_: Attribute) -> Attribute | None:
+def _type_or_none(type_: Attribute) -> Attribute | None:
     return None if isinstance(type_, UnknownType) else type_

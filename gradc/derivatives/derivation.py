@@ -159,7 +159,7 @@ class Derivation:
                 self.module, derivatives, cotangents, strict_ieee=self.options.strict_ieee
             )
             self.run(per_sample)
-            written = self.samples.written(per_sample, written)
+            written = self.samples.write_form(per_sample, written)
         results = [one.result for one in derivatives]
         names, factors = self.user_request.finish(self.module, results, self.names)
         written = replace(written.renamed(names), factors=factors)

@@ -57,7 +57,7 @@ def prepare(
     module = with_source_names(module, user_request.rename or {})
     if constants is not None:
         bind_constants(module, constants)
-    module = convert_to_onnx(user_request.resized(module), options, observer)
+    module = convert_to_onnx(user_request.resize(module), options, observer)
     return user_request.with_named_weights(module)
 
 

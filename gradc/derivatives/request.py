@@ -117,7 +117,7 @@ class GradientRequest:
         drop_marks(function)
         states = [n for n in entry.output_names(function) if n in entry.state_names(function.res_attrs)]
         outputs = [name for name in entry.output_names(function) if name not in states]
-        keep = [*self._kept(values, outputs), *states]
+        keep = [*self._results_to_keep(values, outputs), *states]
         return Request(
             self.of_names(module) if self.differentiates_all else _normalized_names(self.of),
             selected.names,
@@ -132,7 +132,7 @@ class GradientRequest:
             stop_gradient=stopped,
         )
 
-    def _kept(self, values: Mapping[str, SSAValue], outputs: Sequence[str]) -> Sequence[str]:
+    def _results_to_keep(self, values: Mapping[str, SSAValue], outputs: Sequence[str]) -> Sequence[str]:
         match _normalized_names(self.keep_outputs):
             case ("none",) | ():
                 return ()
@@ -179,7 +179,7 @@ class GradientRequest:
             errors.attempt(_check_kernel, title, own)
         errors.check()
 
-    def resized(self, module: ModuleOp) -> ModuleOp:
+    def resize(self, module: ModuleOp) -> ModuleOp:
         """Apply `rebatch` and `static_shapes` to a module."""
         return resize_inputs(module, self.rebatch, self.static_shapes or {})
 

@@ -80,7 +80,7 @@ class Samples:
             strict_ieee=strict_ieee,
         )
 
-    def written(self, pass_: PerSamplePass, one: Written) -> WrittenSamples:
+    def write_form(self, pass_: PerSamplePass, one: Written) -> WrittenSamples:
         """Return the form of the derivative of all samples, from that of one sample."""
         removed = {name: list[int]() for name in pass_.results}
         for name, axis in zip(pass_.removed, pass_.removed_axes, strict=True):

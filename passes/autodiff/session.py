@@ -1,4 +1,4 @@
-"""What the passes of one differentiation share that is not in the IR: Python functions, and findings."""
+"""State that the passes of one differentiation share outside the IR: Python functions and remarks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Session:
 
 @dataclass(frozen=True)
 class SessionPass(ModulePass):
-    """A pass of a differentiation; by itself, one without rules of the user's."""
+    """A pass of a differentiation. Alone, it has an empty session."""
 
     session: Session = field(default_factory=Session, init=False, repr=False, compare=False)
 

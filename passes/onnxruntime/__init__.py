@@ -1,1 +1,1 @@
-"""What onnxruntime's graph optimizer does to a model."""
+"""Facts about onnxruntime: its quirks, and a model of its graph optimizer."""
