@@ -35,7 +35,7 @@ import numpy as np
 
 import gradc
 from gradc.bench.report import about
-from gradc.builder.base import Value
+from gradc.builder.base import GraphValue
 from gradc.files.writing import write_atomically
 from gradc.terminal import progress
 from gradc.terminal.tables import look, table
@@ -63,19 +63,19 @@ class Chain:
     random: np.random.Generator
 
     @cached_property
-    def weights(self) -> Value:
+    def weights(self) -> GraphValue:
         return self.graph.input("weights", "f32", (self.channels, self.channels, 3, 3))
 
-    def fixed(self) -> Value:
+    def fixed(self) -> GraphValue:
         return self.graph.constant(self.random.standard_normal(self.weights.shape, np.float32))  # pyright: ignore
 
-    def convolution(self, x: Value, weights: Value) -> Value:
+    def convolution(self, x: GraphValue, weights: GraphValue) -> GraphValue:
         return self.graph.convolution_backward_data(x, weights, x.shape, **WINDOW, weights_format="OIX")
 
-    def conv_transpose(self, x: Value) -> Value:
+    def conv_transpose(self, x: GraphValue) -> GraphValue:
         return self.graph.conv_transpose_backward_data(x, self.fixed(), **WINDOW, weights_format="IOX")
 
-    def resize(self, x: Value, sizes: Sequence[int]) -> Value:
+    def resize(self, x: GraphValue, sizes: Sequence[int]) -> GraphValue:
         source = self.graph.constant(np.zeros((1, self.channels, *sizes), np.float32))
         given = [dim for dim in x.shape[2:] if isinstance(dim, int)]
         return self.graph.interpolate_backward(source, x, mode="bilinear", sizes=given, data_format="NCX")
@@ -105,10 +105,10 @@ class Steps(Chain):
     """Similar ops, every fourth of which is a convolution gradient."""
 
     @cached_property
-    def kernel(self) -> Value:
+    def kernel(self) -> GraphValue:
         return self.fixed()
 
-    def step(self, x: Value, y: Value, index: int) -> Value:
+    def step(self, x: GraphValue, y: GraphValue, index: int) -> GraphValue:
         """Return an op of x, and of y if it has two operands."""
         match index % 4:
             case 0:
@@ -121,7 +121,7 @@ class Steps(Chain):
                 return self.graph.multiply(x, y)
 
 
-def _steps(name: str, channels: int) -> tuple[Steps, Value]:
+def _steps(name: str, channels: int) -> tuple[Steps, GraphValue]:
     graph = gradc.Graph(name)
     steps = Steps(graph, channels, np.random.default_rng(0))
     return steps, graph.input("dy", "f32", (1, channels, SMALLEST, SMALLEST))
@@ -151,7 +151,9 @@ def hub(count: int, shapes: int, channels: int) -> gradc.Graph:
     return steps.graph
 
 
-def _reduce_pairs(values: Sequence[Value], join: Callable[[Value, Value], Value]) -> Value:
+def _reduce_pairs(
+    values: Sequence[GraphValue], join: Callable[[GraphValue, GraphValue], GraphValue]
+) -> GraphValue:
     """Reduce the values in pairs."""
     level = [*values]
     while len(level) > 1:
@@ -172,7 +174,9 @@ def tree(count: int, shapes: int, channels: int) -> gradc.Graph:
     return steps.graph
 
 
-def _side_by_side(add: Callable[[Chain, Value, int], Value], rate: int, sizes: Callable[[int], int]) -> Build:
+def _side_by_side(
+    add: Callable[[Chain, GraphValue, int], GraphValue], rate: int, sizes: Callable[[int], int]
+) -> Build:
     """Return a builder of independent ops; `sizes` numbers their maps, diff_dst is `rate` times as large."""
 
     def build(count: int, shapes: int, channels: int) -> gradc.Graph:
@@ -189,12 +193,12 @@ def _side_by_side(add: Callable[[Chain, Value, int], Value], rate: int, sizes: C
     return build
 
 
-def _convolution(steps: Chain, value: Value, index: int) -> Value:
+def _convolution(steps: Chain, value: GraphValue, index: int) -> GraphValue:
     del index
     return steps.convolution(value, steps.fixed())
 
 
-def _strided_convolution(steps: Chain, value: Value, index: int) -> Value:
+def _strided_convolution(steps: Chain, value: GraphValue, index: int) -> GraphValue:
     del index
     batch, channels, *image = (size for size in value.shape if isinstance(size, int))
     doubled = (batch, channels, *(2 * size for size in image))
@@ -204,7 +208,7 @@ def _strided_convolution(steps: Chain, value: Value, index: int) -> Value:
     )
 
 
-def _resize_to_half(steps: Chain, value: Value, index: int) -> Value:
+def _resize_to_half(steps: Chain, value: GraphValue, index: int) -> GraphValue:
     del index
     return steps.resize(value, [size // 2 for size in value.shape[2:] if isinstance(size, int)])
 
