@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gradc.files.writing import write_atomically
-from passes.lower_aten.table import RULES
+from passes.lower_aten.table import KNOWN
 
 PATH = Path(__file__).parents[1] / "dialects" / "aten" / "signatures.py"
 
@@ -49,7 +49,7 @@ def signature(schema: str) -> str:
 
 def text() -> str:
     """Return the text of the generated file."""
-    rows = [f'    "{name}": "{signature(schema_of(name))}",' for name in sorted(RULES)]
+    rows = [f'    "{name}": "{signature(schema_of(name))}",' for name in sorted(KNOWN)]
     return HEAD + "\n".join(rows) + "\n}\n"
 
 

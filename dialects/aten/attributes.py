@@ -18,6 +18,9 @@ _SIZE = "="
 _RATIO = "=="
 """Prefix of a ratio of sizes."""
 
+_COMPLEX = "=~"
+"""Prefix of a complex number."""
+
 
 def to_attribute(value: Any) -> Attribute:
     """Return the attribute of an argument. Raises TypeError for what is no argument."""
@@ -37,6 +40,8 @@ def _to_attribute(value: Any) -> Attribute:
         return StringAttr(_SIZE + form_text(value))
     if isinstance(value, Ratio):
         return StringAttr(_RATIO + str(value))
+    if isinstance(value, complex):
+        return StringAttr(f"{_COMPLEX}{value}")
     if isinstance(value, str):
         return StringAttr(value)
     raise TypeError(f"an argument of type {type(value).__name__}")
@@ -59,4 +64,6 @@ def _from_attribute(attribute: Attribute) -> Any:
     text = attribute.data
     if text.startswith(_RATIO):
         return parse_ratio(text.removeprefix(_RATIO))
+    if text.startswith(_COMPLEX):
+        return complex(text.removeprefix(_COMPLEX))
     return parse(text.removeprefix(_SIZE)) if text.startswith(_SIZE) else text

@@ -7,7 +7,6 @@ from types import MappingProxyType
 
 _OUTSIDE = "compute it outside of the function, and pass the result as an argument"
 _NOISE = "pass the noise as an argument"
-_FOURIER = "multiply by the matrices of cosines and sines, which are constants for a fixed size"
 
 _REMEDIES: Mapping[str, str] = MappingProxyType(
     {
@@ -38,16 +37,11 @@ _REMEDIES: Mapping[str, str] = MappingProxyType(
         "randperm": "pass the permutation as an argument",
         "searchsorted": "sum the comparisons with all boundaries",
         "bucketize": "sum the comparisons with all boundaries",
-        "view_as_complex": "keep real and imaginary parts as two tensors",
-        "view_as_real": "keep real and imaginary parts as two tensors",
-        "complex": "keep real and imaginary parts as two tensors",
-        "polar": "keep real and imaginary parts as two tensors",
     }
 )
 
 _PREFIXES: Mapping[str, str] = MappingProxyType(
     {
-        "_fft_": _FOURIER,
         "_upsample_bicubic2d_aa": "antialias=False, or average windows before",
         "_upsample_bilinear2d_aa": "antialias=False, or average windows before",
         "_thnn_fused_": "torch.backends.cudnn.flags(enabled=False), or the module on the CPU",

@@ -32,9 +32,10 @@ def first_difference(
     module = module_of(replace(graph, outputs=tuple(Output(f"v{i}", i) for i in inner), updates={}))
     run_passes(module, parse("lower-aten"), options, start=module.clone())
     found = compile_module(module, options).run(inputs)
-    values = {index: tensor_of(array) for index, array in graph.constants.items()}
-    values |= {one.value: tensor_of(inputs[one.name]) for one in graph.inputs}
-    values |= {index: tensor_of(found[f"v{index}"]) for index in inner}
+    arrays = dict(graph.constants)
+    arrays |= {one.value: inputs[one.name] for one in graph.inputs}
+    arrays |= {index: found[f"v{index}"] for index in inner}
+    values = {index: tensor_of(array, graph.values[index].dtype) for index, array in arrays.items()}
     return next((op for op in graph.ops if _differs(op, values, sizes)), None)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from dialects.support.diagnostics import Diagnostic, GradcError, Position, several
 from gradc.compiler.compiled import Compiled
 from gradc.importers.torch.captured import CapturedGraph
-from gradc.importers.torch.elements import array_of
+from gradc.importers.torch.elements import array_of, as_real
 from gradc.importers.torch.module import NEW
 from gradc.importers.torch.torch_internals import torch
 from gradc.torch.eager import Eager
@@ -133,6 +133,7 @@ def _check_unchanged(exported: Exported, sample: Sample, after: Mapping[str, Any
 
 
 def _difference(name: str, found: np.ndarray, narrow: Any, wide: Any, sample: Sample) -> Difference | None:
+    narrow, wide = as_real(narrow), as_real(wide)
     if tuple(found.shape) != tuple(narrow.shape):
         return Difference(name, float("inf"), 0, sample)
     if narrow.dtype not in BOUNDS:

@@ -73,7 +73,7 @@ def _undone(state: State, *, wide: bool) -> Iterator[None]:
     with state.preserve():
         try:
             for tensor, data, _ in before:
-                tensor.data = data.double() if wide and data.is_floating_point() else data
+                tensor.data = _widest(data) if wide else data
             yield
         finally:
             for tensor, data, value in before:
@@ -88,6 +88,11 @@ def _fresh(tensor: Any) -> Any:
 
 
 def _wide(tensor: Any) -> Any:
-    if not tensor.is_floating_point():
-        return tensor
-    return tensor.detach().double().requires_grad_(tensor.requires_grad)
+    return _widest(tensor.detach()).requires_grad_(tensor.requires_grad)
+
+
+def _widest(tensor: Any) -> Any:
+    """Return a tensor in float64 or complex128; one of integers as it is."""
+    if tensor.is_complex():
+        return tensor.to(torch.complex128)
+    return tensor.double() if tensor.is_floating_point() else tensor

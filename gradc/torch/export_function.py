@@ -22,13 +22,13 @@ from gradc.graph.constants import bind_constants
 from gradc.importers.torch.arguments import read_arguments
 from gradc.importers.torch.capture import capture
 from gradc.importers.torch.captured import CapturedGraph
-from gradc.importers.torch.elements import array_of
+from gradc.importers.torch.elements import COMPLEX, array_of
 from gradc.importers.torch.module import module_of
 from gradc.importers.torch.state import find_state
 from gradc.torch.check import Exported, check_export
 from gradc.torch.eager import Eager
 from gradc.util import arguments
-from passes.lower_aten.table import RULES
+from passes.lower_aten.table import KNOWN
 
 ADDS_TO_GRADIENTS = (
     "the function adds to gradients that an earlier call left; the model starts without, as after zero_grad()"
@@ -68,7 +68,7 @@ def export(
     arguments.one_of("weights", weights, WEIGHTS)
     arguments.flag("check", check)
     options = Options(target=target, opset=opset)
-    graph = capture(f, args, kwargs, dynamic_shapes, input_names, output_names, kept=frozenset(RULES))
+    graph = capture(f, args, kwargs, dynamic_shapes, input_names, output_names, kept=KNOWN)
     state = state_arrays(f)
     compiled = compile_captured(graph, state, options, weights)
     if check:
@@ -114,7 +114,11 @@ def compile_captured(
     _set_defaults(module, {n: a for n, a in values.items() if n not in constants})
     run_passes(module, parse("lower-aten"), options, start=module.clone())
     compiled = compile_module(module, options)
-    remarks = (*compiled.remarks, *_dropped_remarks(compiled.dropped_inputs))
+    remarks = (
+        *compiled.remarks,
+        *_dropped_remarks(compiled.dropped_inputs),
+        *_complex_remarks(graph, compiled),
+    )
     return store_weights(replace(compiled, remarks=remarks), weights)
 
 
@@ -125,6 +129,15 @@ def _dropped_remarks(names: Sequence[str]) -> list[Diagnostic]:
     what, verb = ("input", "is") if len(names) == 1 else ("inputs", "are")
     text = f"{what} {several(names)} {verb} unused, so the model has no such {what}"
     return [Diagnostic("remark", text)]
+
+
+def _complex_remarks(graph: CapturedGraph, compiled: Compiled) -> list[Diagnostic]:
+    """Return a remark that names the complex inputs and results of the function."""
+    edges = [(one.name, one.value) for one in (*graph.inputs, *graph.outputs)]
+    listed = {info.name for info in (*compiled.inputs, *compiled.optional_inputs, *compiled.outputs)}
+    names = [name for name, value in edges if graph.values[value].dtype in COMPLEX and name in listed]
+    text = f"complex {several(names)}: real in the model, with the real and imaginary parts along a last axis"
+    return [Diagnostic("remark", text)] if names else []
 
 
 def _set_defaults(module: ModuleOp, values: Mapping[str, np.ndarray]) -> None:

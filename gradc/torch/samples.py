@@ -68,4 +68,4 @@ def _resize(leaf: Leaf, sizes: Mapping[str, int], generator: Any) -> Any:
     if found.is_floating_point():
         noise = torch.randn(found.shape, generator=generator, dtype=torch.float64)
         found = within(leaf.tensor, found * (1 + SPREAD * noise))
-    return found.requires_grad_(leaf.tensor.requires_grad) if found.is_floating_point() else found
+    return found.requires_grad_(leaf.tensor.requires_grad)

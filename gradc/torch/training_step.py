@@ -28,7 +28,7 @@ from gradc.torch.export_function import compile_captured, state_arrays
 from gradc.torch.optimizer_states import RATE, initialise, rate_of, states_of, with_rate
 from gradc.training.step import STEP, TrainStep
 from gradc.util import arguments
-from passes.lower_aten.table import RULES
+from passes.lower_aten.table import KNOWN
 
 LOSS = "loss"
 
@@ -59,7 +59,7 @@ class _Call:
             self.kwargs,
             self.dynamic_shapes,
             self.input_names,
-            kept=frozenset(RULES),
+            kept=KNOWN,
         )
 
     def read(self) -> Arguments:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from passes.lower_aten.call import Rule
+from passes.lower_aten.complex_numbers.table import COMPLEX_RULES
 from passes.lower_aten.rules import (
     activations,
     adaptive_pool,
@@ -69,4 +70,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         **systems.RULES,
     }
 )
-"""ATen op with overload -> its rule."""
+"""ATen op with overload -> its rule for real tensors."""
+
+KNOWN = frozenset(RULES) | frozenset(COMPLEX_RULES)
+"""ATen ops with a lowering."""

@@ -23,8 +23,9 @@ from passes.lower_aten import LowerAtenPass
 
 torch: Any = pytest.importorskip("torch")
 
-from gradc.importers.torch import elements  # noqa: E402
-from gradc.importers.torch.elements import array_of  # noqa: E402
+from gradc.importers.torch.captured import TensorType_  # noqa: E402
+from gradc.importers.torch.elements import array_of, as_real, dtype_name  # noqa: E402
+from gradc.importers.torch.module import real_type, viewed  # noqa: E402
 from gradc.importers.torch.torch_internals import (  # noqa: E402
     is_dropped,
     schema_arguments,
@@ -33,13 +34,6 @@ from gradc.importers.torch.torch_internals import (  # noqa: E402
 
 TOLERANCES = {"f64": 1e-9, "f32": 2e-5, "f16": 4e-3, "bf16": 3e-2}
 """Largest error by dtype, relative to the number plus 1."""
-
-
-def dtype_name(dtype: Any) -> str:
-    """Return gradc's name of a torch dtype. Raises KeyError for complex ones, which no op supports."""
-    if dtype.is_complex:
-        raise KeyError(dtype)
-    return elements.dtype_name(dtype)
 
 
 def overload(op: str) -> Any:
@@ -112,22 +106,32 @@ class OneOp:
         """Return the module, whose function returns all results."""
         self.operands = [value for value in _flat(self.arguments) if _is_tensor(value)]
         shapes = self.shapes or [tuple(tensor.shape) for tensor in self.operands]
-        types = [
-            tensor_type(known_dtype(dtype_name(tensor.dtype)).mlir, shape)
+        kinds = [
+            TensorType_(dtype_name(tensor.dtype), shape)
             for tensor, shape in zip(self.operands, shapes, strict=True)
         ]
-        block = Block(arg_types=types)
-        values: Iterator[SSAValue] = iter(block.args)
+        block = Block(arg_types=[_mlir(real_type(kind)) for kind in kinds])
+        values: Iterator[SSAValue] = iter(
+            [
+                viewed("view_as_complex", value, kind, block)
+                for value, kind in zip(block.args, kinds, strict=True)
+            ]
+        )
         if self.shapes is not None:
-            block.insert_arg(tensor_type(known_dtype("f32").mlir, [name("N")]), len(types))
+            block.insert_arg(_mlir(TensorType_("f32", (name("N"),))), len(kinds))
         made = aten(
             self.op,
             [_replaced(argument, values) for argument in self.arguments],
             [_type_of(result) for result in self.results],
         )
+        block.add_op(made)
         pairs = zip(made.results, self.results, strict=True)
-        returned = [value for value, result in pairs if result is not None]
-        block.add_ops([made, ReturnOp(*returned)])
+        returned = [
+            viewed("view_as_real", value, TensorType_(*result), block)
+            for value, result in pairs
+            if result is not None
+        ]
+        block.add_op(ReturnOp(*returned))
         kind = FunctionType.from_lists(
             [value.type for value in block.args], [value.type for value in returned]
         )
@@ -144,8 +148,11 @@ class OneOp:
 
 def _type_of(result: tuple[str, tuple[Form, ...]] | None) -> Attribute:
     """Return the type of a result; an absent one has that of captures, f32[0]."""
-    dtype, shape = ("f32", (0,)) if result is None else result
-    return tensor_type(known_dtype(dtype).mlir, shape)
+    return _mlir(TensorType_(*(("f32", (0,)) if result is None else result)))
+
+
+def _mlir(kind: TensorType_) -> Attribute:
+    return tensor_type(known_dtype(kind.dtype).mlir, kind.shape)
 
 
 def _result_of(tensor: Any) -> tuple[str, tuple[Form, ...]] | None:
@@ -181,7 +188,7 @@ def difference(
     actual: np.ndarray, expected: Any, tolerance: float | None = None, *, is_sum: bool = False
 ) -> str:
     """Return in what a result differs from torch's; empty if it does not."""
-    dtype, array = dtype_name(expected.dtype), array_of(expected)
+    dtype, array = dtype_name(as_real(expected).dtype), array_of(expected)
     if actual.dtype != array.dtype or actual.shape != array.shape:
         return f"{actual.dtype}{list(actual.shape)}, expected {array.dtype}{list(array.shape)}"
     if dtype not in TOLERANCES:

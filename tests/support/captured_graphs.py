@@ -17,9 +17,9 @@ torch: Any = pytest.importorskip("torch")
 from gradc.importers.torch import capture as capture_module  # noqa: E402
 from gradc.importers.torch.elements import dtype_name  # noqa: E402
 from gradc.torch.replay import number_at, run_op  # noqa: E402
-from passes.lower_aten.table import RULES  # noqa: E402
+from passes.lower_aten.table import KNOWN  # noqa: E402
 
-capture = partial(capture_module.capture, kept=frozenset(RULES))
+capture = partial(capture_module.capture, kept=KNOWN)
 """Capture with the ops decomposed that `gradc.torch.export` decomposes."""
 
 

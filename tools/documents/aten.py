@@ -9,7 +9,7 @@ from pkgutil import iter_modules
 
 from passes.lower_aten import rules
 from passes.lower_aten.call import Rule
-from passes.lower_aten.table import RULES
+from passes.lower_aten.table import KNOWN
 
 HEADER = "| group | ops |\n|---|---|"
 
@@ -17,9 +17,9 @@ HEADER = "| group | ops |\n|---|---|"
 def table() -> str:
     """Return a row for each file of rules, and the number of ops."""
     rows = [f"| {title} | {', '.join(_names(group))} |" for title, group in _groups()]
-    packets = {name.partition(".")[0] for name in RULES}
+    packets = {name.partition(".")[0] for name in KNOWN}
     count = (
-        f"{len(packets)} ops in {len(RULES)} overloads. Overloads other than `default` are in parentheses."
+        f"{len(packets)} ops in {len(KNOWN)} overloads. Overloads other than `default` are in parentheses."
     )
     return "\n".join((HEADER, *rows, "", count))
 

@@ -73,7 +73,7 @@ def _real(leaf: Leaf, sizes: Mapping[str, int]) -> Any:
         count = substitute(size, sizes)
         found = found.index_select(axis, torch.arange(count) % max(found.shape[axis], 1))
     if not found.is_floating_point():
-        return found.clone()
+        return found.clone().requires_grad_(leaf.tensor.requires_grad)
     noise = torch.randn(found.shape, generator=_NOISE, dtype=torch.float64)
     found = within(leaf.tensor, found * (1 + 0.05 * noise))
     return found.requires_grad_(leaf.tensor.requires_grad)

@@ -107,14 +107,14 @@ class _Assembly:
             return ValueRef(self.value(given.index))
         if isinstance(given, torch.dtype):
             return dtype_name(given)
-        if kind in ("Tensor", "Optional[Tensor]") and isinstance(given, (bool, int, float)):
+        if kind in ("Tensor", "Optional[Tensor]") and isinstance(given, (bool, int, float, complex)):
             return self.full(given, record)
         return given
 
-    def full(self, number: float, record: Record) -> ValueRef:
+    def full(self, number: complex, record: Record) -> ValueRef:
         """Return a scalar tensor of a number that stands where a tensor is expected."""
         result = self.types[next(index for index in record.results if index is not None)].dtype
-        is_float = result in ("f32", "f64", "f16", "bf16")
+        is_float = result in ("f32", "f64", "f16", "bf16", "c64", "c128")
         default = "boolean" if isinstance(number, bool) else "s64" if isinstance(number, int) else "f32"
         kind = TensorType_(result if is_float or (default == "s64" and result != "boolean") else default, ())
         value = self.new_value(kind)
@@ -147,7 +147,7 @@ def _scalar_overload(record: Record) -> Any:
     packet, _, overload = name.partition(".")
     if overload != "Tensor" or len(record.args) < 2 or isinstance(record.args[1], Slot):
         return record.op
-    if not isinstance(record.args[1], (int, float)):
+    if not isinstance(record.args[1], (int, float, complex)):
         return record.op
     return internals.overload(packet, "Scalar") or record.op
 

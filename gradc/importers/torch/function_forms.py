@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from gradc.importers.torch.frames import frequencies, half_frequencies, istft, stft
 from gradc.importers.torch.torch_internals import FunctionMode, aten, fake_constant, one_algorithm, torch
 
 
@@ -226,6 +227,12 @@ FORMS: Mapping[Any, Callable[..., Any]] = {
     torch.fake_quantize_per_tensor_affine: _fake_quantize,
     torch.fake_quantize_per_channel_affine: _fake_quantize_channels,
     torch.combinations: _combinations,
+    torch.fft.fftfreq: frequencies,
+    torch.fft.rfftfreq: half_frequencies,
+    torch.stft: stft,
+    torch.istft: istft,
+    torch.Tensor.stft: stft,
+    torch.Tensor.istft: istft,
     torch.masked_select: _masked_select,
     torch.Tensor.masked_select: _masked_select,
     torch.nn.functional.rrelu: _rrelu,

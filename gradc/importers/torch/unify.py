@@ -11,6 +11,7 @@ from dialects.shapes.forms import Form, Size
 from gradc.importers.torch import refusals
 from gradc.importers.torch.assemble import without_identities
 from gradc.importers.torch.captured import CapturedGraph, CapturedOp, TensorType_, ValueRef
+from gradc.importers.torch.elements import COMPLEX
 from gradc.importers.torch.fit import Fitter
 from gradc.importers.torch.shape_rules import candidates, operand_shapes
 
@@ -75,12 +76,13 @@ class _Unifier:
         """Take over a constant; one whose few values depend on the sizes becomes ops."""
         arrays = [graph.constants[index] for graph in self.graphs]
         first = arrays[0]
-        self.shapes[index] = first.shape
+        self.shapes[index] = self.graphs[0].values[index].shape
         if all(array.shape == first.shape for array in arrays):
             if all(array.tobytes() == first.tobytes() for array in arrays):
                 self.constants[index] = first
                 return
-            if first.ndim <= 1 and first.size <= LITERAL:
+            is_complex = self.graphs[0].values[index].dtype in COMPLEX
+            if first.ndim <= 1 and first.size <= LITERAL and not is_complex:
                 self._literal(index, np.stack([array.reshape(-1) for array in arrays]))
                 return
         location = self.graphs[0].constant_locations.get(index, "")

@@ -9,6 +9,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx.call import axis_of
 from dialects.onnx.values import constant_of
 from dialects.support.dtypes import FLOATS, HALVES, of_mlir
+from passes.autodiff.common.gather_adjoint import iota
 from passes.autodiff.common.primal import Primal
 from passes.builder.scans import Exprs, scan
 from passes.builder.values import Builder, Value
@@ -19,22 +20,54 @@ MOST_ELEMENTS = 2**22
 
 
 def dft(f: Primal, e: Builder) -> Results | None:
-    """Before opset 20: the product with a constant matrix; needs a static length.
+    """Before opset 20: the product with a matrix, a constant one for a static length.
 
     The last axis has the real and imaginary part of each number, so that rows and columns of the matrix are
     pairs. Half types are computed in f32.
     """
     x, dtype, axis = f.x, of_mlir(f.x.dtype), _axis(f, 2, -2)
     matrix = None if axis is None else _matrix_of(f, axis)
-    if axis is None or matrix is None or dtype is None or dtype.name not in FLOATS:
+    if axis is None or dtype is None or dtype.name not in FLOATS:
         return None
     wide = x.cast(f32) if dtype.name in HALVES else x
+    if matrix is None:
+        found = _by_computed_matrix(f, wide, axis)
+        return None if found is None else [found.cast(x.dtype)]
     perm = [*(i for i in range(x.rank - 1) if i != axis), axis, x.rank - 1]
     given, parts, *results = matrix.shape
     flat = matrix.reshape(given * parts, -1)
     rows = _reshape_last(wide.transpose(perm), 2, [given * parts])
     found = _reshape_last(rows @ e.constant(flat, wide), 1, results)
     return [found.transpose([perm.index(i) for i in range(x.rank)]).cast(x.dtype)]
+
+
+def _by_computed_matrix(f: Primal, x: Value, axis: int) -> Value | None:
+    """Return the transform of all points of an axis of a dynamic size by the matrix of its size; None for
+    others."""
+    inverse, onesided = bool(f.value("inverse", 0)), bool(f.value("onesided", 0))
+    e, parts = f.e, x.shape[-1]
+    if f.operand(1) is not None or isinstance(x.shape[axis], int) or parts not in (1, 2):
+        return None
+    if inverse and onesided:
+        return None
+    count = e(e.emit.sizes(x.value, [axis]))
+    points = iota(count, x)
+    bins = iota(count / 2 + e.ints([1]), x) if onesided else points
+    steps = (points.unsqueeze([1]) * bins).apply(onnx.ModOp, count)
+    size = count.cast(x.dtype)
+    angles = steps.cast(x.dtype) * (2 * np.pi) / size
+    cosines, sines = angles.apply(onnx.CosOp), angles.apply(onnx.SinOp)
+    sines = sines if inverse else -sines
+    order = [i for i in range(x.rank - 1) if i != axis]
+    rows = x.transpose([x.rank - 1, *order, axis])
+    real, imaginary = rows[0] @ cosines, rows[0] @ sines
+    if parts == 2:
+        real, imaginary = real - rows[1] @ sines, imaginary + rows[1] @ cosines
+    if inverse:
+        real, imaginary = real / size, imaginary / size
+    both = e.concat([part.unsqueeze([len(order) + 1]) for part in (real, imaginary)], len(order) + 1)
+    at = [*order, axis]
+    return both.transpose([*(at.index(i) for i in range(x.rank - 1)), x.rank - 1])
 
 
 def _matrix_of(f: Primal, axis: int) -> np.ndarray | None:

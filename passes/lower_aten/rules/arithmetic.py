@@ -158,10 +158,14 @@ def hypot(f: Call, e: Builder) -> Value:
 
 
 def atan2(f: Call, e: Builder) -> Value:
-    """The angle of (other, self), from -pi to pi; 0 at the origin."""
-    y, x = f.self.cast(f.dtype), f.other.cast(f.dtype)
+    """The angle of (other, self)."""
+    return angle_of(f.self.cast(f.dtype), f.other.cast(f.dtype))
+
+
+def angle_of(y: Value, x: Value) -> Value:
+    """Return the angle of (x, y), from -pi to pi; 0 at the origin."""
     acute = double.atan(y / x) if x.dtype == f64 else (y / x).apply(onnx.AtanOp)
-    half_turn = (y < 0).where(e.scalar(-math.pi, x), e.scalar(math.pi, x))
+    half_turn = (y < 0).where(x.e.scalar(-math.pi, x), x.e.scalar(math.pi, x))
     angle = (x < 0).where(acute + half_turn, acute)
     return (y.equals(0) & x.equals(0)).where(y, angle)
 

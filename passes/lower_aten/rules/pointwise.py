@@ -164,6 +164,12 @@ def nan_to_num(f: Call, e: Builder) -> Value:
     return x.equals(-math.inf).where(e.scalar(low, x), x)
 
 
+def angle(f: Call, e: Builder) -> Value:
+    """0, of negative numbers pi; NaN of NaN."""
+    x = f.self.cast(f.dtype)
+    return x.apply(onnx.IsNaNOp).where(x, (x < 0).where(e.scalar(math.pi, x), 0))
+
+
 def limits_of(f: Call) -> tuple[float, float]:
     """Return the smallest and largest finite number of the dtype, of integers as ints."""
     dtype = known_dtype(f.dtype).numpy
@@ -176,6 +182,7 @@ def limits_of(f: Call) -> tuple[float, float]:
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
         "abs.default": absolute,
+        "angle.default": angle,
         "neg.default": negate,
         "sign.default": sign,
         "sgn.default": sign,

@@ -68,6 +68,8 @@ PACKAGES = (
     "passes.lower_aten.dynamic_groups",
     "passes.lower_aten.small_values",
     "passes.lower_aten.elimination",
+    "passes.lower_aten.complex_numbers.pair",
+    "passes.lower_aten.complex_numbers.call",
     "passes.lower_aten.rules",
     "passes.lower_aten",
     # gradc
