@@ -131,6 +131,11 @@ def _has_rare_inputs(op: OnnxOp) -> bool:
     return bool(attribute("softcap", 0.0)) or op.nonpad_kv_seqlen is not None or bool(gives_product)
 
 
+def _loses_inverse(op: OnnxOp) -> bool:
+    """Return whether a Unique keeps the order of the data and nothing reads its inverse_indices."""
+    return not op.call().attribute("sorted", 1) and op.results[2].first_use is None
+
+
 def _has_variable_axes(op: OnnxOp) -> bool:
     """Return whether the second operand is no constant."""
     axes = op.onnx_inputs()[1:2]
@@ -154,6 +159,7 @@ REDUCTIONS = (
 )
 """Ops whose second operand has axes."""
 
+UNSORTED = FormQuirk("sorted 0, whose inverse_indices nothing reads", "", _loses_inverse)
 VARIABLE_AXES = FormQuirk("axes that are no constant", "", _has_variable_axes)
 TRAINING = FormQuirk("training_mode", "", _is_training)
 VOLUMES = FormQuirk("volumes", "", _is_volumetric)

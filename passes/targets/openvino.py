@@ -73,6 +73,7 @@ WRONG_FORMS: FormQuirks = {
         forms.MAXIMA.because("OpenVINO takes other samples"),
     ),
     onnx.SpaceToDepthOp: (forms.CRD.because("OpenVINO ignores it"),),
+    onnx.UniqueOp: (forms.UNSORTED.because("OpenVINO gives other elements"),),
 }
 """Forms with other results than ONNX's, which `portable` avoids too."""
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import parser
 from support.compare import assert_agree
 from support.runtimes.cases import ALL_KINDS, CASES, TARGETS, Case
 from support.runtimes.isolated import Isolated
@@ -78,6 +79,32 @@ def test_portable_form(isolated: Runner, form: OpForm):
     for array, value in zip(got, want, strict=True):
         assert array.shape == value.shape
         np.testing.assert_allclose(array.astype(float), value.astype(float), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("isolated", ISOLATED, ids=lambda isolated: isolated.name)
+def test_gradient_of_queries_without_keys(isolated: Runner):
+    """A maximum of -inf alone is finite on OpenVINO and tract; the gradient takes none."""
+    require(isolated.missing())
+    types = "float[1,2,2,8] q, float[1,2,2,8] k, float[1,2,2,8] v, bool[2,2] m"
+    text = f'<ir_version: 10, opset_import: ["" : 23]> g ({types}) => (float[1,2,2,8] y)'
+    model = parser.parse_model(f"{text} {{ y = Attention(q, k, v, m) }}")
+    gradient = gradc.vjp(model, wrt=["q", "k", "v"], target="portable", opset=18)
+    draw = np.random.default_rng(1)
+    feeds = {i.name: draw.standard_normal(i.shape).astype(np.float32) for i in gradient.inputs}
+    feeds["m"] = np.array([[False, False], [True, False]])
+    (got,) = isolated.run(gradient.model, [{info.name: feeds[info.name] for info in gradient.inputs}])
+    for array, want in zip(got, gradient.reference(feeds).values(), strict=True):
+        np.testing.assert_allclose(array, want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("target", ["portable", "openvino"])
+def test_unsorted_elements_are_refused_without_their_inverse(target: str):
+    head = '<ir_version: 8, opset_import: ["" : 18]> g (float[6] x) =>'
+    alone = parser.parse_model(f"{head} (float[?] y) {{ y = Unique<sorted=0>(x) }}")
+    with pytest.raises(UnsupportedError, match=f"Unique with sorted 0.* is avoided on {target}"):
+        gradc.compile(alone, target=target)
+    both = parser.parse_model(f"{head} (float[?] y, int64[?] i) {{ y, n, i = Unique<sorted=0>(x) }}")
+    gradc.compile(both, target=target)
 
 
 @pytest.mark.sweep

@@ -97,8 +97,9 @@ def _mask_scores(f: Primal, scores: Value, keys: Value) -> tuple[Value, Value | 
         return biased, None
     bias = e.scalar(0, scores) if mask is None else mask.cast(scores.dtype)
     bias = bias if may is None else may.where(bias, -INFINITE)
-    most = bias.apply(onnx.ReduceMaxOp, e.ints([-1]), keepdims=1)
-    return biased, most.equals(-INFINITE)
+    # no maximum of -inf: OpenVINO and tract give the lowest finite number
+    is_hidden = bias.equals(-INFINITE).cast(scores.dtype)
+    return biased, is_hidden.apply(onnx.ReduceMinOp, e.ints([-1]), keepdims=1) > 0
 
 
 def _mask(f: Primal, keys: Value) -> Value | None:
