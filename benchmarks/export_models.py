@@ -231,32 +231,61 @@ KERAS = {
 """Keras applications, by the size of their images."""
 
 
+def _keras_network(name: str) -> tuple[Any, tuple[int, ...]]:
+    """Return a network and the shape of its input without the batch."""
+    import tensorflow as tf
+
+    layers = tf.keras.layers
+    if name in KERAS:
+        shape = (KERAS[name], KERAS[name], 3)
+        return getattr(tf.keras.applications, name)(weights=None, input_shape=shape, classes=50), shape
+    if name == "lstm":
+        x = tf.keras.Input((32, 24))
+        y = layers.Bidirectional(layers.LSTM(32, return_sequences=True))(x)
+        return tf.keras.Model(x, layers.Dense(10)(layers.LSTM(32)(y))), (32, 24)
+    if name == "gru":
+        x = tf.keras.Input((32, 24))
+        return tf.keras.Model(x, layers.Dense(10)(layers.GRU(48)(x))), (32, 24)
+    if name == "cnn":
+        x = y = tf.keras.Input((48, 48, 3))
+        for channels in (16, 32, 64):
+            y = layers.ReLU()(layers.BatchNormalization()(layers.Conv2D(channels, 3, padding="same")(y)))
+            y = layers.MaxPooling2D()(y)
+        y = layers.Dense(10, activation="softmax")(layers.GlobalAveragePooling2D()(y))
+        return tf.keras.Model(x, y), (48, 48, 3)
+    x = y = tf.keras.Input((32, 64))
+    for _ in range(2):
+        attended = layers.MultiHeadAttention(4, 16)(y, y)
+        y = layers.LayerNormalization(epsilon=1e-6)(layers.Add()([y, attended]))
+        hidden = layers.Dense(64)(layers.Dense(128, activation="gelu")(y))
+        y = layers.LayerNormalization(epsilon=1e-6)(layers.Add()([y, hidden]))
+    return tf.keras.Model(x, y), (32, 64)
+
+
 def _keras_models() -> Iterator[tuple[str, Write]]:
     if not (find_spec("tensorflow") and find_spec("tf2onnx")):
         return
 
-    def writer(name: str, size: int) -> Write:
+    def writer(name: str) -> Write:
         def write(path: Path) -> None:
             import tensorflow as tf
             import tf2onnx
 
             tf.keras.utils.set_random_seed(0)
-            model = getattr(tf.keras.applications, name)(
-                weights=None, input_shape=(size, size, 3), classes=50
-            )
+            model, shape = _keras_network(name)
             for layer in model.layers:
                 if isinstance(layer, tf.keras.layers.BatchNormalization):
                     layer.set_weights(
                         [abs(w) + tf.random.uniform(w.shape).numpy() / 2 for w in layer.get_weights()]
                     )
             function = tf.function(lambda x: model(x, training=False))
-            spec = [tf.TensorSpec((1, size, size, 3), tf.float32, name="x")]
+            spec = [tf.TensorSpec((1, *shape), tf.float32, name="x")]
             tf2onnx.convert.from_function(function, spec, opset=17, output_path=str(path))
 
         return write
 
-    for name, size in KERAS.items():
-        yield f"keras-{name.lower()}", writer(name, size)
+    for name in ("cnn", "gru", "lstm", "transformer", *KERAS):
+        yield f"keras-{name.lower()}", writer(name)
 
 
 def main() -> None:
