@@ -9,6 +9,7 @@ import click
 from gradc.cli.completion import a_file
 from gradc.cli.help import Command
 from gradc.cli.options import AS_JSON, LIMITS, QUIET, one_or_several
+from gradc.cli.piped import model_from_stdin
 from gradc.terminal.console import has_style
 from gradc.terminal.tables import look
 
@@ -48,10 +49,11 @@ def weights(files: str, output: str | None, values: str | tuple[str, ...] | None
         raise click.UsageError("-o -: values are written to a file, -o FILE.")
     if as_json and output is not None:
         raise click.UsageError("--json prints a list, -o writes a file: use one of them.")
-    if values is not None and output is not None:
-        command.set_to(files, values, output)
-    elif output is not None:
-        command.extract_to(files, output)
-    else:
-        text = command.list_weights(files, as_json, look(sys.stdout))
-        click.echo(text, color=has_style(sys.stdout) or None)
+    with model_from_stdin([files]) as (model,):
+        if values is not None and output is not None:
+            command.set_to(model, values, output)
+        elif output is not None:
+            command.extract_to(model, output)
+        else:
+            text = command.list_weights(model, as_json, look(sys.stdout))
+            click.echo(text, color=has_style(sys.stdout) or None)

@@ -309,3 +309,12 @@ def test_weights_of_gradients(tmp_path: Path):
                 '"w" is an input of the model, without a value; `gradc run --inputs` takes its value'
                 in done.line
             )
+
+
+def test_a_model_from_stdin(source: Path, tmp_path: Path):
+    piped = run_gradc("weights", "-", "--json", stdin=source.read_bytes())
+    assert (piped.code, piped.out) == (0, weights(source, "--json").out)
+    values, tuned = tmp_path / "w.safetensors", tmp_path / "tuned.onnx"
+    assert run_gradc("weights", "-", "-o", values, stdin=source.read_bytes()).code == 0
+    assert run_gradc("weights", "-", "--set", values, "-o", tuned, stdin=source.read_bytes()).code == 0
+    assert weights(tuned, "--json").out == piped.out
