@@ -30,12 +30,19 @@ class Plan:
     @cached_property
     def forward(self) -> list[Operation]:
         """Forward ops that `of` or the gradient depends on."""
-        return [op for op in self._ops[: self.differentiated.forward] if op in self._live_ops]
+        return [op for op in self._ops if op in self._live_ops and op in self._first]
 
     @cached_property
     def emitted(self) -> list[Operation]:
         """Used ops that the reverse-mode walk emitted."""
-        return [op for op in self._ops[self.differentiated.forward :] if op in self._live_ops]
+        return [op for op in self._ops if op in self._live_ops and op not in self._first]
+
+    @cached_property
+    def _first(self) -> set[Operation]:
+        """Primal ops, and emitted ones that they read, such as checkpoints that begin before a Loop."""
+        primal = self.differentiated.primal
+        read = (value for op in primal for value in (*op.operands, *region_operands(op)))
+        return self._leading_to([*read, *(result for op in primal for result in op.results)])
 
     @cached_property
     def carries(self) -> Collection[Operation]:

@@ -5,7 +5,7 @@ A gradient check tests each step separately, so that it can name the op with a w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType
@@ -60,13 +60,13 @@ class Record:
 
 @dataclass(frozen=True)
 class Differentiated:
-    """A differentiated copy of a module: the primal ops followed by those that the walk emitted.
+    """A differentiated copy of a module: the primal ops and those that the walk emitted.
 
     inputs: name -> argument of the differentiated function.
     weights: argument that replaces a constant -> the constant.
     cotangents: name of a result -> its cotangent's argument; empty if the seeds are constants.
     of, wrt: name -> value.
-    forward: the number of primal ops.
+    primal: the primal ops; the walk may emit some that come before them, such as checkpoints of a Loop.
     """
 
     module: ModuleOp
@@ -76,7 +76,7 @@ class Differentiated:
     cotangents: Mapping[str, SSAValue]
     of: Mapping[str, SSAValue]
     wrt: Mapping[str, SSAValue]
-    forward: int
+    primal: Collection[Operation]
 
     def clone_module(self) -> Differentiated:
         """Return a copy that refers to a clone of the module."""
@@ -108,6 +108,7 @@ class Differentiated:
             cotangents=named(self.cotangents),
             of=named(self.of),
             wrt=named(self.wrt),
+            primal=frozenset(map(ops.__getitem__, self.primal)),
         )
 
 

@@ -161,19 +161,15 @@ class _ReversePass:
     def _record(
         self, walk: Walk, of: Mapping[str, SSAValue], wrt: Mapping[str, SSAValue], primal: Sequence[Operation]
     ) -> Differentiated:
-        """Return a copy of the module in which each step of the walk can be checked.
-
-        Primal ops end with the last of `primal`: checkpoints of a Loop begin before it.
-        """
+        """Return a copy of the module in which each step of the walk can be checked."""
         function = entry_function(self.module)
-        known = set(primal)
-        forward = 1 + max((at for at, op in enumerate(function.body.block.ops) if op in known), default=-1)
+        kept = frozenset(function.body.block.ops).intersection(primal)
         weights, count = pinned_constants(function), len(of) if self.options.cotangents else 0
         named = zip(input_names(function), function.args, strict=True)
         arguments = {name: argument for name, argument in named if argument not in weights}
         inputs = dict(list(arguments.items())[: len(arguments) - count])
         seeds = dict(zip(of, function.args[len(function.args) - count :], strict=False)) if count else {}
-        found = Differentiated(self.module, walk.record, inputs, weights, seeds, of, wrt, forward)
+        found = Differentiated(self.module, walk.record, inputs, weights, seeds, of, wrt, kept)
         return found.clone_module()
 
     def _seeds(self, function: FuncOp, of: Mapping[str, SSAValue]) -> list[tuple[SSAValue, Value]]:
