@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from gradc.importers.torch import branches
 from gradc.importers.torch.frames import frequencies, half_frequencies, istft, stft
 from gradc.importers.torch.torch_internals import FunctionMode, aten, fake_constant, one_algorithm, torch
 
@@ -20,6 +21,9 @@ class OneForm(FunctionMode):
         if func is torch.cdist and len(args) < 4:
             kwargs["compute_mode"] = "donot_use_mm_for_euclid_dist"
         form = FORMS.get(func)
+        if func in HIGHER_ORDER:
+            with self:
+                return HIGHER_ORDER[func](*args, **kwargs)
         found = NotImplemented if form is None else form(*args, **kwargs)
         return func(*args, **kwargs) if found is NotImplemented else found
 
@@ -215,6 +219,13 @@ def _axes_of(entry: Any) -> int:
         return 0
     return entry.dim() if isinstance(entry, torch.Tensor) and entry.dtype is torch.bool else 1
 
+
+HIGHER_ORDER: Mapping[Any, Callable[..., Any]] = {
+    torch.ops.higher_order.cond: branches.cond,
+    torch.ops.higher_order.scan: branches.scan,
+    torch.ops.higher_order.while_loop: branches.while_loop,
+}
+"""Op of functions -> its form, whose functions have the forms of this file, too."""
 
 FORMS: Mapping[Any, Callable[..., Any]] = {
     torch.cov: _covariance,

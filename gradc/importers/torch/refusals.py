@@ -74,6 +74,36 @@ def uninitialised(name: str) -> GradcError:
     )
 
 
+def derivative_of_closed_over(location: str) -> GradcError:
+    return refusal(
+        "a branch of torch.cond closes over a tensor that requires a gradient, and a derivative is taken",
+        location,
+        "pass the tensor as an operand, or torch.where for branches without infinite derivatives",
+    )
+
+
+def branches_differ(location: str) -> GradcError:
+    return refusal(
+        "the branches of torch.cond return tensors of different shapes or dtypes",
+        location,
+        "return the same shapes and dtypes from both",
+    )
+
+
+def empty_scan(location: str) -> GradcError:
+    return refusal(
+        "a scan over no elements has no result", location, "torch.export.Dim(name, min=1), or another size"
+    )
+
+
+def while_loop(location: str) -> GradcError:
+    return refusal(
+        "the number of steps of while_loop depends on values",
+        location,
+        "a loop over a fixed number, with torch.where for the steps after the last",
+    )
+
+
 def change_of_list(op: str, location: str) -> GradcError:
     return refusal(
         f"aten.{op} changes tensors of a list in place, and the changes would be lost",
@@ -123,12 +153,12 @@ _KNOWN_FAILURES = (
     ),
     (
         "for HigherOrderOperator",
-        "torch.cond, while_loop, scan and other ops of functions cannot be captured",
+        "associative_scan, map and other ops of functions cannot be captured",
         "use torch.where, or a loop over a fixed number",
     ),
     (
         "registered for HOP ",
-        "torch.cond, while_loop, scan and other ops of functions cannot be captured",
+        "associative_scan, map and other ops of functions cannot be captured",
         "use torch.where, or a loop over a fixed number",
     ),
     (

@@ -9,6 +9,8 @@
 | `torch.utils._python_dispatch._disable_current_modes`, `UntypedStorage._cdata` | 2.8 to 2.14 |
 | `torch.autograd.grad_mode._force_original_view_tracking` | 2.8 to 2.14 |
 | `torch.set_anomaly_enabled`, as `detect_anomaly` reads it; `torch._weight_norm` | 2.8 to 2.14 |
+| `torch.compiler.is_dynamo_compiling`, as `torch._higher_order_ops` reads it | 2.14 |
+| `torch.ops.higher_order.cond`, `.scan`, `.while_loop` | 2.14 |
 | `torch._subclasses.fake_tensor.CONSTANT_NUMEL_LIMIT` | 2.8 |
 """
 
@@ -35,6 +37,8 @@ _TORCH_FOLDER = os.path.dirname(torch.__file__) + os.sep
 _OWN_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _SITE = f"{os.sep}site-packages{os.sep}"
 _STDLIB = os.path.dirname(os.__file__) + os.sep
+
+_HIGHER_ORDER = os.path.join(_TORCH_FOLDER, "_higher_order_ops") + os.sep
 
 _VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
 
@@ -221,11 +225,27 @@ def one_algorithm() -> Iterator[None]:
             stack.enter_context(torch.enable_grad())
             stack.enter_context(_no_anomaly_checks())
             stack.enter_context(_values_of_literals())
+            stack.enter_context(_ops_of_functions())
             yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast_path)
         logger.disabled = disabled
         distribution.set_default_validate_args(validated)
+
+
+@contextmanager
+def _ops_of_functions() -> Iterator[None]:
+    """Let `torch.cond`, `scan` and `while_loop` call their op, as while torch compiles."""
+    before = torch.compiler.is_dynamo_compiling
+
+    def is_compiling() -> bool:
+        return sys._getframe(1).f_code.co_filename.startswith(_HIGHER_ORDER) or before()
+
+    torch.compiler.is_dynamo_compiling = is_compiling
+    try:
+        yield
+    finally:
+        torch.compiler.is_dynamo_compiling = before
 
 
 @contextmanager
