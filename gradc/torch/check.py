@@ -13,7 +13,8 @@ from gradc.compiler.compiled import Compiled
 from gradc.importers.torch.captured import CapturedGraph
 from gradc.importers.torch.elements import array_of, as_real
 from gradc.importers.torch.module import NEW
-from gradc.importers.torch.torch_internals import torch
+from gradc.importers.torch.refusals import position_from
+from gradc.importers.torch.torch_internals import location_of_function, torch
 from gradc.torch.eager import Eager
 from gradc.torch.samples import Sample, at_sizes, example, other_sizes
 from gradc.verification.gradient_spec import CheckError
@@ -129,7 +130,7 @@ def _check_unchanged(exported: Exported, sample: Sample, after: Mapping[str, Any
     ]
     if changed:
         text = f"the function changes {several(changed)} in place, and the model has no new value for it"
-        raise CheckError(Diagnostic("error", text))
+        raise CheckError(Diagnostic("error", text, position=_position_of(exported)))
 
 
 def _difference(name: str, found: np.ndarray, narrow: Any, wide: Any, sample: Sample) -> Difference | None:
@@ -169,11 +170,28 @@ def _describe(difference: Difference, exported: Exported) -> Diagnostic:
         f"expected at most {difference.bound:.1e}, at {sample}"
     )
     if is_empty:
-        return Diagnostic("error", text)
+        return Diagnostic("error", text, position=_position_of(exported))
     if 1 in sample.sizes.values():
         text += "; torch.export.Dim(name, min=2) leaves out the size 1"
     if op is None:
-        return Diagnostic("error", f"{text}; no single op differs, so a later pass is to blame")
-    file, _, line = op.location.rpartition(":")
-    position = Position(file, int(line), 1) if line.isdigit() else None
+        return Diagnostic("error", f"{text}; {_reason(exported)}", position=_position_of(exported))
+    position = position_from(op.location)
     return Diagnostic("error", f"{text}; this op is the first to differ", f"aten.{op.op}", position)
+
+
+def _reason(exported: Exported) -> str:
+    """Return why results may differ of which no op differs."""
+    given = exported.eager.arguments.tensors
+    strided = [leaf.name for leaf in given if not leaf.tensor.is_contiguous()]
+    if not strided:
+        return "no single op differs, so a later pass is to blame"
+    verb = "is" if len(strided) == 1 else "are"
+    return (
+        f"no single op differs, but {several(strided)} {verb} not contiguous, as inputs of a model are: "
+        "the function depends on strides, or a later pass is to blame"
+    )
+
+
+def _position_of(exported: Exported) -> Position | None:
+    """Return the position of the function's definition."""
+    return position_from(location_of_function(exported.eager.function))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradc.importers.torch.arguments import Arguments
-from gradc.importers.torch.capture import output_leaves
+from gradc.importers.torch.results import output_leaves
 from gradc.importers.torch.state import State, find_state, set_gradients
 from gradc.importers.torch.torch_internals import torch
 

@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from dialects.support.diagnostics import usage
 from gradc.importers.torch import refusals
 from gradc.importers.torch import torch_internals as internals
-from gradc.importers.torch.arguments import Arguments, path_name, read_arguments, unique
+from gradc.importers.torch.arguments import Arguments, read_arguments
 from gradc.importers.torch.assemble import assemble
+from gradc.importers.torch.caches import find_caches, forget
 from gradc.importers.torch.captured import CapturedGraph, Input, Output
+from gradc.importers.torch.results import output_leaves
 from gradc.importers.torch.second_call import check_second_call
+from gradc.importers.torch.shared_memory import check_shared
 from gradc.importers.torch.sizes import (
     ATTEMPTS,
     GENERIC,
@@ -24,7 +26,6 @@ from gradc.importers.torch.sizes import (
     small_sizes,
 )
 from gradc.importers.torch.state import State, find_state
-from gradc.importers.torch.torch_internals import torch
 from gradc.importers.torch.trace import replay, trace_arguments
 from gradc.importers.torch.unify import check_same_ops, unify
 
@@ -51,17 +52,21 @@ def capture(
 
     state = find_state(function)
     arguments = read(link=False)
+    caches = find_caches()
 
     def capture_all(arguments: Arguments, attempt: Attempt) -> CapturedGraph:
         def at(sizes: Mapping[str, int]) -> CapturedGraph:
-            return _capture_at(sizes, function, arguments, state, output_names, kept)
+            with forget(caches):
+                return _capture_at(sizes, function, arguments, state, output_names, kept)
 
         return _capture_unified(at, arguments, attempt)
 
     with state.preserve():
         graph = _capture_in_attempts(read, arguments, capture_all)
+        check_shared(arguments.tensors, set(graph.updates), state.location)
         if state.has_left_tensors:
-            check_second_call(function, arguments, state)
+            with forget(caches):
+                check_second_call(function, arguments, state)
         return graph
 
 
@@ -152,14 +157,16 @@ def _capture_at(
     mode = internals.fake_mode()
     with state.preserve_tensors(), internals.trace_optimizers(state.optimizers):
         fakes, trace, result = trace_arguments(sizes, function, arguments, mode)
+        if sizes and trace.failed:
+            raise refusals.caught_exception(trace.failed)
         state.has_left_tensors |= state.leaves_tensors()
         state.check_attributes({id(trace.tensors[index]) for index in trace.lifted})
-        replaced = {name: trace.find(tensor) for name, tensor in state.new_buffers().items()}
+        replaced = {name: trace.find(tensor, state.location) for name, tensor in state.new_buffers().items()}
     state_values = {
         name: trace.find(tensor) for name, tensor in state.tensors.items() if id(tensor) in trace.indices
     }
-    leaves = output_leaves(result, output_names)
-    outputs = [trace.find(leaf) for _, leaf in leaves]
+    leaves = output_leaves(result, output_names, state.location)
+    outputs = [trace.find(leaf, state.location) for _, leaf in leaves]
     named = {index: name for name, index in state_values.items()}
     lifted = [index for index in trace.lifted if index not in named]
     inputs = [*range(len(fakes)), *state_values.values(), *lifted]
@@ -197,17 +204,3 @@ def _name_of_change(
     if position < len(names):
         return names[position]
     raise refusals.change_of_closed_over(locations[lifted[position - len(names)]])
-
-
-def output_leaves(result: Any, output_names: Sequence[str] | None) -> list[tuple[str, Any]]:
-    """Return name and tensor of each result, in the order of torch's pytree."""
-    paths, _ = internals.pytree.tree_flatten_with_path(result)
-    results = [(path, torch.tensor(x) if isinstance(x, bool | int | float) else x) for path, x in paths]
-    found = [(path, leaf) for path, leaf in results if isinstance(leaf, torch.Tensor)]
-    names = unique([path_name("output", path) if path else "output" for path, _ in found])
-    names = [name.removeprefix("output_") if name[7:8].isalpha() else name for name in names]
-    if output_names is not None:
-        if len(output_names) != len(found):
-            raise usage("output_names", given=f"{len(output_names)} names", expected=f"{len(found)}")
-        names = list(output_names)
-    return [(name, leaf) for name, (_, leaf) in zip(names, found, strict=True)]

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from gradc.importers.torch import branches
+from gradc.importers.torch import branches, refusals
 from gradc.importers.torch.frames import frequencies, half_frequencies, istft, stft
-from gradc.importers.torch.torch_internals import FunctionMode, aten, fake_constant, one_algorithm, torch
+from gradc.importers.torch.torch_internals import (
+    FunctionMode,
+    aten,
+    fake_constant,
+    one_algorithm,
+    torch,
+    user_location,
+)
 
 
 class OneForm(FunctionMode):
@@ -18,6 +26,8 @@ class OneForm(FunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
+        if func in (torch.Tensor.__repr__, torch.Tensor.__format__):
+            return _text(args[0])
         if func is torch.cdist and len(args) < 4:
             kwargs["compute_mode"] = "donot_use_mm_for_euclid_dist"
         form = FORMS.get(func)
@@ -33,6 +43,16 @@ def one_form() -> Iterator[None]:
     """Run functions of torch by one algorithm at all sizes, and without kernels that torch picks by size."""
     with one_algorithm(), OneForm():
         yield
+
+
+_TEXTS = itertools.count()
+
+
+def _text(tensor: Any) -> str:
+    """Return a text for a tensor without values. No two have the same end and length: what a function
+    computes of a text, other than to print it, differs between calls, and is found by that."""
+    number = next(_TEXTS)
+    return f"<tensor of shape {tuple(tensor.shape)} that is captured, text {number}{'.' * (number % 97)}>"
 
 
 def _covariance(rows: Any, *, correction: int = 1, **others: Any) -> Any:
@@ -213,6 +233,10 @@ def _is_scalar(entry: Any) -> bool:
     return entry.dtype in (torch.int64, torch.int32, torch.int16, torch.int8)
 
 
+def _address(tensor: Any) -> int:
+    raise refusals.address_of_tensor(user_location())
+
+
 def _axes_of(entry: Any) -> int:
     """Return how many axes an entry of an index covers."""
     if entry is None or entry is Ellipsis:
@@ -255,6 +279,7 @@ FORMS: Mapping[Any, Callable[..., Any]] = {
     torch.Tensor.addcmul_: _addcmul_in_place,
     torch.Tensor.add_: _add_in_place,
     torch.Tensor.__getitem__: _item,
+    torch.Tensor.data_ptr: _address,
     torch.Tensor.__setitem__: _set_item,
 }
 """Function of torch -> its form, which returns NotImplemented for arguments that it does not cover."""

@@ -42,14 +42,15 @@ def value_decides(op: str, location: str) -> GradcError:
     return refusal(what, location, remedy or select)
 
 
-def random_numbers(op: str, location: str) -> GradcError:
+def random_numbers(op: str, location: str, module: str = "") -> GradcError:
     is_dropout = "dropout" in op or op in ("bernoulli_", "bernoulli")
     remedy = (
         "put the module in eval(), or pass the mask as an argument"
         if is_dropout
         else "pass the noise as an argument"
     )
-    return refusal(f"aten.{op} draws random numbers, which would be frozen", location, remedy)
+    within = f" in {module}" if module else ""
+    return refusal(f"aten.{op}{within} draws random numbers, which would be frozen", location, remedy)
 
 
 def change_of_closed_over(location: str) -> GradcError:
@@ -68,9 +69,57 @@ def accumulated_gradients(location: str) -> GradcError:
     )
 
 
-def uninitialised(name: str) -> GradcError:
+def uninitialised(name: str, location: str) -> GradcError:
     return refusal(
-        f"the parameter {name} of a lazy module has no shape", remedy="call the module once before"
+        f"the parameter {name} of a lazy module has no shape", location, "call the module once before"
+    )
+
+
+def no_tensors(location: str) -> GradcError:
+    return refusal("the function returns no tensor", location, "return what it computes")
+
+
+def lost_result(kind: str, location: str) -> GradcError:
+    return refusal(
+        f"a result of the function is a {kind}, whose tensors would be lost",
+        location,
+        "return tensors and numbers, or tuples, lists and dicts of them",
+    )
+
+
+def one_argument_twice(one: str, other: str, location: str) -> GradcError:
+    return refusal(
+        f"{one} and {other} are one tensor in the example, with one gradient; the model has two inputs",
+        location,
+        "pass a copy, as x.detach().clone().requires_grad_(), or one argument",
+    )
+
+
+def change_of_shared(one: str, other: str, location: str) -> GradcError:
+    return refusal(
+        f"the function changes {one} in place, which shares memory with {other} in the example",
+        location,
+        "pass copies, as the inputs of a model share no memory",
+    )
+
+
+def address_of_tensor(location: str) -> GradcError:
+    return refusal(
+        "the address of a tensor is read, which is another in each call", location, "use ops of torch"
+    )
+
+
+def default_dtype(location: str) -> GradcError:
+    return refusal(
+        "the function changes the default dtype of torch", location, "give dtype= to ops that need another"
+    )
+
+
+def caught_exception(location: str) -> GradcError:
+    return refusal(
+        "an exception of torch is caught, which other sizes may not raise",
+        location,
+        "decide by something that no size changes, or fix the dims",
     )
 
 
@@ -147,11 +196,6 @@ _KNOWN_FAILURES = (
         "use ops of torch, or pass the array as an argument",
     ),
     (
-        "FakeTensor.__format__",
-        "values of a tensor are formatted as text",
-        "leave out the text, or return the tensor",
-    ),
-    (
         "for HigherOrderOperator",
         "associative_scan, map and other ops of functions cannot be captured",
         "use torch.where, or a loop over a fixed number",
@@ -195,6 +239,10 @@ def state_outside_of_buffers(name: str, location: str) -> GradcError:
 
 
 def graph_depends_on_sizes(one: str, other: str, location: str, sizes: str, other_sizes: str) -> GradcError:
+    if not sizes:
+        found = f"{_op_text(one)}, then {_op_text(other)}"
+        text = f"the function does something else when it is called again: {found}"
+        return refusal(text, location, "register what it keeps from call to call as a buffer of a module")
     ops = f"{_op_text(one)} at {sizes}, {_op_text(other)} at {other_sizes}"
     remedy = "use ops over whole tensors in place of loops and branches over a size, or fix the dim"
     return refusal(f"the graph itself depends on the sizes: {ops}", location, remedy)

@@ -56,12 +56,15 @@ class State:
 
     @contextmanager
     def preserve(self) -> Iterator[None]:
-        """Undo what calls do to the attributes of modules and to gradients, which are None first."""
+        """Undo what calls do to the attributes of modules, to torch's default dtype, and to gradients, which
+        are None first."""
         before = [(owner, dict(owner)) for owner in self._attributes()]
+        default_dtype = torch.get_default_dtype()
         try:
             with self.preserve_tensors():
                 yield
         finally:
+            torch.set_default_dtype(default_dtype)
             for owner, items in before:
                 owner.clear()
                 owner.update(items)
@@ -237,14 +240,13 @@ def find_state(function: Callable[..., Any]) -> State:
     if len(modules) == 1:
         modules = {"": next(iter(modules.values()))}
     state = State(modules, reached.holders, optimizers=reached.optimizers, leaves=reached.leaves)
-    called = getattr(type(function), "forward", function)
-    state.location = location_of_function(called)
+    state.location = location_of_function(function)
     known: set[int] = set()
     for name, tensor, is_parameter in _tensors_of(modules):
         if id(tensor) in known or tensor.is_meta:
             continue
         if torch.nn.parameter.is_lazy(tensor):
-            raise refusals.uninitialised(name)
+            raise refusals.uninitialised(name, state.location)
         known.add(id(tensor))
         state.tensors[name] = tensor
         if is_parameter:

@@ -16,6 +16,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import logging
 import os
@@ -25,7 +26,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 torch: Any = import_module("torch")
 aten: Any = torch.ops.aten
@@ -35,6 +36,7 @@ FunctionMode: Any = import_module("torch.overrides").TorchFunctionMode
 
 _TORCH_FOLDER = os.path.dirname(torch.__file__) + os.sep
 _OWN_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.dirname(_OWN_FOLDER))) + os.sep
 _SITE = f"{os.sep}site-packages{os.sep}"
 _STDLIB = os.path.dirname(os.__file__) + os.sep
 
@@ -152,7 +154,8 @@ def captured_schema(op: Any) -> list[tuple[str, str, bool]]:
 def user_location() -> str:
     """Return `file.py:12` of the innermost frame that is neither torch's nor this package's.
 
-    Frames of installed packages are used only where there is none of the user's own.
+    Frames of installed packages are used only where there is none of the user's own, and the line that calls
+    gradc only where all code of the function is torch's, as that of `nn.Sequential` is.
     """
     frame: Any = sys._getframe(1)
     installed = ""
@@ -166,13 +169,44 @@ def user_location() -> str:
         elif name.startswith(_OWN_FOLDER) and frame.f_code.co_name == "call_captured":
             break
         frame = frame.f_back
-    return installed
+    return installed or _caller_location()
+
+
+def _caller_location() -> str:
+    """Return `file.py:12` of the line that calls gradc, or ''."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith((_TORCH_FOLDER, _PACKAGE_FOLDER, _STDLIB, "<frozen")) and _SITE not in name:
+            return f"{name}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""
+
+
+def module_being_run() -> str:
+    """Return the type of the innermost `nn.Module` whose code runs, or ''."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        owner = frame.f_locals.get("self")
+        if isinstance(owner, torch.nn.Module):
+            return type(owner).__name__
+        frame = frame.f_back
+    return ""
 
 
 def location_of_function(function: Any) -> str:
-    """Return `file.py:12` of a function's definition, or ''."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    return f"{code.co_filename}:{code.co_firstlineno}" if code else ""
+    """Return `file.py:12` of the definition of a function or module; for code of torch, of the line that
+    calls gradc."""
+    while isinstance(function, functools.partial):
+        function = cast("functools.partial[Any]", function).func
+    called = function
+    if not inspect.isroutine(function):
+        name = "forward" if isinstance(function, torch.nn.Module) else "__call__"
+        called = getattr(type(function), name, None)  # a scripted module's class has no forward
+    code = getattr(inspect.unwrap(called), "__code__", None) if called else None
+    if code is None or is_torch_file(code.co_filename) or _SITE in code.co_filename:
+        return _caller_location()
+    return f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def location_of_error(error: BaseException) -> str:

@@ -42,6 +42,9 @@ class Trace:
     lifted: dict[int, str] = field(default_factory=dict[int, str])
     indices: dict[int, int] = field(default_factory=dict[int, int])
     is_real: bool = False
+    failed: str = ""
+    """Where an op raised an exception, which the function caught."""
+
     fakes: dict[int, Any] = field(default_factory=dict[int, Any])
     gradients: list[tuple[Any, Any]] = field(default_factory=list[tuple[Any, Any]])
 
@@ -93,6 +96,7 @@ class Recorder(internals.DispatchMode):
         self.refused: GradcError | None = None
         self.for_shape: dict[int, Any] = {}
         self.known = KnownValues()
+        self.default_dtype = torch.get_default_dtype()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = internals.without_meta_device(args, kwargs or {})
@@ -110,20 +114,30 @@ class Recorder(internals.DispatchMode):
                 return answered
         location = internals.user_location() if self.locate else self.location
         try:
-            _check(func, args, location)
+            self._check(func, args, location)
         except GradcError as error:
             self.refused = error
             raise
         slots = self._slots((args, kwargs), location)
         if func is not aten.lift_fresh.default:
             args, kwargs = internals.pytree.tree_map(self._fake, (args, kwargs))
-        result = func(*args, **kwargs)
+        try:
+            result = func(*args, **kwargs)
+        except Exception:
+            self.trace.failed = location
+            raise
         results = [self._result(leaf) for leaf in internals.pytree.tree_leaves(result)]
         if any(index is not None for index in results):
             self.trace.records.append(Record(func, slots[0], slots[1], tuple(results), location))
         if self.locate:
             self.known.note(func, args, kwargs, result)
         return result
+
+    def _check(self, func: Any, args: Any, location: str) -> None:
+        """Raise the error of an op that no graph can have."""
+        if torch.get_default_dtype() is not self.default_dtype:
+            raise refusals.default_dtype(location)
+        _check(func, args, location)
 
     def _is_for_shape(self, leaf: Any) -> bool:
         """Return whether a tensor is on the meta device, or was computed from such tensors."""
@@ -174,7 +188,7 @@ def _check(func: Any, args: Any, location: str) -> None:
     """Raise the error of an op whose result, or its shape, depends on values or on chance."""
     name = internals.base_name(func)
     if internals.has_tag(func, "nondeterministic_seeded"):
-        raise refusals.random_numbers(name, location)
+        raise refusals.random_numbers(name, location, internals.module_being_run())
     if name.startswith("_foreach_") and internals.mutates(func):
         raise refusals.change_of_list(name, location)
     if internals.has_tag(func, "data_dependent_output"):
@@ -355,8 +369,13 @@ def replay(
         return [values[index] for index in wanted]
 
     functional = torch.func.functionalize(run, remove="mutations")
-    with one_form(), torch.no_grad(), mode, recorder:
-        results = functional(*fakes)
+    try:
+        with one_form(), torch.no_grad(), mode, recorder:
+            results = functional(*fakes)
+    except GradcError:
+        raise
+    except Exception as error:
+        raise refusals.failure_in_torch(error, recorder.location) from error
     updates = {
         _index(record.args[0]): _index(record.args[1])
         for record in new.records

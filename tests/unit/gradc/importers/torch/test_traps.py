@@ -6,6 +6,7 @@ import math
 import random
 from collections import namedtuple
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,16 @@ def refused(part: str) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]
 @refused("read as a Python number, which would be frozen; pass the number as an argument")
 def size_from_values(x: Any) -> Any:
     return torch.zeros(int(x.max()) + 1)
+
+
+@refused("changes between calls")
+def scaled_by_a_text(x: Any) -> Any:
+    return x * len(f"{x.sum():.2f} of {x}")
+
+
+@refused("the address of a tensor is read")
+def scaled_by_an_address(x: Any) -> Any:
+    return x * (x.data_ptr() % 7)
 
 
 @refused("a boolean mask selects elements")
@@ -383,3 +394,66 @@ def test_statistics_with_quotients_of_sizes():
     graph = capture(spread, (torch.randn(5, 3),), dynamic_shapes=DYNAMIC)
     x = torch.randn(13, 3)
     torch.testing.assert_close(evaluate(graph, (x,))[0][0], spread(x))
+
+
+def test_printing_reads_no_values(capsys: pytest.CaptureFixture[str]):
+    def function(x: Any) -> Any:
+        print(x, f"{x.mean():.3f}", repr(x.sum()))
+        return x * 2
+
+    x = torch.ones(3)
+    assert evaluate(capture(function, (x,)), (x,))[0][0].tolist() == [2, 2, 2]
+    assert "tensor of shape (3,)" in capsys.readouterr().out
+
+
+def test_the_default_dtype_is_no_part_of_a_graph():
+    def function(x: Any) -> Any:
+        torch.set_default_dtype(torch.float64)
+        return x + torch.ones(3)
+
+    with pytest.raises(GradcError, match=r"test_traps.py:\d+:.*changes the default dtype of torch"):
+        capture(function, (torch.ones(3),))
+    assert torch.get_default_dtype() is torch.float32
+
+
+def test_code_of_torch_alone_names_the_line_of_the_export():
+    module = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5))
+    with pytest.raises(GradcError, match=r"test_traps.py:\d+:.*in Dropout draws random numbers"):
+        capture(module, (torch.ones(3),))
+    with pytest.raises(GradcError, match=r"test_traps.py:\d+:.*the parameter weight of a lazy module"):
+        capture(nn.LazyLinear(3), (torch.ones(3),))
+
+
+def test_failures_without_mutations_name_their_line():
+    def function(x: Any) -> Any:
+        return torch.nested.nested_tensor([x, x]).to_padded_tensor(0.0)
+
+    with pytest.raises(GradcError, match=r"test_traps.py:\d+:"):
+        capture(function, (torch.ones(3),))
+
+
+def test_what_is_done_once_is_another_call():
+    class Once(nn.Module):
+        first = True
+
+        def forward(self, x: Any) -> Any:
+            found = x * 2 if self.first else x + 1
+            self.first = False
+            return found
+
+    with pytest.raises(
+        GradcError, match=r"when it is called again: aten\.mul\.Scalar, then aten\.add\.Scalar"
+    ):
+        capture(Once(), (torch.ones(3),))
+
+
+def test_a_caught_exception_is_refused_where_sizes_are_dynamic():
+    def function(x: Any) -> Any:
+        with suppress(RuntimeError):
+            return x @ torch.ones(7)
+        return x * 2
+
+    x = torch.ones(3)
+    assert evaluate(capture(function, (x,)), (x,))[0][0].tolist() == [2, 2, 2]
+    with pytest.raises(GradcError, match=r"test_traps.py:\d+:.*an exception of torch is caught"):
+        capture(function, (x,), dynamic_shapes=DYNAMIC)
