@@ -280,7 +280,8 @@ def _axes(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[s
     for text in given:
         name, _equals, axis = text.rpartition("=")
         if not name or axis not in ("0", "none"):
-            raise click.BadParameter(f"{text!r} is not of the form INPUT=0 or INPUT=none.")
+            hint = " A Transpose in the model moves samples to axis 0." if axis.isdigit() else ""
+            raise click.BadParameter(f"{text!r} is not of the form INPUT=0 or INPUT=none.{hint}")
         if name in found:
             raise click.BadParameter(f"{name} is given twice.")
         found[name] = 0 if axis == "0" else None

@@ -51,8 +51,10 @@ class VjpRequest(SampleRequest):
         if self.num_cotangents is None:
             return
         if self.per_sample:
-            both = f"{option('per_sample', True)} and {option('num_cotangents', self.num_cotangents)}"
-            raise usage(both, expected="one of the two")
+            per_sample = option("per_sample", True)
+            both = f"{per_sample} and {option('num_cotangents', self.num_cotangents)}"
+            hint = f"the Jacobian with {per_sample} has all rows of each sample"
+            raise usage(both, expected="one of the two", hint=hint)
         object.__setattr__(self, "cotangents", True)
         self._check_reduction()
 
@@ -130,7 +132,8 @@ def validate_batch_axis(given: Any, *, per_sample: bool) -> dict[str, int | None
     found = arguments.mapping("batch_axis", {} if given is None else given, expected)
     for name, axis in found.items():
         if axis is not None and (isinstance(axis, bool) or axis != 0):
-            raise arguments.invalid("batch_axis", axis, "0 or None", part=f"of {name}")
+            hint = f"put a Transpose behind {name} in the model, which then has the samples on axis 0"
+            raise arguments.invalid("batch_axis", axis, "0 or None", hint, part=f"of {name}")
     if found and not per_sample:
         raise arguments.invalid("batch_axis", found, f"{option('per_sample', True)} with it")
     return dict(found)

@@ -481,9 +481,9 @@ def test_messages():
         gradc.vjp(model(MLP), batch_axis={"x": 0})
     with pytest.raises(gradc.UsageError, match="one of the inputs x"):
         gradc.vjp(model(MLP), batch_axis={"z": 0}, per_sample=True)
-    with pytest.raises(gradc.UsageError, match="0 or None"):
+    with pytest.raises(gradc.UsageError, match="0 or None; put a Transpose behind x"):
         gradc.vjp(model(MLP), batch_axis={"x": 1}, per_sample=True)
-    with pytest.raises(gradc.UsageError, match="num_cotangents"):
+    with pytest.raises(gradc.UsageError, match="num_cotangents=3: expected one of the two; the Jacobian"):
         gradc.vjp(model(MLP), num_cotangents=3, per_sample=True)
 
 
