@@ -53,10 +53,15 @@ class Fitter:
         found = self.known.get(key)
         if found is not None:
             return found
-        found = self._search(key, near)
+        found = self._negative(key, near) if max(key) <= 0 else self._search(key, near)
         if found is not None:
             self.learn(found)
         return found
+
+    def _negative(self, values: Values, near: Sequence[Form]) -> Form | None:
+        """Return an expression with values of at most 0, as of a shift back; the searches expect growth."""
+        found = self.integer([-value for value in values], near)
+        return None if found is None else found * -1
 
     def _search(self, values: Values, near: Sequence[Form]) -> Form | None:
         atoms = {self.values_of(form): form for form in near if isinstance(form, Size)}

@@ -32,6 +32,7 @@ INTEGERS: dict[str, Callable[[int, int], int]] = {
     "sum": lambda n, m: 2 * n + m + 1,
     "difference": lambda n, m: n * n - m,
     "half": lambda n, m: n // 2,
+    "half, negative": lambda n, m: -(n // 2),
     "ceiling": lambda n, m: (n + 1) // 2,
     "scaled": lambda n, m: 3 * n // 2,
     "padding": lambda n, m: -n % 8,
