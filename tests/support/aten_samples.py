@@ -180,7 +180,14 @@ def _replaced(argument: Any, values: Iterator[SSAValue]) -> Any:
     return next(values) if _is_tensor(argument) else argument
 
 
-SUMS = ("convolution.default", "convolution_backward.default")
+SUMS = (
+    "addmm.default",
+    "baddbmm.default",
+    "bmm.default",
+    "convolution.default",
+    "convolution_backward.default",
+    "mm.default",
+)
 """Ops of sums of products that cancel: their errors in float32 are relative to the largest element."""
 
 
