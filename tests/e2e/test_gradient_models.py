@@ -186,7 +186,7 @@ def test_on_the_command_line(tmp_path: Path):
             "a = com.microsoft.nchwc.Conv(x)",
             "operands of com.microsoft.nchwc.Conv: given 1, expected",
         ),
-        ("b = foo.Bar(x) a = Relu(b)", "Relu: an operand has an unknown type; a value_info"),
+        ("b = foo.Bar(x) a = Relu(b)", "Relu: an operand has an unknown type; add a value_info"),
     ],
 )
 def test_one_way_that_is_refused_is_not_left_out_of_the_sum(body: str, why: str):

@@ -194,5 +194,5 @@ def test_an_unknown_value_in_a_body():
     )
     inputs = [info("start", "N", 3), info("t", "N", 2), info("w", 3, 2)]
     source = model([loop], inputs, [info("found", "N", 3)], steps=np.int64(STEPS))
-    with pytest.raises(gradc.GradcError, match='the name "nobody" is read'):
+    with pytest.raises(gradc.GradcError, match='no input, initializer or earlier node defines "nobody"'):
         gradc.compile(source)

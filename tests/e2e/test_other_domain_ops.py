@@ -445,7 +445,7 @@ def test_an_op_that_others_stand_for_reads_nothing_any_more():
             "GroupQueryAttention <num_heads = 2, kv_num_heads = 1, kv_cache_bit_width = 4> (x, , , , , p, p)",
             "kv_cache_bit_width: given 4",
         ),
-        ("FusedConv (t, k)", "an operand has an unknown type; a value_info in the model"),
+        ("FusedConv (t, k)", "an operand has an unknown type; add a value_info to the model"),
         pytest.param(
             "MoEGroupRouter (x)",
             "its groups are known at run time only",

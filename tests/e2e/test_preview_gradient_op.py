@@ -88,7 +88,7 @@ def test_a_gradient_of_a_gradient():
 @pytest.mark.parametrize(
     ("requested", "text"),
     [
-        ({"xs": ["nobody"], "y": "y"}, 'the name "nobody" is read'),
+        ({"xs": ["nobody"], "y": "y"}, 'no input, initializer or earlier node defines "nobody"'),
         ({"xs": ["a"], "zs": ["b"], "y": "y"}, "1 inputs for 1 xs and 1 zs"),
         ({"xs": ["a"]}, "a Gradient"),
         ({"xs": [1, 2], "y": "y"}, "expected names"),

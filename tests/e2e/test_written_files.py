@@ -151,7 +151,7 @@ class TestResults:
         ("options", "message"),
         [
             (["--rename", "grad_y=f"], "did you mean grad_x?"),
-            (["--rename", "grad_x=x"], "an output of different names"),
+            (["--rename", "grad_x=x"], "different names for inputs and outputs"),
             (["--scale", "grad_xx=2"], "did you mean grad_x?"),
             (["--scale", "grad_x=two"], "is not of the form NAME=NUMBER"),
             (["--scale", "grad_x=inf"], "is not of the form NAME=NUMBER"),

@@ -53,15 +53,13 @@ class Fitter:
         found = self.known.get(key)
         if found is not None:
             return found
-        found = self._negative(key, near) if max(key) <= 0 else self._search(key, near)
-        if found is not None:
-            self.learn(found)
+        sign = -1 if max(key) <= 0 else 1  # as of a shift back; the searches expect growth
+        found = self._search(tuple(sign * value for value in key), near)
+        if found is None:
+            return None
+        found = found * sign
+        self.learn(found)
         return found
-
-    def _negative(self, values: Values, near: Sequence[Form]) -> Form | None:
-        """Return an expression with values of at most 0, as of a shift back; the searches expect growth."""
-        found = self.integer([-value for value in values], near)
-        return None if found is None else found * -1
 
     def _search(self, values: Values, near: Sequence[Form]) -> Form | None:
         atoms = {self.values_of(form): form for form in near if isinstance(form, Size)}

@@ -167,6 +167,12 @@ BOUNDED |= {
     for name in ("_has_dims", "by_attributes", "check_entries")
 }
 BOUNDED |= {("passes/lower_aten/small_values.py", "_is_read_when_small"): "at most `FAR` ops"}
+BOUNDED |= {
+    ("passes/lower_aten/complex_numbers/formulas.py", "_whole_power"): "halves of an exponent",
+    ("passes/lower_aten/rules/spectra.py", "_transform"): "factors of a size",
+    ("passes/lower_aten/rules/spectra.py", "_in_stages"): "factors of a size",
+    ("passes/lower_aten/rules/spectra.py", "_by_dft"): "once, for the imaginary part",
+}
 
 Functions = dict[str, set[str]]
 """The functions and methods of a file, each with those that it refers to."""

@@ -323,7 +323,7 @@ class TestNpz:
 
     def test_pickled_objects_are_refused(self, tmp_path):
         np.savez(tmp_path / "a.npz", good=np.arange(2), bad=np.array([{}], object))
-        with pytest.raises(GradcError, match=r'array "bad" of .*a\.npz: .*[Pp]ickle'):
+        with pytest.raises(GradcError, match=r'array "bad" of .*a\.npz: it holds Python objects'):
             npz.read_npz(tmp_path / "a.npz")
 
     def test_member_that_is_no_array(self, tmp_path):

@@ -50,8 +50,8 @@ def test_of_undeclared_results_f32_beside_a_half_type_gives_f32():
     graph = gradc.Graph()
     x, y = graph.input("x", "bf16", [2]), graph.input("y", "f32", [2])
     assert [str(value) for value in (graph.add(x, y), graph.add(x, x))] == [
-        "Value(f32 [2])",
-        "Value(bf16 [2])",
+        "GraphValue(f32 [2])",
+        "GraphValue(bf16 [2])",
     ]
 
 
