@@ -118,7 +118,7 @@ class TrainingBackwardOp(BatchNormalizationOp, ABC):
     diff_gamma = result_def(TensorType)
     diff_beta = result_def(TensorType)
 
-    def required_results(self) -> int:
+    def fewest_results(self) -> int:
         return 1
 
     def infer_result_types(self) -> tuple[TensorType, ...]:

@@ -96,7 +96,7 @@ class ForwardOp(NormalizationOp, ABC):
     def port_shape(cls, port: str, shape: NamedShape) -> NamedShape:
         return shape if port == "src" else shape[-1:]
 
-    def required_results(self) -> int:
+    def fewest_results(self) -> int:
         return 3 if self.value("keep_stats") else 1
 
     @classmethod
@@ -187,7 +187,7 @@ class LayerNormalizationBackwardOp(LastAxesOp, ABC):
             port, shape
         )
 
-    def required_results(self) -> int:
+    def fewest_results(self) -> int:
         return 3 if self.value("use_affine") else 1
 
     def check_affine(self, before: int) -> None:

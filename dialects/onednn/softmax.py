@@ -46,7 +46,7 @@ class SoftmaxFamilyOp(TableOp, ABC):
     def result_dtypes(cls, dtype: str) -> tuple[str, ...]:
         return (dtype, *HALVES) if dtype == "f32" else _same_or_f32(dtype)
 
-    def required_results(self) -> int:
+    def fewest_results(self) -> int:
         return 1
 
     def infer_result_types(self) -> tuple[TensorType, ...]:

@@ -197,7 +197,7 @@ class IdentityDropoutOp(TableOp, ABC):
     def port_shape(cls, port: str, shape: shapes.NamedShape) -> shapes.NamedShape:
         return shape if port == "src" else ()
 
-    def required_results(self) -> int:
+    def fewest_results(self) -> int:
         return 1
 
     def infer_result_types(self) -> tuple[TensorType, ...]:

@@ -187,7 +187,7 @@ class DocumentedOp(VerifiedOnce, IRDLOperation, InfersTypes, ABC):
         del index
         return operands[0]
 
-    def required_results(self) -> int:
+    def fewest_results(self) -> int:
         """Return how many results a document must list; it may omit the later ones."""
         return len(self.RESULTS)
 
@@ -348,7 +348,7 @@ def _check_results(op: DocumentedOp) -> None:
 
 def check_listed_results(op: DocumentedOp, count: int) -> None:
     """Raise unless a document may list `count` results of an op."""
-    least, most = op.required_results(), len(op.RESULTS)
+    least, most = op.fewest_results(), len(op.RESULTS)
     if not least <= count <= most:
         missing = ", ".join(op.RESULTS[count:least])
         hint = f"missing {missing}" if missing else ""

@@ -181,13 +181,13 @@ class Tuning:
         """Yield the tuner, with a progress bar on the terminal."""
         from gradc.terminal import messages, progress
 
-        before = self._modified_at()
+        before = self._modification_time()
         with progress.bar(patience=0 if self.tune else progress.PATIENCE) as show:
             yield self.request.tuner(options.resolve_target(), show)
-        if self.file is not None and self._modified_at() != before:
+        if self.file is not None and self._modification_time() != before:
             messages.report_file(self.file, "measurements")
 
-    def _modified_at(self) -> int | None:
+    def _modification_time(self) -> int | None:
         """Return the modification time of the tuning file; None without one."""
         with contextlib.suppress(OSError):
             return None if self.file is None else os.stat(self.file).st_mtime_ns

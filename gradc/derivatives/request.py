@@ -111,15 +111,15 @@ class GradientRequest:
     def request(self, module: ModuleOp) -> Request:
         function = entry.entry_function(module)
         values = values_by_name(function)
-        given = _normalized_names(self.wrt)
-        selected = select(module, given, _normalized_names(self.frozen))
-        stopped = select_stopped(module, _normalized_names(self.stop_gradient))
+        given = _as_names(self.wrt)
+        selected = select(module, given, _as_names(self.frozen))
+        stopped = select_stopped(module, _as_names(self.stop_gradient))
         drop_marks(function)
         states = [n for n in entry.output_names(function) if n in entry.state_names(function.res_attrs)]
         outputs = [name for name in entry.output_names(function) if name not in states]
         keep = [*self._results_to_keep(values, outputs), *states]
         return Request(
-            self.of_names(module) if self.differentiates_all else _normalized_names(self.of),
+            self.of_names(module) if self.differentiates_all else _as_names(self.of),
             selected.names,
             list(dict.fromkeys(keep)),
             self.cotangents,
@@ -133,13 +133,13 @@ class GradientRequest:
         )
 
     def _results_to_keep(self, values: Mapping[str, SSAValue], outputs: Sequence[str]) -> Sequence[str]:
-        match _normalized_names(self.keep_outputs):
+        match _as_names(self.keep_outputs):
             case ("none",) | ():
                 return ()
             case ("all",):
                 return outputs
             case ("of",):
-                chosen = _normalized_names(self.of) or _float_outputs(values, outputs)
+                chosen = _as_names(self.of) or _float_outputs(values, outputs)
                 return list(dict.fromkeys(name if name in values else base_of(name) for name in chosen))
             case names:
                 listed = [[name] if name in values else name.split(",") for name in names]
@@ -159,15 +159,13 @@ class GradientRequest:
         """Untie weights, and give weights the names of the exported module by which they are requested."""
         if self.untie:
             untie_weights(module)
-        name_weights(module, (*_normalized_names(self.wrt), *_normalized_names(self.stop_gradient)))
+        name_weights(module, (*_as_names(self.wrt), *_as_names(self.stop_gradient)))
         return module
 
     def of_names(self, module: ModuleOp) -> Sequence[str]:
         """Return the names of what is differentiated."""
         function = entry.entry_function(module)
-        return _normalized_names(self.of) or _float_outputs(
-            values_by_name(function), entry.output_names(function)
-        )
+        return _as_names(self.of) or _float_outputs(values_by_name(function), entry.output_names(function))
 
     def check_rules(self, module: ModuleOp) -> None:
         """Raise UsageError for rules of unknown ops, and of ops that take none."""
@@ -262,7 +260,7 @@ def _check_title(title: str, own: Collection[str]) -> None:
     raise UsageError(Diagnostic("error", sentence("rules", title, expected, hint)))
 
 
-def _normalized_names(names: Names) -> tuple[str, ...]:
+def _as_names(names: Names) -> tuple[str, ...]:
     """Return names as `__post_init__` normalized them."""
     return cast("tuple[str, ...]", names)
 

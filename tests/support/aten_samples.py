@@ -188,13 +188,32 @@ SUMS = (
     "convolution_backward.default",
     "mm.default",
 )
-"""Ops of sums of products that cancel: their errors in float32 are relative to the largest element."""
+"""Ops of sums of products, which cancel: errors are relative to the sums of the products' magnitudes."""
+
+
+def _magnitude(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_magnitude(each) for each in value]
+    is_number = isinstance(value, (int, float, complex, torch.Tensor)) and not isinstance(value, bool)
+    return abs(value) if is_number else value
+
+
+def magnitudes_of(op: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[np.ndarray | None]:
+    """Return the sums of the magnitudes of the products that each result of a multilinear op adds."""
+    sums = results_of(op, _magnitude(args), {name: _magnitude(value) for name, value in kwargs.items()})
+    return [None if each is None else array_of(each).astype(np.float64) for each in sums]
 
 
 def difference(
-    actual: np.ndarray, expected: Any, tolerance: float | None = None, *, is_sum: bool = False
+    actual: np.ndarray,
+    expected: Any,
+    tolerance: float | None = None,
+    magnitude: np.ndarray | float | None = None,
 ) -> str:
-    """Return in what a result differs from torch's; empty if it does not."""
+    """Return in what a result differs from torch's; empty if it does not.
+
+    Errors are relative to 1 + `magnitude`, by default of the result's elements.
+    """
     dtype, array = dtype_name(as_real(expected).dtype), array_of(expected)
     if actual.dtype != array.dtype or actual.shape != array.shape:
         return f"{actual.dtype}{list(actual.shape)}, expected {array.dtype}{list(array.shape)}"
@@ -203,10 +222,9 @@ def difference(
         return f"{actual[wrong][:3]}, expected {array[wrong][:3]}" if wrong.any() else ""
     bound = TOLERANCES[dtype] if tolerance is None else tolerance
     a, b = actual.astype(np.float64), array.astype(np.float64)
-    if is_sum and dtype == "f32":
-        bound *= max(np.abs(b).max(initial=0), 1)
+    scale = np.abs(b) if magnitude is None else magnitude
     with np.errstate(all="ignore"):
-        close = (a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= bound * (np.abs(b) + 1))
+        close = (a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= bound * (scale + 1))
     return "" if close.all() else f"{a[~close][:3]}, expected {b[~close][:3]} ({(~close).sum()} of {a.size})"
 
 
@@ -217,11 +235,14 @@ def check(op: str, *args: Any, tolerance: float | None = None, **kwargs: Any) ->
     arguments = bind(op, args, kwargs)
     one = OneOp(op, arguments, [_result_of(each) for each in expected])
     compiled = one.compile()
-    expected = [each for each in expected if each is not None]
+    magnitudes = magnitudes_of(op, args, kwargs) if op in SUMS else [None] * len(expected)
+    wanted = [pair for pair in zip(expected, magnitudes, strict=True) if pair[0] is not None]
     actual = run(compiled, one.operands)
-    assert len(actual) == len(expected)
-    for index, (mine, torchs) in enumerate(zip(actual, expected, strict=True)):
-        found = difference(mine, torchs, tolerance, is_sum=op in SUMS)
+    assert len(actual) == len(wanted)
+    for index, (mine, (torchs, magnitude)) in enumerate(zip(actual, wanted, strict=True)):
+        if magnitude is not None and torchs.is_complex():
+            magnitude = magnitude[..., None]
+        found = difference(mine, torchs, tolerance, magnitude)
         assert not found, f"{op}, result {index}: {found}"
     return compiled
 

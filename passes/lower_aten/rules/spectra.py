@@ -23,7 +23,7 @@ from passes.lower_aten.rules.slices import pad_axis
 
 MOST_BY_MATRIX = 256
 """Size of an axis up to which its transform is one product with a matrix, and largest factor of a longer one.
-onnxruntime's DFT of one thread is slower up to 1,024 points."""
+onnxruntime's DFT of one thread takes 6 times as long at 128 points, 20 at 400 in two stages, 2.4 at 512."""
 
 BY_ROOT, BY_COUNT = 1, 2
 """Normalizations of torch; 0 is none."""
