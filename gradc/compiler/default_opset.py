@@ -34,13 +34,16 @@ def with_opset(options: Options, module: ModuleOp) -> Options:
 def _of_model(module: ModuleOp, own: int) -> int:
     """Return the newest of the default opset, the model's own, and the oldest that has all ops.
 
-    The default is left out if an opaque standard node has another form there. Newer models keep their opset,
-    because kernels and rules change between opsets even if forms do not.
+    The default is left out if only older opsets have the form of an opaque standard node. Newer models keep
+    their opset, because kernels and rules change between opsets even if forms do not.
     """
-    needed = max((_first(op) for op in module.walk() if isinstance(op, OnnxOp)), default=OLDEST)
-    wanted = max(DEFAULT_OPSET, own, needed)
     nodes = [op for op in module.walk() if isinstance(op, NodeOp) and op.is_standard]
-    return wanted if all(is_of_opset(node, wanted) for node in nodes) else max(OLDEST, own, needed)
+    needed = max((_first(op) for op in module.walk() if isinstance(op, OnnxOp)), default=OLDEST)
+    needed = max([needed, *(op.version.value.data for op in nodes if op.version is not None)])
+    wanted = max(DEFAULT_OPSET, own, needed)
+    older = max(OLDEST, own, needed)
+    changes = [node for node in nodes if not is_of_opset(node, wanted)]
+    return older if changes and all(is_of_opset(node, older) for node in changes) else wanted
 
 
 def _first_of_dtypes(module: ModuleOp) -> int:

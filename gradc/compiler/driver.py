@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from xdsl.passes import ModulePass
 
 from dialects.onnx.base import OnnxOp
+from dialects.onnx.node import NodeOp
 from dialects.support import entry
 from dialects.support.diagnostics import Diagnostic, several, usage
 from dialects.support.limits import Limits, using
@@ -206,7 +207,7 @@ def compile_module(
     from gradc.model.changed_weights import find_changed_weights
     from gradc.model.exporter import export_parts
 
-    options = with_opset(options, module)
+    options = _resolve_opset(options, module)
     if constants is not None:
         bind_constants(module, constants_of(constants))
     _set_public_names(module)
@@ -237,6 +238,16 @@ def compile_module(
     if changed := find_changed_weights(known, module, parts):
         parts.proto.metadata_props.add(key=CHANGED_KEY, value=json.dumps(changed))
     return Compiled(parts, remarks, source, module, options)
+
+
+def _resolve_opset(options: Options, module: ModuleOp) -> Options:
+    """Return the options with an opset, after opaque nodes have been raised to their form at that opset."""
+    options = with_opset(options, module)
+    if any(isinstance(op, NodeOp) for op in module.walk()):
+        from gradc.importers.onnx.raised_nodes import raise_nodes
+
+        raise_nodes(module, options.resolve_target().opset)
+    return options
 
 
 def _write_bodies(module: ModuleOp, options: Options) -> None:
@@ -287,7 +298,7 @@ def lower(
     tuner: Tuner | None = None,
 ) -> tuple[Diagnostic, ...]:
     """Run the pipeline over a module, in place; return remarks on its source ops and their strategies."""
-    options = with_opset(options, module)
+    options = _resolve_opset(options, module)
     _set_public_names(module)
     _write_bodies(module, options)
     remarks = run_passes(module, parse(options.pipeline), options, observer, tuner, start=module.clone())
@@ -304,7 +315,7 @@ def _check_unused(module: ModuleOp, options: Options) -> tuple[Diagnostic, ...]:
 
 def to_gradients(module: ModuleOp, options: Options) -> tuple[Diagnostic, ...]:
     """Run the pipeline up to strategy selection."""
-    options = with_opset(options, module)
+    options = _resolve_opset(options, module)
     spec = pipelines.to_grad(options.resolve_target(), options.strategy_name)
     _set_public_names(module)
     return run_passes(module, parse(spec), options, start=module.clone())

@@ -10,7 +10,8 @@ import onnx
 from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto
 
 from dialects.onnx.node import NodeOp
-from dialects.support.diagnostics import UnsupportedError, error_at
+from dialects.onnx.opsets import OLDEST
+from dialects.support.diagnostics import GradcError, UnsupportedError, error_at
 from dialects.support.option_names import option
 from gradc.model.raised_forms import means_the_same, schema_at
 
@@ -51,9 +52,15 @@ class Domains:
                 self.unknown.add(name)
             return
         if not is_of_opset(op, self.opset):
-            given, expected = option("opset", self.opset), option("opset", version)
-            what = f"{name} in the form of opset {version}"
-            raise error_at(op, what, given=given, expected=expected, kind=UnsupportedError)
+            raise self._wrong_form(op, version)
+
+    def _wrong_form(self, op: NodeOp, version: int) -> GradcError:
+        what = f"{op.op_type.data} in the form of opset {version}"
+        if version < OLDEST:
+            hint = "add a value_info for the results of the ops of other domains that it reads"
+            return error_at(op, f"{what} reads a value of unknown type", hint=hint, kind=UnsupportedError)
+        given, expected = option("opset", self.opset), option("opset", version)
+        return error_at(op, what, given=given, expected=expected, kind=UnsupportedError)
 
     def imports(self) -> list[OperatorSetIdProto]:
         return [onnx.helper.make_opsetid(*item) for item in sorted(self.versions.items())]

@@ -24,13 +24,13 @@ from gradc.importers.onnx.ai_onnx_ml_types import ML
 from gradc.importers.onnx.annotations import note_node
 from gradc.importers.onnx.attributes import attributes_of, graphs_of, values_of
 from gradc.importers.onnx.locations import at
+from gradc.importers.onnx.raised_nodes import raise_node
 from gradc.importers.onnx.rewrites import Rewrites
 from gradc.importers.onnx.scope import STANDARD, Scope, Versions, versions_of
 from gradc.importers.onnx.source import Source
 from gradc.importers.onnx.standard import check_counts, constant, is_of_dialect, schema_of, standard_op
 from gradc.importers.onnx.types import check_text, type_of
-from gradc.importers.onnx.upgrade import check_form, raise_form, upgrade
-from gradc.model.exported_domains import is_of_opset
+from gradc.importers.onnx.upgrade import check_form, upgrade
 from gradc.model.order import title, topological_order
 
 BUILT_IN = {"com.microsoft": 1}
@@ -197,8 +197,11 @@ class NodeReader:
             (_or_unknown(t) if n else NoneType()) for n, t in zip(node.output, form.declared, strict=True)
         ]
         op = NodeOp(form.domain, node.op_type, operands, types, form.attributes, regions, form.version)
-        if op.is_standard and not op.regions and not is_of_opset(op, OLDEST):
-            op = self._upgrade_unknown(scope, op, form)
+        if (raised := raise_node(op, OLDEST, form.place)) is not None:
+            new, values = raised
+            scope.block.add_ops(new)
+            op.drop_all_references()
+            return values
         found = None if self.rewrites is None else self.rewrites.decompose(op, self.of_model)
         if found is None:
             return _append(scope, op, form.place).results
@@ -213,29 +216,6 @@ class NodeReader:
         if not kept:
             op.drop_all_references()  # release its uses
         return [own if value is None else value for value, own in zip(values, op.results, strict=True)]
-
-    def _upgrade_unknown(self, scope: Scope, op: NodeOp, form: Form) -> NodeOp:
-        """Upgrade a node of unknown types from an opset that gradc cannot write, where the change needs no
-        types."""
-        source = Source(
-            op.op_type.data,
-            form.version,
-            op.onnx_inputs(),
-            dict(form.attributes),
-            {},
-            [],
-            scope.block,
-            form.place,
-        )
-        try:
-            version = raise_form(source)
-        except GradcError:
-            return op
-        if source.replaced:
-            return op
-        types = [result.type for result in op.results]
-        op.drop_all_references()
-        return NodeOp("", source.op_type, source.operands, types, source.attributes, {}, version)
 
     def _refine_type(
         self, scope: Scope, node: NodeProto, operands: list[SSAValue | None], form: Form

@@ -59,7 +59,7 @@ def _gather_nearest(node: Source, scales: np.ndarray | None) -> SSAValue:
     resize-of-unchanged-sizes."""
     value, given = node.operand(0), node.operand(2)
     rank = _rank(value, given)
-    sizes = node.emit(ops.ShapeOp(value))
+    sizes = upgrade_steps.shape_of(node, value)
     counts = _whole(node, node.emit(ops.MulOp(node.emit(ops.CastOp(sizes, to=f32)), given)))
     unchanged = node.emit(ops.CastOp(node.emit(ops.EqualOp(sizes, counts)), to=i64))
     is_copy = node.emit(ops.CastOp(node.emit(ops.ReduceMinOp(unchanged, keepdims=0)), to=i1))
@@ -71,7 +71,8 @@ def _gather_nearest(node: Source, scales: np.ndarray | None) -> SSAValue:
         zero, one = (node.constant(np.array(number)) for number in (0, 1))
         numbers = node.emit(ops.RangeOp(zero, count, one))
         nearest = node.emit(ops.MinOp([_nearest(node, numbers, scale), node.emit(ops.SubOp(size, one))]))
-        value = node.emit(ops.GatherOp(value, node.emit(ops.WhereOp(is_copy, numbers, nearest)), axis=axis))
+        picked = node.emit(ops.WhereOp(is_copy, numbers, nearest))
+        value = node.apply(ops.GatherOp, value, picked, axis=axis)
     return value
 
 

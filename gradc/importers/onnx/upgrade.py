@@ -36,13 +36,13 @@ def upgrade(node: Source) -> None:
             change(node)
 
 
-def raise_form(node: Source) -> int:
-    """Upgrade a node of unknown types in place and return the new opset. Raises GradcError if a type is
-    needed."""
+def raise_form(node: Source, opset: int) -> int:
+    """Upgrade a node of unknown types in place, to its form at an opset at most, and return the opset of the
+    new form. Raises GradcError if a type is needed."""
     version, own = node.since, node.op_type
-    for before, change in UPGRADES.get(node.op_type, ()):
-        if node.since < before < ANY and version < OLDEST:
-            with at(node.op_type):
+    for before, change in UPGRADES.get(own, ()):
+        if node.since < before <= opset and not node.replaced:
+            with at(own):
                 change(node)
             version = before if node.op_type == own else OLDEST
     return version
@@ -75,14 +75,16 @@ def _dropout(node: Source) -> None:
     for name in ("ratio", "is_test"):
         node.attributes.pop(name, None)
     if len(node.declared) > 1:
-        node.replaced = [node.emit(ops.IdentityOp(node.operand(0))), _mask(node)]
+        node.replaced = [node.apply(ops.IdentityOp, node.operand(0)), _mask(node)]
 
 
 def _mask(node: Source) -> SSAValue:
     """Return the mask, all zeros as in onnxruntime although nothing is dropped; first of the data's dtype."""
     data = node.operand(0)
-    dtype = np.bool_ if node.since >= 10 else upgrade_steps.numpy_dtype(data)
-    return node.emit(ops.ConstantOfShapeOp(node.emit(ops.ShapeOp(data)), value=np.zeros(1, dtype)))
+    dtype = np.bool_ if node.since >= 10 else upgrade_steps.dtype_of(data)
+    zeros = np.zeros(1, np.float32 if dtype is None else dtype)
+    mask = node.emit(ops.ConstantOfShapeOp(upgrade_steps.shape_of(node, data), value=zeros))
+    return node.apply(ops.CastLikeOp, mask, data) if dtype is None else mask
 
 
 def _clip_6(node: Source) -> None:
@@ -192,9 +194,9 @@ def _softmax(node: Source) -> None:
     if axis == -1 or (rank is not None and axis == rank - 1):
         node.attributes["axis"] = int_attribute(-1)
         return
-    flat = node.emit(ops.FlattenOp(data, axis=axis))
-    made = node.emit(ops.op_class(node.op_type)(flat, axis=-1))
-    node.replaced = [node.emit(ops.ReshapeOp(made, node.emit(ops.ShapeOp(data))))]
+    flat = node.apply(ops.FlattenOp, data, axis=axis)
+    made = node.apply(ops.op_class(node.op_type), flat, axis=-1)
+    node.replaced = [node.apply(ops.ReshapeOp, made, upgrade_steps.shape_of(node, data))]
 
 
 # Normalizations
@@ -242,12 +244,13 @@ def _group_norm(node: Source) -> None:
     if isinstance(channels, int):
         sizes = node.ints(groups, channels // groups)
     else:
-        of_each = node.emit(ops.DivOp(node.emit(ops.ShapeOp(data, start=1, end=2)), node.ints(groups)))
+        count = node.emit(ops.GatherOp(upgrade_steps.shape_of(node, data), node.ints(1), axis=0))
+        of_each = node.emit(ops.DivOp(count, node.ints(groups)))
         sizes = node.emit(ops.ConcatOp([node.ints(groups), of_each], axis=0))
     for index in (1, 2):
-        column = node.emit(ops.UnsqueezeOp(node.operand(index), node.ints(1)))
-        spread = node.emit(ops.ExpandOp(column, sizes))
-        node.operands[index] = node.emit(ops.ReshapeOp(spread, node.ints(-1)))
+        column = node.apply(ops.UnsqueezeOp, node.operand(index), node.ints(1))
+        spread = node.apply(ops.ExpandOp, column, sizes)
+        node.operands[index] = node.apply(ops.ReshapeOp, spread, node.ints(-1))
 
 
 def _scatter(node: Source) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from xdsl.dialects.builtin import FloatAttr, TensorType
+from xdsl.dialects.builtin import FloatAttr, TensorType, i64
 from xdsl.ir import SSAValue
 
 from dialects.onnx import ops
 from dialects.onnx.attributes import text_attribute, to_python
+from dialects.onnx.types import UnknownType
 from dialects.support import shapes
 from dialects.support.attributes import int_attribute
 from dialects.support.diagnostics import Diagnostic, UnsupportedError
@@ -38,9 +39,17 @@ def to_scalar_operand(index: int, name: str) -> Upgrade:
     def change(node: Source) -> None:
         value = node.attributes.pop(name, None)
         if isinstance(value, FloatAttr):
-            node.set_operand(index, node.constant(np.array(value.value.data, numpy_dtype(node.operand(0)))))
+            node.set_operand(index, _scalar_like(node, value.value.data))
 
     return change
+
+
+def _scalar_like(node: Source, number: float) -> SSAValue:
+    """Return a number as a scalar of the dtype of the first operand."""
+    data = node.operand(0)
+    dtype = dtype_of(data)
+    scalar = node.constant(np.array(number, np.float32 if dtype is None else dtype))
+    return node.apply(ops.CastLikeOp, scalar, data) if dtype is None else scalar
 
 
 def set_default(name: str, value: int | str) -> Upgrade:
@@ -107,7 +116,11 @@ def to_vector(index: int) -> Upgrade:
 
 def rank_of(node: Source, index: int) -> SSAValue:
     """Return the rank of an operand, as a vector of one element; it may be dynamic."""
-    return node.emit(ops.ShapeOp(node.emit(ops.ShapeOp(node.operand(index)))))
+    return node.emit(ops.ShapeOp(shape_of(node, node.operand(index))))
+
+
+def shape_of(node: Source, value: SSAValue) -> SSAValue:
+    return node.apply(ops.ShapeOp, value, result_type=shapes.tensor_type(i64, [None]))
 
 
 def append_unit_axes(node: Source, index: int, count: SSAValue) -> SSAValue:
@@ -115,8 +128,8 @@ def append_unit_axes(node: Source, index: int, count: SSAValue) -> SSAValue:
     value = node.operand(index)
     none_less = node.emit(ops.MaxOp([count, node.ints(0)]))
     ones = node.emit(ops.ConstantOfShapeOp(none_less, value=np.ones(1, np.int64)))
-    sizes = node.emit(ops.ConcatOp([node.emit(ops.ShapeOp(value)), ones], axis=0))
-    return node.emit(ops.ReshapeOp(value, sizes))
+    sizes = node.emit(ops.ConcatOp([shape_of(node, value), ones], axis=0))
+    return node.apply(ops.ReshapeOp, value, sizes)
 
 
 def _rank(value: SSAValue) -> int | None:
@@ -125,6 +138,11 @@ def _rank(value: SSAValue) -> int | None:
 
 def numpy_dtype(value: SSAValue) -> np.dtype:
     return known_dtype(shapes.element_type_of(value)).numpy
+
+
+def dtype_of(value: SSAValue) -> np.dtype | None:
+    """Return the dtype of a value, None if its type is unknown."""
+    return None if isinstance(value.type, UnknownType) else numpy_dtype(value)
 
 
 def unsupported(what: str, why: str) -> UnsupportedError:
