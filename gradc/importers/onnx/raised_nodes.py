@@ -55,6 +55,8 @@ def raise_node(op: NodeOp, opset: int, place: LocationAttr) -> Raised | None:
     except GradcError:
         _drop([*block.ops])
         return None
+    if version == node.since:
+        return None
     values = list(node.replaced)
     if not values:
         types = [NoneType() if type_ is None else type_ for type_ in node.declared]
