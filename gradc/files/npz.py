@@ -26,7 +26,7 @@ LONGEST = 300
 
 
 def read_npz(path: StrPath) -> dict[str, np.ndarray]:
-    """Return the arrays of an .npz file by name; pickles are not loaded.
+    """Return the arrays of an .npz file by name, in the byte order of the machine; pickles are not loaded.
 
     bfloat16 comes back as numpy's `V2`, see `gradc.graph.tensors.as_dtype`. Raises GradcError naming the
     path, and the array if one is invalid.
@@ -109,7 +109,7 @@ def _member(path: str, archive: Mapping[str, np.ndarray], key: str) -> np.ndarra
         raise violation(f'cannot read array "{key}" of {path}: {reason_of(error)}') from error
     if not isinstance(array, np.ndarray):
         raise violation(f'cannot read "{key}" of {path}: it is not an array')
-    return array
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def write_npz(path: StrPath, arrays: Mapping[str, np.ndarray]) -> None:

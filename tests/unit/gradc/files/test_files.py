@@ -265,6 +265,13 @@ class TestNpz:
         np.testing.assert_array_equal(back["x"], [0, 1, 2])
         np.testing.assert_array_equal(tensors.as_dtype(back["b"], "bf16").astype(float), [1, 1])
 
+    def test_another_byte_order(self, tmp_path):
+        arrays = {name: np.arange(3).astype(name) for name in (">f4", ">i8", ">U2")}
+        np.savez(tmp_path / "a.npz", **arrays)
+        for name, array in npz.read_npz(tmp_path / "a.npz").items():
+            assert array.dtype.isnative
+            np.testing.assert_array_equal(array, arrays[name])
+
     def test_missing_file(self, tmp_path):
         with pytest.raises(GradcError, match=r"cannot read .*a\.npz: No such file or directory"):
             npz.read_npz(tmp_path / "a.npz")
