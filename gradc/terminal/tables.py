@@ -77,7 +77,7 @@ def table(
     """Format a table; the columns in `numbers` are right-aligned. `styles` are those of rows, by index.
 
     With colors the header has a rule, and long cells are wrapped as far as that leaves words readable.
-    Without colors, lines wider than the look are cut.
+    Without colors, a line is as long as its cells.
     """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -103,8 +103,7 @@ def table(
         grid.add_column(title, justify=justify, no_wrap=not wraps, overflow="fold" if wraps else "ellipsis")
     for index, row in enumerate(rows):
         grid.add_row(*row, style=(styles or {}).get(index, ""))
-    if styled:
-        look = replace(look, width=max(look.width, least))
+    look = replace(look, width=max(look.width, least))
     stream = StringIO()
     look.console(stream).print(grid)
     return "\n".join(line.rstrip() for line in stream.getvalue().strip("\n").splitlines())
