@@ -25,13 +25,17 @@ def extract_to(model: str, output: str) -> None:
     messages.show_remarks(*found.remarks)
     weights.write_weights(output, found.arrays, to_npz=to_npz)
     total = sum(array.nbytes for array in found.arrays.values())
-    messages.report_file(output, f"{len(found.arrays):,} weights, {' '.join(size(total))}")
+    messages.report_file(output, f"{_counted(len(found.arrays))}, {' '.join(size(total))}")
 
 
 def set_to(model: str, values: str | tuple[str, ...], output: str) -> None:
     arrays = read_files(values)
     weights.set_weights(model, arrays, output)
-    messages.report_file(output, f"{len(arrays):,} weights set")
+    messages.report_file(output, f"{_counted(len(arrays))} set")
+
+
+def _counted(count: int) -> str:
+    return "1 weight" if count == 1 else f"{count:,} weights"
 
 
 def _is_npz(output: str) -> bool:

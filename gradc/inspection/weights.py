@@ -177,7 +177,7 @@ def set_weights(
     """Write the model at `path` with new values of some weights.
 
     External data stays external. Raises GradcError for a name that is no weight, a wrong shape or dtype, and
-    a weight that gradc transposed or folded.
+    a weight that gradc transposed, folded or merged with an equal one.
     """
     with open_model(os.fspath(path)) as (model, data):
         found = {one.name: one for one in list_weights(model)}
@@ -239,7 +239,7 @@ def _in_dtype_of(one: StoredWeight | None, array: np.ndarray) -> np.ndarray:
 
 def _check(name: str, array: np.ndarray, found: Mapping[str, StoredWeight], changed: set[str]) -> None:
     if name in changed:
-        what = f'weight "{name}" was transposed or folded when gradc compiled the model'
+        what = f'weight "{name}" was transposed, folded or merged when gradc compiled the model'
         raise violation(what, hint="set it in the source model and compile that")
     one = found.get(name)
     if one is None:

@@ -1,4 +1,4 @@
-"""Weights of a source that a compiled model holds in another form, and that cannot be set in it."""
+"""Weights of a source that a compiled model holds in another form or merged, and that cannot be set in it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ NOT_WEIGHTS = ("s32", "s64", "boolean", "string")
 def find_changed_weights(source: ModuleOp, module: ModuleOp, parts: ModelParts) -> list[str]:
     """Return the names of weights of `source` that are changed in its compiled `module`.
 
-    A weight is unchanged if it is an input, or if an initializer of its name has its elements and no node
-    lowered from one of its readers reads a constant that may be derived from it: one that is not in the
-    source and does not consist of zeros and ones, as the lowerings' selection matrices do.
+    A weight is unchanged if it is an input, or if an initializer of its name has its elements and
+    * no node lowered from one of its readers reads a constant that may be derived from it: one that is not in
+      the source and does not consist of zeros and ones, as the lowerings' selection matrices do;
+    * its readers are those of the source, or no equal weight was merged into it.
     """
     others = {"", *_non_constant_names(source), *entry.defaults(entry.entry_function(module))}
     named = {name_of_value(op.results[0]): op for op in _constants(source) if _is_weight(op)}
@@ -43,10 +44,15 @@ def find_changed_weights(source: ModuleOp, module: ModuleOp, parts: ModelParts) 
     selecting = _readers_of(op for op in new if _selects(op) and not _is_scalar(op))
     mixing = _readers_of(op for op in new if not _selects(op) and not _is_scalar(op))
     folded = _constant_values(source)
+    contents = {name: _content(op) for name, op in named.items()}
+    merged = [content for name, content in contents.items() if name not in stored]
+    kept = {name_of_value(op.results[0]): op for op in _constants(module)}
 
     def is_changed(name: str, op: ConstantOp) -> bool:
         readers = _readers(op, folded)
-        if stored.get(name) != _content(op) or not readers.isdisjoint(mixing):
+        if stored.get(name) != contents[name] or not readers.isdisjoint(mixing):
+            return True
+        if contents[name] in merged and not _readers_of([kept[name]]) <= readers:
             return True
         is_folded = any(not folded.isdisjoint(use.operation.results) for use in op.results[0].uses)
         if (is_folded or _is_scalar(op)) and not readers.isdisjoint(scalars):

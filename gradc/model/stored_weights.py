@@ -56,7 +56,7 @@ def list_weights(model: ModelProto) -> list[StoredWeight]:
 
 
 def names_of_changed_weights(model: ModelProto) -> list[str]:
-    """Return the names of weights of the source that gradc transposed or folded in a compiled model."""
+    """Return the names of weights that gradc transposed, folded or merged when it compiled a model."""
     return _names_in_metadata(model, CHANGED_KEY)
 
 

@@ -265,6 +265,10 @@ FOLDED = {
         helper.make_node("MatMul", ["in", "t"], ["z"], name="product"),
         helper.make_node("MatMul", ["z", "w"], ["y"], name="other"),
     ],
+    "equal to another": [
+        helper.make_node("MatMul", ["in", "w"], ["z"], name="product"),
+        helper.make_node("MatMul", ["z", "w2"], ["y"], name="other"),
+    ],
 }
 
 
@@ -275,6 +279,7 @@ def test_weights_that_a_compilation_folded(tmp_path: Path, kind: str):
     del source.graph.node[:]
     source.graph.node.extend(FOLDED[kind])
     source.graph.initializer.append(numpy_helper.from_array(np.full(40, 2, np.float32), "s"))
+    source.graph.initializer.append(numpy_helper.from_array(LARGE, "w2"))
     compiled, tuned, values = (tmp_path / name for name in ("c.onnx", "t.onnx", "w.safetensors"))
     gradc.compile(source).save(compiled)
     new = np.random.default_rng(0).standard_normal((40, 40)).astype(np.float32)
@@ -282,7 +287,7 @@ def test_weights_that_a_compilation_folded(tmp_path: Path, kind: str):
     done = run_gradc("weights", compiled, "--set", values, "-o", tuned)
     if done.code == 4:
         assert (
-            'weight "w" was transposed or folded when gradc compiled the model; set it in the source'
+            'weight "w" was transposed, folded or merged when gradc compiled the model; set it in the source'
             in done.line
         )
         return
