@@ -136,7 +136,7 @@ def run(
     fed = inputs_of(inputs, seed, shapes)
     if source.is_model:
         _refuse_source_options(source)
-        results, placed = running.run_model(source.files[0], fed, ep, threads, runtime)
+        results, placed = running.run_model(source.files[0], fed, ep, threads, runtime, constants)
     else:
         compiled = _compile(source, given, constants, ep, threads)
         results, placed = running.run_compiled(compiled, fed, ep, threads, runtime)
@@ -215,7 +215,8 @@ def verify(
     compiled = _compile(source, given, constants, ep, threads)
     if source.is_model and not report:
         path = source.files[0]
-        rows, errors = verifying.verify_model(compiled, path, fed, ep, threads, rtol, within, runtime), None
+        rows = verifying.verify_model(compiled, path, fed, ep, threads, rtol, within, runtime, constants)
+        errors = None
     else:
         rows, errors = verifying.verify(compiled, fed, ep, threads, rtol, report, runtime)
     if as_json:
@@ -352,7 +353,8 @@ def _without_remarks_if_quiet(found: Any) -> Any:
 def _refuse_source_options(source: Source) -> None:
     """Raise UsageError for compile options with a compiled model, which would be ignored."""
     context = click.get_current_context()
-    for parameter in source_options(RENAME(lambda: None)).__click_params__:
+    options = source_options(RENAME(lambda: None)).__click_params__
+    for parameter in (option for option in options if option.name != "constants"):
         if context.get_parameter_source(parameter.name) is not click.core.ParameterSource.DEFAULT:
             raise click.UsageError(f"{parameter.opts[0]} is for graphs; {source} is a compiled model.")
 

@@ -81,10 +81,17 @@ def run_compiled(
 
 
 def run_model(
-    path: str, inputs: Inputs, ep: Any, threads: int | None, runtime: str | None = None
+    path: str,
+    inputs: Inputs,
+    ep: Any,
+    threads: int | None,
+    runtime: str | None = None,
+    constants: Files | None = None,
 ) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+    """Return the outputs of a compiled model as `run_compiled`; `constants` take precedence over `inputs`."""
     session = session_of_file(path, ep, threads, runtime)
     fed = _random_inputs(session, inputs, path) if inputs.files is None else read_files(inputs.files)
+    fed |= {} if constants is None else read_files(constants)
     return session.run(fed), _placement(session)
 
 

@@ -10,8 +10,10 @@ from typing import Any
 import click
 
 from dialects.support.diagnostics import usage
+from gradc.cli.compiling import Files
 from gradc.cli.running import Inputs
 from gradc.compiler.compiled import Compiled
+from gradc.files.arrays import read_files
 from gradc.files.json_text import json_text
 from gradc.inspection import accuracy, verify_models, verify_ops
 from gradc.inspection.accuracy import Report
@@ -32,11 +34,13 @@ def verify_model(
     rtol: float | None,
     within: bool,
     runtime: str | None = None,
+    constants: Files | None = None,
 ) -> list[OutputError]:
-    """Compare a model with its compiled form: a row per output and size, and for the first that differ the
-    first intermediate value that does."""
+    """Compare a model with its compiled form, in which `constants` are bound: a row per output and size, and
+    for the first that differ the first intermediate value that does."""
     _check_rtol(rtol)
-    pair = verify_models.Pair(compiled, path, rtol, ep, threads, runtime)
+    bound = {} if constants is None else read_files(constants)
+    pair = verify_models.Pair(compiled, path, rtol, ep, threads, runtime, bound)
     guesses = verify_models.SIZES if inputs.has_default_sizes else (ANY_SIZES,)
     with progress.bar():
         draw, redraws = inputs.draw_for(compiled), inputs.files is None

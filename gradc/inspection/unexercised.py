@@ -5,9 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from dialects.support.diagnostics import GradcError
+from gradc.inspection.fixed_inputs import FixedInputsSession
 from gradc.model.branches import observe_branches
 from gradc.runtime.session import Ep, Session
 from gradc.verification.sample_regimes import vary_inputs
@@ -37,13 +41,20 @@ class Branches:
         return tuple(self.labels[name] for name in new)
 
 
-def branches_of(path: Any, ep: Ep | None, threads: int | None) -> Branches | None:
-    """Return the branches of a model; None if it has none or the instrumented model does not run."""
+def branches_of(
+    path: Any,
+    ep: Ep | None,
+    threads: int | None,
+    constants: Mapping[str, np.ndarray] = MappingProxyType({}),
+) -> Branches | None:
+    """Return the branches of a model some of whose inputs are constants; None if it has none or the
+    instrumented model does not run."""
     found = observe_branches(path)
     if found is None:
         return None
     try:
-        return Branches(Session(found.model, ep=ep, threads=threads), found.labels)
+        session = FixedInputsSession(found.model, constants, ep=ep, threads=threads)
+        return Branches(session, found.labels)
     except Exception as error:
         if not isinstance(error, GradcError) and not type(error).__module__.startswith("onnxruntime"):
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from os import PathLike
@@ -21,6 +21,7 @@ from dialects.support.limits import LimitError
 from dialects.support.option_names import option
 from gradc.compiler.compiled import Compiled
 from gradc.inspection.first_difference import Difference, first_difference
+from gradc.inspection.fixed_inputs import FixedInputsSession
 from gradc.inspection.input_ranges import RangeRun, range_runs
 from gradc.inspection.unexercised import branches_of, search
 from gradc.model.intermediate_outputs import kinds_of_file, values_after
@@ -120,10 +121,12 @@ class Pair:
     threads: int | None = None
     runtime: str | None = None
     """The compiled model's; the source model runs on onnxruntime."""
+    constants: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
+    """Inputs of the source model that are constants in the compiled one."""
 
     @cached_property
     def original(self) -> Session:
-        return Session(self.path, ep=self.provider, threads=self.threads)
+        return FixedInputsSession(self.path, self.constants, ep=self.provider, threads=self.threads)
 
     def expected(self, inputs: Mapping[str, Any]) -> Expected:
         return Expected(inputs, self.original.run(inputs), self.sizes(inputs))
@@ -194,8 +197,9 @@ class Pair:
 
         drawn = {op.name for ops in self.random.values() for op in ops}
         skipped = values_after(self.path, drawn) if drawn else set[str]()
+        given = {**self.constants, **inputs}
         found = first_difference(
-            self.compiled, self.path, inputs, differs, self.provider, self.threads, skipped
+            self.compiled, self.path, given, differs, self.provider, self.threads, skipped
         )
         if found is None:
             return None
@@ -326,7 +330,7 @@ def _source_runs(
 
 def _through_branches(pair: Pair, runs: list[Expected], search_more: bool) -> tuple[str, ...]:
     """Add runs that visit unvisited branches; return the branches left."""
-    branches = branches_of(pair.path, pair.provider, pair.threads)
+    branches = branches_of(pair.path, pair.provider, pair.threads, pair.constants)
     if branches is None:
         return ()
     try:
