@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 from dialects.onnx.base import OnnxOp
@@ -27,13 +27,14 @@ from gradc.compiler.repeated_weights import duplicate_weight_remarks
 from gradc.compiler.sizes import resize_inputs, validate_rebatch, validate_static_shapes
 from gradc.compiler.source import Source
 from gradc.compiler.source_errors import report_invalid_source, report_opaque_nodes
+from gradc.compiler.source_metadata import foreign_metadata, required_weights
 from gradc.crash_reports import crash
 from gradc.crash_reports.recipes import MODEL, Recipe
 from gradc.graph.constants import bind_constants
 from gradc.graph.printing import module_text
 from gradc.graph.renaming import rename_edges
 from gradc.graph.unused import drop_unused_inputs, unused_remarks
-from gradc.model.weight_metadata import CHANGED_KEY
+from gradc.model.weight_metadata import CHANGED_KEY, add_required
 from gradc.runtime.embedded_graph import metadata
 from gradc.terminal.notes import quoting_errors
 from gradc.tuning.request import BUDGET, TuningRequest
@@ -231,12 +232,14 @@ def compile_module(
         parts = export_parts(
             module,
             opset=target.opset,
-            metadata=_source_metadata(source) | _pipeline(options) | metadata(source),
+            metadata=foreign_metadata(source) | _pipeline(options) | metadata(source),
         )
     known = source if origin is None else origin
     remarks += duplicate_weight_remarks(known, module)
     if changed := find_changed_weights(known, module, parts):
         parts.proto.metadata_props.add(key=CHANGED_KEY, value=json.dumps(changed))
+    inputs = entry.input_names(entry.entry_function(module))
+    add_required(parts.proto, [name for name in required_weights(known) if name in inputs])
     return Compiled(parts, remarks, source, module, options)
 
 
@@ -272,15 +275,6 @@ def _lost_defaults(source: ModuleOp) -> tuple[Diagnostic, ...]:
 def _pipeline(options: Options) -> dict[str, str]:
     """Return the metadata entry of the pipeline if `record_pipeline` is set."""
     return {"gradc.pipeline": options.pipeline} if options.record_pipeline else {}
-
-
-def _source_metadata(source: ModuleOp) -> dict[str, str]:
-    """Return the metadata of the source model, without gradc's."""
-    given = source.attributes.get(entry.METADATA)
-    if not isinstance(given, DictionaryAttr):
-        return {}
-    texts = {name: text.data for name, text in given.data.items() if isinstance(text, StringAttr)}
-    return {name: text for name, text in texts.items() if not name.startswith("gradc.")}
 
 
 def constants_of(given: Any) -> Mapping[str, Any]:

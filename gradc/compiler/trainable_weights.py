@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from dialects.onnx import traits
@@ -41,7 +41,6 @@ from gradc.compiler.weight_roles import (
     readers_of,
     type_of,
 )
-from gradc.model.weight_metadata import REQUIRED_KEY, names_in
 from passes.autodiff.activity.active_values import is_float
 
 PART_OF = "gradc.part_of"
@@ -95,14 +94,6 @@ def _origin(value: SSAValue) -> str:
     """Return the name of a constant, or that of the weight from which `untie_weights` made it."""
     original = value.owner.attributes.get(PART_OF) if isinstance(value.owner, Operation) else None
     return original.data if isinstance(original, StringAttr) else name_of_value(value)
-
-
-def required_weights(module: ModuleOp) -> list[str]:
-    """Return the inputs of a gradient that are weights without a value in the model."""
-    metadata = module.attributes.get(entry.METADATA)
-    text = metadata.data.get(REQUIRED_KEY) if isinstance(metadata, DictionaryAttr) else None
-    names = names_in(text.data) if isinstance(text, StringAttr) else []
-    return [name for name in entry.input_names(entry.entry_function(module)) if name in names]
 
 
 def lost_parameters(module: ModuleOp, weights: Mapping[str, Weight]) -> list[str]:

@@ -24,7 +24,7 @@ from gradc.derivatives.training import apply_training
 from gradc.files.json_text import json_text
 from gradc.graph.rebatching import check_new_size
 from gradc.model.split_model import without_initializers
-from gradc.model.weight_metadata import REQUIRED_KEY
+from gradc.model.weight_metadata import add_required
 from gradc.verification.gradient_spec import Claim, Written
 from gradc.verification.proof import Proof
 from gradc.verification.written_forms import WrittenRows
@@ -210,5 +210,5 @@ def store_weights(compiled: Compiled, weights: str) -> Compiled:
     if weights != REQUIRED or not compiled.weights:
         return compiled
     parts = without_initializers(compiled.parts, compiled.weights)
-    parts.proto.metadata_props.add(key=REQUIRED_KEY, value=json_text(list(compiled.weights)))
+    add_required(parts.proto, compiled.weights)
     return replace(compiled, parts=parts)

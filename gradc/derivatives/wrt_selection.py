@@ -16,8 +16,9 @@ from dialects.support.entry import entry_function, input_names
 from dialects.support.error_list import Errors
 from dialects.support.names import hint_of, name_of_value
 from dialects.support.option_names import advice, option
+from gradc.compiler.source_metadata import required_weights
 from gradc.compiler.traced_names import MERGED
-from gradc.compiler.trainable_weights import Weight, find_weights, required_weights
+from gradc.compiler.trainable_weights import Weight, find_weights
 from gradc.compiler.untied_weights import parts_of_weights
 from passes.autodiff.activity.active_values import is_float
 from passes.autodiff.file_names import IN_FILE

@@ -161,6 +161,7 @@ def test_the_command_line(tmp_path: Path):
     for command in ("run", "verify"):
         done = run_gradc(command, str(output), *inputs)
         assert done.code == 0, done.err
+        assert run_gradc(command, str(output), "--constants", beside).code == 0
     done = run_gradc(*map(str, requested), "-o", "-")
     assert (done.code, "two files" in done.err) == (2, True)
     again = (
@@ -178,6 +179,15 @@ def test_the_command_line(tmp_path: Path):
     done = run_gradc(*again, "--weights", "required", "-o", str(tmp_path / "again.onnx"))
     assert done.code == 0, done.err
     assert (tmp_path / "again.onnx.weights.safetensors").is_file()
+    for command in (("grad", "--of", "grad_head", "--reduce", "sum", "--wrt", "x"), ("compile",)):
+        later = tmp_path / "later.onnx"
+        assert run_gradc(*command, str(output), "-o", str(later)).code == 0
+        listed = json.loads(run_gradc("weights", str(later), "--json").out)
+        read = {info.name for info in onnx.load(later).graph.input} - set(DATA)
+        assert {one["name"] for one in listed if one["role"] == "required"} == read > {"head"}
+    for alias in ("--weights-as-inputs", "--no-weights-as-inputs"):
+        done = run_gradc(*map(str, requested), alias, "-o", str(tmp_path / "both.onnx"))
+        assert (done.code, f"--weights required and its deprecated alias {alias}" in done.err) == (2, True)
     Path(beside).write_bytes(b"\xff" * 20)
     done = run_gradc("run", str(output), *inputs)
     assert (done.code, done.err.count("\n")) == (4, 1)
