@@ -55,6 +55,7 @@ def prepare(
     """Apply names, constants and shapes of inputs, and convert the module to ONNX ops."""
     user_request.check_rules(module)
     module = with_source_names(module, user_request.rename or {})
+    user_request.check_former_names(module)
     if constants is not None:
         bind_constants(module, constants)
     module = convert_to_onnx(user_request.resize(module), options, observer)

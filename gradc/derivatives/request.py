@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from dialects.onnx.ops import op_names
 from dialects.support import entry
 from dialects.support.attributes import entries
-from dialects.support.diagnostics import Diagnostic, UsageError, sentence, suggest
+from dialects.support.diagnostics import Diagnostic, UsageError, sentence, suggest, usage
 from dialects.support.error_list import Errors
 from dialects.support.names import is_text
 from dialects.support.option_names import option
@@ -177,6 +177,17 @@ class GradientRequest:
             errors.attempt(_check_kernel, title, own)
         errors.check()
 
+    def check_former_names(self, module: ModuleOp) -> None:
+        """Raise UsageError for a name of the source that `rename` has replaced in the module."""
+        values, errors = values_by_name(entry.entry_function(module)), Errors()
+        for name in NAME_OPTIONS:
+            for word in _as_names(getattr(self, name)):
+                new = (self.rename or {}).get(word, word)
+                if word not in values and new in values:
+                    expected = f"{new}, its name by {option('rename')}"
+                    errors.found.append(usage(option(name), word, expected))
+        errors.check()
+
     def resize(self, module: ModuleOp) -> ModuleOp:
         """Apply `rebatch` and `static_shapes` to a module."""
         return resize_inputs(module, self.rebatch, self.static_shapes or {})
@@ -223,7 +234,7 @@ def weights_of(given: str | None, as_inputs: bool | None) -> str:
         return DEFAULT if given is None else given
     alias = DEFAULT if arguments.flag("weights_as_inputs", as_inputs) else CONSTANT
     if given is not None:
-        both = f"{option('weights', given)} and its deprecated alias weights_as_inputs"
+        both = f"{option('weights', given)} and its deprecated alias {option('weights_as_inputs', as_inputs)}"
         raise UsageError(Diagnostic("error", sentence(both, expected=f"one of the two, {option('weights')}")))
     return alias
 

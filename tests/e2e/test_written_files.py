@@ -151,6 +151,7 @@ class TestResults:
         ("options", "message"),
         [
             (["--rename", "grad_y=f"], "did you mean grad_x?"),
+            (["--rename", "x=pos", "--wrt", "x"], "--wrt: given x, expected pos, its name by --rename"),
             (["--rename", "grad_x=x"], "different names for inputs and outputs"),
             (["--scale", "grad_xx=2"], "did you mean grad_x?"),
             (["--scale", "grad_x=two"], "is not of the form NAME=NUMBER"),
