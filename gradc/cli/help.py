@@ -64,7 +64,7 @@ class ExclusiveFlag(click.Option):
 class Command(click.Command):
     """A command with `-q` and `--diagnostics`, whose help ends with an example.
 
-    `--help` shows only the options of `common`, if that is given; `--help-all` shows all of them.
+    `--help` shows only the options of `common`, if that is given; `--help-all` shows all options.
     """
 
     def __init__(self, *args: Any, example: str = "", common: str = "", **options: Any):
@@ -74,8 +74,7 @@ class Command(click.Command):
         if all(param.name != "quiet" for param in self.params):
             self.params.append(_quiet())
         self.params.append(_diagnostics())
-        if self.common:
-            self.params.append(_help_all())
+        self.params.append(_help_all(is_hidden=not self.common))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         if not self.common or ctx.meta.get(HELP_ALL):
@@ -129,15 +128,15 @@ def _first_sentence(text: str) -> str:
     return f"{short}  [required]" if "[required" in text else short
 
 
-def _help_all() -> click.Option:
+def _help_all(is_hidden: bool) -> click.Option:
     def show(context: click.Context, parameter: click.Parameter, given: bool) -> None:
         if given and not context.resilient_parsing:
             context.meta[HELP_ALL] = True
             click.echo(context.get_help())
             context.exit()
 
-    text = "Show all options and exit."
-    return click.Option([HELP_ALL], is_flag=True, is_eager=True, expose_value=False, callback=show, help=text)
+    flag = {"is_flag": True, "is_eager": True, "expose_value": False, "hidden": is_hidden}
+    return click.Option([HELP_ALL], **flag, callback=show, help="Show all options and exit.")
 
 
 def keep_quiet(context: click.Context, parameter: click.Parameter, given: bool) -> None:
