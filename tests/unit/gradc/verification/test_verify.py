@@ -342,7 +342,7 @@ class TestBranchesOfAModel:
         def faulty(*given, **named):
             raise KeyError("flag")
 
-        monkeypatch.setattr(unexercised, "Session", faulty)
+        monkeypatch.setattr(unexercised, "FixedInputsSession", faulty)
         with pytest.raises(KeyError):
             unexercised.branches_of(str(path), None, 1)
 
