@@ -93,7 +93,7 @@ CHECK_SECONDS = click.option(
     "--check-seconds",
     type=float,
     metavar="N",
-    help="Time limit of the proof; unproved parts are listed.  [default: 30]",
+    help="CPU time of the proof; unproved parts are listed.  [default: 30]",
 )
 
 CHUNK_SIZE = click.option(

@@ -65,7 +65,7 @@ def grad(model: Any, **given: Unpack[GradOptions]) -> Compiled:
     kernels: op type -> numpy implementation `f(*arrays, **attributes)`, for the check of user rules.
     check: True checks the gradient without a time limit, False not at all; default: within check_seconds
     (docs/gradients.md).
-    check_seconds: time limit of the check, default 30; `Compiled.proof` names the parts not checked.
+    check_seconds: limit of the CPU time of the check, default 30; `Compiled.proof` names the unchecked parts.
     rename: name of an input or output of the source, else of the gradient -> new name.
     scale: final name of a result -> factor, in the dtype of the result.
     target, opset, threads, strict_ieee, limits: as for `compile`.

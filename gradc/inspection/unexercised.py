@@ -17,7 +17,7 @@ from gradc.runtime.session import Ep, Session
 from gradc.verification.sample_regimes import vary_inputs
 
 SAMPLES, PATIENCE = 64, 5.0
-"""Limits on the search: number of samples, seconds."""
+"""Limits on the search: number of samples, seconds of CPU time."""
 
 
 @dataclass
@@ -65,9 +65,9 @@ def search(
     branches: Branches, starts: Iterable[Mapping[str, Any]], accept: Callable[[Mapping[str, Any], str], None]
 ) -> None:
     """Search for inputs that visit missing branches; pass each to `accept` with its new branches."""
-    until, given = time.monotonic() + PATIENCE, list(starts)
+    until, given = time.thread_time() + PATIENCE, list(starts)
     for number in range(SAMPLES):
-        if not branches.missing or time.monotonic() > until:
+        if not branches.missing or time.thread_time() > until:
             return
         inputs = vary_inputs(given[number % len(given)], number)
         try:

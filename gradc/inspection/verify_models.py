@@ -38,7 +38,7 @@ SIZES = (ANY_SIZES, Guess(1, 1), Guess(3, 7), Guess(2, 9, step=2), Guess(1, 64))
 
 
 DRAWS, PATIENCE = 40, 5.0
-"""Limits on redrawing inputs that the model rejects: number of draws, seconds."""
+"""Limits on redrawing inputs that the model rejects: number of draws, seconds of CPU time."""
 
 MOST_NUMBERS = 8
 """Elements of an input in a message."""
@@ -315,7 +315,7 @@ def _source_runs(
     if any(isinstance(error, UnsupportedError) for error in refusals):
         return [], [error for error in refusals if isinstance(error, UnsupportedError)]
     guesses = [*guesses, *FURTHER_SIZES] if len(guesses) > 1 else guesses
-    until = time.monotonic() + PATIENCE
+    until = time.thread_time() + PATIENCE
     for values in range(1, DRAWS):
         for guess in guesses:
             runs, _ = _runs(pair, draw, [replace(guess, values=values)])
@@ -323,7 +323,7 @@ def _source_runs(
                 others = [each for each in guesses if each != guess]
                 more, refused = _runs(pair, draw, [replace(each, values=values) for each in others])
                 return [*runs, *more], refused
-            if time.monotonic() > until:
+            if time.thread_time() > until:
                 return [], [_no_inputs_error(pair, draw, guesses[0], refusals[0])]
     return [], [_no_inputs_error(pair, draw, guesses[0], refusals[0])]
 

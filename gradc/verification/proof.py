@@ -30,7 +30,7 @@ class Proof:
     runtime: the execution provider whose results agree, "" if none ran.
     not_reached: branches that no sample takes.
     reason: why a part of the check is missing, "" if none is.
-    seconds: the time that the check took.
+    seconds: the CPU time of the check.
     ran: whether any part of the check was done.
     whole: whether the identity of the whole gradient holds.
     """

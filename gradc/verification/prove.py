@@ -100,12 +100,12 @@ class Prover:
             raise CheckError(diagnostic_at(op, "error", text))
 
     def _points(self, model: Model | None) -> str:
-        begun, needed = time.perf_counter(), estimate_bytes(self.plan)
+        begun, needed = time.thread_time(), estimate_bytes(self.plan)
         until = begun + FOR_THE_WHOLE * (self.deadline - begun)
         if begun + estimate_seconds(self.plan) > self.deadline or needed > limits.current().check_bytes:
             raise OutOfTime
         for seed in range(SEEDS):
-            if self.points and 2 * time.perf_counter() - begun > until:
+            if self.points and 2 * time.thread_time() - begun > until:
                 break
             try:
                 outcome, why = self._sample(seed, until)
@@ -118,7 +118,7 @@ class Prover:
             self._judge_gradient(outcome, seed)
             if model is not None:
                 model.judge(self.inputs, outcome)
-            if time.perf_counter() > until:
+            if time.thread_time() > until:
                 return f"no time was left to compare {' and '.join(outcome.of)} with the function as given"
             try:
                 judge_values(self.claim, outcome, self.inputs, self.kernel)
@@ -134,7 +134,7 @@ class Prover:
             self.off_codes = True
             self._judge_gradient(self._point(self.inputs, 0).run(), 0)
         self._look_for_branches(until)
-        if model is None or len(self.points) * SECONDS_OF_A_POINT < time.perf_counter() - begun:
+        if model is None or len(self.points) * SECONDS_OF_A_POINT < time.thread_time() - begun:
             return ""
         return at_empty_batch(self.claim, model, self.points[0][1], self.kernel)
 
@@ -154,7 +154,7 @@ class Prover:
         """Draw more samples while a branch is not reached."""
         start = self.inputs
         for number in range(BRANCH_SAMPLES):
-            if not not_reached(self) or time.perf_counter() > until:
+            if not not_reached(self) or time.thread_time() > until:
                 return
             self.inputs = vary_inputs(start, number)
             try:

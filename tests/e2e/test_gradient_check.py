@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+import time
+from itertools import count, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -204,6 +205,14 @@ def test_a_limit_of_time():
     assert "the whole takes more than the time or memory of the check" in reported
     with pytest.raises(UsageError, match="check=True and check_seconds=3: expected one of the two"):
         gradc.grad(network(), **ASKED, check=True, check_seconds=3)
+
+
+def test_the_load_of_the_machine_takes_no_time_from_the_check(monkeypatch: pytest.MonkeyPatch):
+    """A thousand seconds pass between any two looks at the wall clock."""
+    ticks = count(step=1000)
+    for clock in ("perf_counter", "monotonic", "time"):
+        monkeypatch.setattr(time, clock, lambda: next(ticks))
+    assert gradc.grad(network(), **ASKED).proof.status == "proved"
 
 
 def test_single_ops_are_proved_where_the_whole_takes_too_long(monkeypatch: pytest.MonkeyPatch):
