@@ -137,3 +137,13 @@ def test_copies_that_add_little_get_no_remark():
     large.graph.node.append(helper.make_node("MatMul", ["x", "v"], ["z"]))
     large.graph.output.append(helper.make_tensor_value_info("z", F32, None))
     assert not twice(gradient(large, of=["y", "z"]))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_weight_that_is_split_into_phases_is_named(target: str):
+    """The gradient of a convolution of stride 2 reads the weights of even and odd positions apart."""
+    node = helper.make_node("Conv", ["x", "w"], ["h"], strides=[2, 2], pads=[1, 1, 1, 1])
+    compiled = gradient(model(node, (1, 192, 28, 28), weights(256, 192, 3, 3)), target=target)
+    stored = sum(array.nbytes for array in map(numpy_helper.to_array, compiled.model.graph.initializer))
+    assert bool(twice(compiled)) == (stored > 1.5 * 256 * 192 * 9 * 4)
+    assert not twice(compiled) or twice(compiled)[0].endswith("w; the copies take 1.77 MB of 3.54 MB")
