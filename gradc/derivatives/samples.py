@@ -22,7 +22,9 @@ from dialects.support.interfaces import set_type
 from dialects.support.option_names import option
 from dialects.support.shapes import Dim, has_rank, shape_of, tensor_type
 from gradc.compiler.compiled import Derivative
-from gradc.graph.rebatching import PROBE, infer_again, probe_batch, set_batch, set_leading_dims
+from gradc.graph.batch_axes import PROBE
+from gradc.graph.batch_probe import set_leading_dims
+from gradc.graph.rebatching import infer_again, probe_batch, set_batch
 from gradc.verification.gradient_spec import Written
 from gradc.verification.written_forms import WrittenSamples
 from passes.autodiff.named_values import base_of, values_by_name

@@ -22,7 +22,8 @@ from dialects.support.option_names import option
 from dialects.support.shapes import has_rank, shape_of
 from gradc.derivatives.row_requests import SampleRequest
 from gradc.derivatives.samples import Samples, samples_of, with_samples
-from gradc.graph.rebatching import PROBE, attribute_of, batch_axes, obstacle
+from gradc.graph.batch_axes import PROBE, batch_axes, obstacle
+from gradc.graph.batch_repairs import attribute_of
 from gradc.verification.evaluation import Evaluation, NotComputed, wide_of
 from gradc.verification.gradient_spec import remark
 from gradc.verification.kernels import Kernels
