@@ -17,6 +17,7 @@ from dialects.support.diagnostics import Diagnostic, GradcError, diagnostic_at, 
 from dialects.support.entry import entry_function
 from dialects.support.shapes import has_rank, show, static_shape
 from gradc.verification.adjoint_identities import BOUND, Balance
+from gradc.verification.blame import claims_within
 from gradc.verification.compiled_model import Model
 from gradc.verification.cost_estimates import estimate_bytes, estimate_seconds
 from gradc.verification.empty_batches import SECONDS_OF_A_POINT, at_empty_batch
@@ -189,7 +190,7 @@ class Prover:
                 self.open.pop(index, None)
                 self.worst = max(self.worst, balance.error)
             case "wrong":
-                raise self._wrong_step(self.plan.steps[index].op, None, balance, 0)
+                raise self._wrong_step(index, None, balance, 0)
             case "undecided":
                 self.open[index] = f"{_elements(balance.open)} at its kink"
             case _:
@@ -282,7 +283,8 @@ class Prover:
                 return "the errors of differences within it are as large"
         if point is not None and point.operands and has_duplicate_writes(step.op, point.operands):
             return "its indices write one element twice"
-        raise self._wrong_step(step.op, point, again.balances[index], seed)
+        self._judge_covered(index, seed)
+        raise self._wrong_step(index, point, again.balances[index], seed)
 
     def _is_within_errors(self, index: int, outcome: Outcome, seed: int) -> bool:
         """Return whether the errors of the tangents within an op with regions explain the difference."""
@@ -292,9 +294,18 @@ class Prover:
             effect = max(effect, abs(point.run().balances[index].passed.total - balance.passed.total))
         return abs(balance.difference) <= EXPLAINED * effect
 
-    def _wrong_step(self, op: Operation, point: Point | None, balance: Balance, seed: int) -> CheckError:
+    def _judge_covered(self, index: int, seed: int) -> None:
+        """Check each op of a step of several ops alone. Raises CheckError for a wrong one."""
+        for claim, inputs in claims_within(self.plan, index, self.inputs, seed, self.kernel):
+            prover = Prover(claim, self.kernel)
+            prover.inputs = inputs
+            with contextlib.suppress(NotComputed, GradientFails):
+                prover._judge_gradient(prover._point(inputs, seed).run(), seed)
+
+    def _wrong_step(self, index: int, point: Point | None, balance: Balance, seed: int) -> CheckError:
+        op, reached = self.plan.steps[index].op, dict(self.plan.steps[index].contributions)
         apart = {} if point is None else point.by_operand
-        wrong = {value: one for value, one in apart.items() if one.verdict() == "wrong"}
+        wrong = {value: one for value, one in apart.items() if value in reached and one.verdict() == "wrong"}
         what, shown = "the derivative of this op", balance
         if wrong:
             value, shown = max(wrong.items(), key=lambda item: item[1].error)

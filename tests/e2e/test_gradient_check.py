@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import pytest
 from support.cli import run_gradc
+from support.faults.fault import scaled
 
 import gradc
 from dialects.onnx import ops as onnx_ops
@@ -197,6 +198,18 @@ def test_an_op_that_numpy_has_no_meaning_of_is_named():
     found = gradc.grad(source, reduce="sum", rules={"com.example.Ramp": lambda f, g, e: [g[0] * 2]})
     (reported,) = undecided(found)[:1]
     assert "com.example.Ramp" in reported
+
+
+@pytest.mark.parametrize(("op", "name"), [("Softsign", "c"), ("Sigmoid", "b"), ("Mul", "a"), ("Mul", "y")])
+def test_one_of_several_ops_with_one_step_is_blamed(op: str, name: str):
+    """The walk differentiates all ops of this function of one value together."""
+    source = model(
+        "g (float[6] x) => (float[6] y) { a = Mul(x, x) b = Sigmoid(a) c = Softsign(b) y = Mul(c, x) }"
+    )
+    fault = scaled(op, name, 1.01, "")
+    blamed = rf'^error: \[onnx\.{op} "{name}"\] its derivative .* is wrong: .*; this op is to blame$'
+    with fault.injected(), pytest.raises(gradc.CheckError, match=blamed):
+        gradc.grad(source, reduce="sum")
 
 
 def test_a_limit_of_time():
