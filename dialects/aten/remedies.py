@@ -11,32 +11,19 @@ _NOISE = "pass the noise as an argument"
 _REMEDIES: Mapping[str, str] = MappingProxyType(
     {
         "_ctc_loss": "end the function at the log-probabilities, and compute this loss outside of it",
-        "_linalg_eigh": _OUTSIDE,
-        "_linalg_svd": _OUTSIDE,
-        "_pdist_forward": "torch.cdist(x, x), then the elements above the diagonal",
-        "_pdist_backward": "torch.cdist(x, x), then the elements above the diagonal",
         "bernoulli": _NOISE,
         "fractional_max_pool2d": "use max_pool2d or adaptive_max_pool2d",
         "fractional_max_pool3d": "use max_pool3d or adaptive_max_pool3d",
-        "geqrf": _OUTSIDE,
         "histc": "count by comparisons and sums",
-        "linalg_eig": _OUTSIDE,
-        "linalg_householder_product": _OUTSIDE,
+        "linalg_eig": "torch.linalg.eigh for a symmetric matrix; else compute it outside of the function",
         "linalg_ldl_factor_ex": "torch.linalg.cholesky or torch.linalg.lu",
-        "linalg_lstsq": "torch.linalg.solve of the normal equations",
-        "linalg_matrix_exp": "a fixed number of terms of the series",
-        "linalg_pinv": "torch.linalg.solve of the normal equations",
-        "linalg_qr": "R by torch.linalg.cholesky of a.mT @ a, Q by torch.linalg.solve_triangular",
         "multinomial": _NOISE,
         "native_dropout": "put the module in eval(), or pass the mask as an argument",
         "normal": _NOISE,
-        "ormqr": _OUTSIDE,
         "rand": _NOISE,
         "randint": _NOISE,
         "randn": _NOISE,
         "randperm": "pass the permutation as an argument",
-        "searchsorted": "sum the comparisons with all boundaries",
-        "bucketize": "sum the comparisons with all boundaries",
     }
 )
 

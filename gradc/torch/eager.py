@@ -23,18 +23,23 @@ class Eager:
     def run(self, tensors: Sequence[Any]) -> dict[str, Any]:
         """Return the results by position, and by name what arguments, parameters, buffers and states are
         afterwards."""
-        return self._run(tensors, wide=False)
+        return self._run(tensors, _same)
+
+    def run_scaled(self, tensors: Sequence[Any]) -> dict[str, Any]:
+        """Return the same with all numbers larger by two roundings of float64, so that results differ by what
+        roundings make of them. Equal numbers stay equal."""
+        return self._run([_scaled(tensor) for tensor in tensors], _scaled)
 
     def run_wide(self, tensors: Sequence[Any]) -> dict[str, Any] | None:
         """Return the same in float64, or None if the function cannot run in it."""
         try:
-            return self._run([_wide(tensor) for tensor in tensors], wide=True)
+            return self._run([_wide(tensor) for tensor in tensors], _widest)
         except Exception:  # whatever the function raises: it was not written for float64
             return None
 
     def call_once(self) -> tuple[Any, Any]:
         """Return the function's result for the example, and the arguments that it was called with."""
-        with _undone(find_state(self.function), wide=False), torch.enable_grad():
+        with _undone(find_state(self.function), _same), torch.enable_grad():
             called = self.arguments.build([_fresh(leaf.tensor) for leaf in self.arguments.tensors])
             return self.function(*called[0], **called[1]), called
 
@@ -42,18 +47,22 @@ class Eager:
         """Return whether a result depends on the gradients that an earlier call left in leaf tensors."""
         gradients: list[tuple[Any, Any]] = []
         tensors = [leaf.tensor for leaf in self.arguments.tensors]
-        first = self._run(tensors, wide=False, gradients=gradients)
+        first = self._run(tensors, _same, gradients)
         if all(gradient is None for _, gradient in gradients):
             return False
-        second = self._run(tensors, wide=False, gradients=gradients)
+        second = self._run(tensors, _same, gradients)
         return not all(torch.allclose(first[key], second[key], equal_nan=True) for key in first)
 
     def _run(
-        self, tensors: Sequence[Any], wide: bool, gradients: list[tuple[Any, Any]] | None = None
+        self,
+        tensors: Sequence[Any],
+        change: Callable[[Any], Any],
+        gradients: list[tuple[Any, Any]] | None = None,
     ) -> dict[str, Any]:
-        """Return results and state; `gradients` are those before the run, and then those after it."""
+        """Return results and state; `gradients` are those before the run, and then those after it. `change`
+        gives the data of parameters, buffers and states."""
         state = find_state(self.function)
-        with _undone(state, wide=wide), torch.enable_grad():
+        with _undone(state, change), torch.enable_grad():
             set_gradients(gradients or ())
             copies = [_fresh(tensor) for tensor in tensors]
             args, kwargs = self.arguments.build(copies)
@@ -67,13 +76,13 @@ class Eager:
 
 
 @contextmanager
-def _undone(state: State, *, wide: bool) -> Iterator[None]:
-    """Undo what a run does to parameters, buffers and states; with `wide` they are float64 in it."""
+def _undone(state: State, change: Callable[[Any], Any]) -> Iterator[None]:
+    """Undo what a run does to parameters, buffers and states, whose data `change` gives in it."""
     before = [(tensor, tensor.data, tensor.detach().clone()) for tensor in state.tensors.values()]
     with state.preserve():
         try:
             for tensor, data, _ in before:
-                tensor.data = _widest(data) if wide else data
+                tensor.data = change(data)
             yield
         finally:
             for tensor, data, value in before:
@@ -96,3 +105,13 @@ def _widest(tensor: Any) -> Any:
     if tensor.is_complex():
         return tensor.to(torch.complex128)
     return tensor.double() if tensor.is_floating_point() else tensor
+
+
+def _same(tensor: Any) -> Any:
+    return tensor
+
+
+def _scaled(tensor: Any) -> Any:
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        return tensor
+    return (tensor.detach() * (1 + 2.0**-51)).requires_grad_(tensor.requires_grad)

@@ -29,7 +29,7 @@ Step: TypeAlias = Callable[[Builder, Value, Sequence[Value]], Sequence[Value]]
 builder: `e(rows.value)`."""
 
 
-def _over_columns(
+def over_columns(
     f: Call, n: Form, states: Sequence[Value], step: Step, *, backward: bool = False
 ) -> Sequence[Value]:
     """Return the states behind all columns."""
@@ -88,12 +88,12 @@ def square_of(f: Call, a: Value) -> Square:
     return Square(rows, index.unsqueeze([1]), index)
 
 
-def _row(a: Value, k: Value) -> Value:
+def row_at(a: Value, k: Value) -> Value:
     """Return the row k as (..., 1, m)."""
     return a.apply(onnx.GatherOp, k, axis=a.rank - 2).unsqueeze([a.rank - 2])
 
 
-def _column(a: Value, k: Value) -> Value:
+def column_at(a: Value, k: Value) -> Value:
     """Return the column k as (..., n, 1)."""
     return a.apply(onnx.GatherOp, k, axis=a.rank - 1).unsqueeze([a.rank - 1])
 
@@ -139,22 +139,22 @@ def _eliminate(f: Call, a: Value, square: Square) -> Factors:
 
     def step(e: Builder, k: Value, states: Sequence[Value]) -> Sequence[Value]:
         (given, pivots), rows, columns = states, e(square.rows.value), e(numbers.value)
-        size = (rows >= k).where(_column(given, k).abs(), -1)
+        size = (rows >= k).where(column_at(given, k).abs(), -1)
         pivot = size.apply(onnx.ArgMaxOp, axis=axis, keepdims=1)
         upper = rows.equals(pivot).where(given, 0).sum_axes([axis], keepdims=1)
-        swapped = rows.equals(k).where(upper, rows.equals(pivot).where(_row(given, k), given))
-        diagonal = _column(upper, k)
+        swapped = rows.equals(k).where(upper, rows.equals(pivot).where(row_at(given, k), given))
+        diagonal = column_at(upper, k)
         divisor = diagonal.equals(0).where(
             e.scalar(1, given), diagonal
         )  # of a column that is 0, and remains so
-        factors = (rows > k).where(_column(swapped, k) / divisor, 0)
+        factors = (rows > k).where(column_at(swapped, k) / divisor, 0)
         reduced = swapped - factors * (columns > k).where(upper, 0)
         found = ((rows > k) & columns.equals(k)).where(factors, reduced)
         chosen = e(square.columns.value).equals(k).where(pivot.squeeze([axis]), pivots)
         return [found.assume_shape(given.shape), chosen.assume_shape(pivots.shape)]
 
-    start = f.full(0, (*_batch(a), square.n), i64)
-    return Factors(*_over_columns(f, square.n, [a, start], step))
+    start = f.full(0, (*batch_of(a), square.n), i64)
+    return Factors(*over_columns(f, square.n, [a, start], step))
 
 
 def solve_factorized(f: Call, factors: Factors, b: Value, *, transposed: bool) -> Value:
@@ -177,12 +177,12 @@ def permutation(f: Call, pivots: Value, n: Form) -> Value:
 
     def step(e: Builder, k: Value, states: Sequence[Value]) -> Sequence[Value]:
         (given,), numbers, swaps = states, e(index.value), e(pivots.value)
-        is_other = numbers.equals(_column(swaps, k))
+        is_other = numbers.equals(column_at(swaps, k))
         other = is_other.where(given, 0).sum_axes([rank - 1], keepdims=1)
-        found = numbers.equals(k).where(other, is_other.where(_column(given, k), given))
+        found = numbers.equals(k).where(other, is_other.where(column_at(given, k), given))
         return [found.assume_shape(given.shape)]
 
-    return _over_columns(f, n, [start], step)[0]
+    return over_columns(f, n, [start], step)[0]
 
 
 def permute_rows(f: Call, rows: Value, b: Value, *, inverse: bool = False) -> Value:
@@ -208,13 +208,13 @@ def substitute(f: Call, a: Value, b: Value, *, is_upper: bool, has_unit_diagonal
 
     def step(e: Builder, k: Value, states: Sequence[Value]) -> Sequence[Value]:
         (given,), rows = states, e(square.rows.value)
-        found = _row(given, k)
-        found = found if diagonal is None else found / _row(e(diagonal.value), k)
-        factors = (rows < k if is_upper else rows > k).where(_column(e(a.value), k), 0)
+        found = row_at(given, k)
+        found = found if diagonal is None else found / row_at(e(diagonal.value), k)
+        factors = (rows < k if is_upper else rows > k).where(column_at(e(a.value), k), 0)
         new = rows.equals(k).where(found, given - factors * found)
         return [new.assume_shape(given.shape)]
 
-    return _over_columns(f, square.n, [b], step, backward=is_upper)[0]
+    return over_columns(f, square.n, [b], step, backward=is_upper)[0]
 
 
 def cholesky(f: Call, a: Value) -> Value:
@@ -226,14 +226,15 @@ def cholesky(f: Call, a: Value) -> Value:
 
     def step(e: Builder, k: Value, states: Sequence[Value]) -> Sequence[Value]:
         (given, factor), rows, columns = states, e(square.rows.value), e(square.columns.value)
-        column = _column(given, k)
-        found = (rows >= k).where(column / _row(column, k).sqrt(), 0)
+        column = column_at(given, k)
+        found = (rows >= k).where(column / row_at(column, k).sqrt(), 0)
         rest = given - found @ found.swap_last_axes()
         new = columns.equals(k).where(found, factor)
         return [rest.assume_shape(given.shape), new.assume_shape(factor.shape)]
 
-    return _over_columns(f, square.n, [a, f.e.fill_like(0, a)], step)[1]
+    return over_columns(f, square.n, [a, f.e.fill_like(0, a)], step)[1]
 
 
-def _batch(a: Value) -> list[Form]:
+def batch_of(a: Value) -> list[Form]:
+    """Return the sizes of the axes before the last two."""
     return [size for size in a.shape[:-2] if size is not None]

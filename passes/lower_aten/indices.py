@@ -21,6 +21,15 @@ def iota(f: Call, size: Form) -> Value:
     return start.apply(onnx.RangeOp, end, step)
 
 
+def first_of(f: Call, a: Value, axis: int, count: Form) -> Value:
+    """Return the first elements of an axis."""
+    if a.shape[axis] == count:
+        return a
+    bounds = (f.vector([bound]) for bound in (0, count))
+    shape = (*a.shape[:axis], count, *a.shape[axis + 1 :])
+    return a.apply(onnx.SliceOp, *bounds, f.e.ints([axis])).assume_shape(shape)
+
+
 def front(rank: int, axis: int) -> list[int]:
     """Return the permutation that moves an axis to the front."""
     return [axis, *(i for i in range(rank) if i != axis)]

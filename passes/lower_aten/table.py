@@ -35,6 +35,7 @@ from passes.lower_aten.rules import (
     shape,
     slices,
     softmax,
+    spectral,
     systems,
 )
 
@@ -67,6 +68,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         **shape.RULES,
         **slices.RULES,
         **softmax.RULES,
+        **spectral.RULES,
         **systems.RULES,
     }
 )

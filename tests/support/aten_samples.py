@@ -186,6 +186,7 @@ SUMS = (
     "bmm.default",
     "convolution.default",
     "convolution_backward.default",
+    "linalg_matrix_exp.default",
     "mm.default",
 )
 """Ops of sums of products, which cancel: errors are relative to the sums of the products' magnitudes."""
@@ -228,6 +229,23 @@ def difference(
     return "" if close.all() else f"{a[~close][:3]}, expected {b[~close][:3]} ({(~close).sum()} of {a.size})"
 
 
+def _without_signs(op: str, results: Sequence[Any]) -> list[Any]:
+    """Return what an op determines of its results: of vectors that are known up to their signs, products."""
+    made = [one if _is_tensor(one) else torch.from_numpy(one) for one in results]
+    if op == "_linalg_eigh.default" and made[1].numel():
+        values, vectors = made
+        return [values, vectors * values.unsqueeze(-2) @ vectors.mT, vectors.mT @ vectors]
+    if op == "_linalg_svd.default" and made[0].numel():
+        u, values, v = made
+        count = values.shape[-1]
+        product = u[..., :count] * values.unsqueeze(-2) @ v[..., :count, :]
+        return [values, product, u.mT @ u, v @ v.mT]
+    return list(results)
+
+
+SIGNLESS = ("_linalg_eigh.default", "_linalg_svd.default")
+
+
 def check(op: str, *args: Any, tolerance: float | None = None, **kwargs: Any) -> gradc.Compiled:
     """Compare an op on concrete arguments with torch. Raises AssertionError or UnsupportedError."""
     expected = results_of(op, args, kwargs)
@@ -238,6 +256,9 @@ def check(op: str, *args: Any, tolerance: float | None = None, **kwargs: Any) ->
     magnitudes = magnitudes_of(op, args, kwargs) if op in SUMS else [None] * len(expected)
     wanted = [pair for pair in zip(expected, magnitudes, strict=True) if pair[0] is not None]
     actual = run(compiled, one.operands)
+    if op in SIGNLESS and not any(each.is_complex() for each in expected):
+        wanted = [(each, None) for each in _without_signs(op, expected)]
+        actual = [array_of(torch.as_tensor(each)) for each in _without_signs(op, actual)]
     assert len(actual) == len(wanted)
     for index, (mine, (torchs, magnitude)) in enumerate(zip(actual, wanted, strict=True)):
         if magnitude is not None and torchs.is_complex():

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from gradc.importers.torch import branches, refusals
+from gradc.importers.torch.algebra_forms import distances_of_pairs, least_squares
+from gradc.importers.torch.batch_norm import cumulative_statistics
 from gradc.importers.torch.frames import frequencies, half_frequencies, istft, stft
 from gradc.importers.torch.torch_internals import (
     FunctionMode,
@@ -41,7 +43,7 @@ class OneForm(FunctionMode):
 @contextmanager
 def one_form() -> Iterator[None]:
     """Run functions of torch by one algorithm at all sizes, and without kernels that torch picks by size."""
-    with one_algorithm(), OneForm():
+    with one_algorithm(), cumulative_statistics(), OneForm():
         yield
 
 
@@ -262,6 +264,9 @@ FORMS: Mapping[Any, Callable[..., Any]] = {
     torch.fake_quantize_per_tensor_affine: _fake_quantize,
     torch.fake_quantize_per_channel_affine: _fake_quantize_channels,
     torch.combinations: _combinations,
+    torch.linalg.lstsq: least_squares,
+    torch.pdist: distances_of_pairs,
+    torch.nn.functional.pdist: distances_of_pairs,
     torch.fft.fftfreq: frequencies,
     torch.fft.rfftfreq: half_frequencies,
     torch.stft: stft,

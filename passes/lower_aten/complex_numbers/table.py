@@ -28,7 +28,7 @@ from passes.lower_aten.rules import (
     slices,
     spectra,
 )
-from passes.lower_aten.rules.shape import expand_to
+from passes.lower_aten.shapes import expand_to
 from passes.size_checks.expressions import Expressions
 
 _INDEXED = (

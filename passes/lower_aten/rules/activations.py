@@ -16,7 +16,7 @@ from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.precision import in_float32
 from passes.lower_aten.promotion import is_float
 from passes.lower_aten.rules.pointwise import error_function
-from passes.lower_aten.rules.shape import sizes
+from passes.lower_aten.shapes import sizes
 
 
 def silu(f: Call, e: Builder) -> Value:

@@ -16,8 +16,9 @@ from passes.lower_aten.indices import scatter_rows
 from passes.lower_aten.promotion import BOOL, category, is_float
 from passes.lower_aten.rules.compare import as_bool, chosen
 from passes.lower_aten.rules.pointwise import limits_of
-from passes.lower_aten.rules.shape import expand_to, permute_axes, reshape_to, sizes
+from passes.lower_aten.rules.shape import permute_axes, reshape_to
 from passes.lower_aten.rules.slices import inverse
+from passes.lower_aten.shapes import expand_to, sizes
 
 
 def _is_mask(index: Value | None) -> bool:

@@ -17,7 +17,8 @@ from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.indices import iota
 from passes.lower_aten.precision import in_float32
 from passes.lower_aten.promotion import BOOL, category, is_float
-from passes.lower_aten.rules.shape import product_of, sizes, take_position
+from passes.lower_aten.rules.shape import product_of, take_position
+from passes.lower_aten.shapes import sizes
 
 
 def _top(f: Call, count: Form, *, descending: bool) -> Sequence[Value]:
@@ -72,6 +73,61 @@ def median_of_all(f: Call, e: Builder) -> Value:
     if not isinstance(count, int) and is_float(f.dtype):
         values = e.concat([values, e.scalar(math.nan, values).unsqueeze([0])], 0)
     return take_position(f, values, 0, middle)
+
+
+def _middle_number(f: Call, x: Value, axis: int) -> Value:
+    """Return the lower of the middle elements of an axis that are numbers, keeping the axis; NaN of none."""
+    is_nan = x.apply(onnx.IsNaNOp)
+    count = is_nan.apply(onnx.NotOp).cast(i64).sum_axes([axis], keepdims=1)
+    found = _sorted_along(f, is_nan.where(f.e.scalar(math.inf, x), x), axis)
+    position = ((count - 1).at_least(0)).apply(onnx.DivOp, 2)
+    return (count > 0).where(found.apply(onnx.GatherElementsOp, position, axis=axis), math.nan)
+
+
+def _sorted_along(f: Call, x: Value, axis: int) -> Value:
+    count = f.vector([sizes(x)[axis]])
+    return f.e(f.e.emit.all(onnx.TopKOp(x.value, count.value, axis=axis, largest=0, sorted=1))[0])
+
+
+def nan_median(f: Call, e: Builder) -> Sequence[Value | None]:
+    """The median of the numbers of an axis, and the index of its first occurrence."""
+    x = f.self
+    if not x.rank or not is_float(x.dtype):
+        return median(f, e)
+    axis: int = f.dim % x.rank
+    found = _middle_number(f, x, axis)
+    index = x.equals(found).cast(i32).apply(onnx.ArgMaxOp, axis=axis, keepdims=1)
+    return [found, index] if f.keepdim else [one.squeeze([axis]) for one in (found, index)]
+
+
+def nan_median_of_all(f: Call, e: Builder) -> Value:
+    if not is_float(f.dtype):
+        return median_of_all(f, e)
+    flat, count = f.self.apply(onnx.ReshapeOp, e.ints([-1])), product_of(sizes(f.self))
+    if not isinstance(count, int) or not count:
+        flat = e.concat([flat, e.scalar(math.nan, flat).unsqueeze([0])], 0)
+        count = count + 1
+    return _middle_number(f, flat.assume_shape([count]), 0).squeeze([0])
+
+
+def most_frequent(f: Call, e: Builder) -> Sequence[Value | None]:
+    """The least of the most frequent elements of an axis, and the index of its last occurrence. Memory is
+    quadratic in the size of the axis."""
+    if not f.self.rank:
+        return f.self, e.number(0, i64)
+    axis: int = f.dim % f.self.rank
+    x = f.self if is_float(f.self.dtype) else f.self.cast(i64)
+    rank = x.rank
+    rows = x.transpose([*(i for i in range(rank) if i != axis), axis])
+    counts = rows.unsqueeze([rank]).equals(rows.unsqueeze([rank - 1])).cast(i64).sum_axes([rank])
+    last = e.ints([rank - 1])
+    is_most = counts.equals(counts.apply(onnx.ReduceMaxOp, last, keepdims=1))
+    largest = rows.apply(onnx.ReduceMaxOp, last, keepdims=1)
+    value = is_most.where(rows, largest).apply(onnx.ReduceMinOp, last, keepdims=1)
+    is_value = rows.equals(value).cast(i32)
+    index = is_value.apply(onnx.ArgMaxOp, axis=rank - 1, keepdims=0, select_last_index=1)
+    found = [value.squeeze([rank - 1]).cast(f.self.dtype), index]
+    return [one.unsqueeze([axis]) for one in found] if f.keepdim else found
 
 
 def _at(f: Call, parts: Sequence[Value], position: Form) -> list[Value]:
@@ -149,6 +205,9 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "kthvalue.default": kth_value,
         "median.default": median_of_all,
         "median.dim": median,
+        "mode.default": most_frequent,
+        "nanmedian.default": nan_median_of_all,
+        "nanmedian.dim": nan_median,
         "cumsum.default": cumulative_sum,
         "cumprod.default": running(onnx.ReduceProdOp, 1),
         "logcumsumexp.default": in_float32(running(onnx.ReduceLogSumExpOp, -math.inf)),

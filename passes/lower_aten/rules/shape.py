@@ -13,11 +13,7 @@ from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Rule
 from passes.lower_aten.indices import iota
 from passes.lower_aten.promotion import is_float
-
-
-def sizes(value: Value) -> tuple[Form, ...]:
-    """Return the sizes of an argument, which are all known or depend on dims."""
-    return cast("tuple[Form, ...]", value.shape)
+from passes.lower_aten.shapes import expand_to, sizes
 
 
 def product_of(sizes: Sequence[Form]) -> Form:
@@ -45,11 +41,6 @@ def reshape_to(f: Call, x: Value, shape: Sequence[Form]) -> Value:
 def view(f: Call, e: Builder) -> Value:
     """A reshape to the sizes of the result, as `size` may contain a -1."""
     return reshape_to(f, f.self, f.shape)
-
-
-def expand_to(f: Call, x: Value, shape: Sequence[Form]) -> Value:
-    """Broadcast to a shape."""
-    return x if tuple(shape) == x.shape else x.apply(onnx.ExpandOp, f.vector(shape))
 
 
 def expand(f: Call, e: Builder) -> Value:

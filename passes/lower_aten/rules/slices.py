@@ -15,7 +15,8 @@ from passes.lower_aten.indices import back, front, iota, scatter_rows
 from passes.lower_aten.promotion import BOOL, category
 from passes.lower_aten.rules.compare import chosen
 from passes.lower_aten.rules.creation import diagonal_mask
-from passes.lower_aten.rules.shape import WHOLE, permute_axes, reshape_to, sizes, slice_axis
+from passes.lower_aten.rules.shape import WHOLE, permute_axes, reshape_to, slice_axis
+from passes.lower_aten.shapes import sizes
 
 
 def pad_axis(f: Call, x: Value, axis: int, before: Form, after: Form, number: Number = 0) -> Value:

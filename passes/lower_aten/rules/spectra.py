@@ -18,8 +18,9 @@ from passes.lower_aten.call import Call
 from passes.lower_aten.complex_numbers.call import ComplexRule
 from passes.lower_aten.complex_numbers.pair import Pair, negative
 from passes.lower_aten.indices import iota
-from passes.lower_aten.rules.shape import permute_axes, product_of, reshape_to, sizes, slice_axis
+from passes.lower_aten.rules.shape import permute_axes, product_of, reshape_to, slice_axis
 from passes.lower_aten.rules.slices import pad_axis
+from passes.lower_aten.shapes import sizes
 
 MOST_BY_MATRIX = 256
 """Size of an axis up to which its transform is one product with a matrix, and largest factor of a longer one.

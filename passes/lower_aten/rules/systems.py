@@ -22,7 +22,7 @@ from passes.lower_aten.elimination import (
     square_of,
     substitute,
 )
-from passes.lower_aten.rules.shape import expand_to
+from passes.lower_aten.shapes import expand_to
 
 
 def _first_failure(f: Call, is_failure: Value, index: int) -> Value | None:

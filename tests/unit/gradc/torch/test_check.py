@@ -41,3 +41,47 @@ def test_the_first_op_that_differs_is_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(lower_aten, "RULES", wrong)
     with pytest.raises(GradcError, match=r"test_check\.py:\d+:1: .*aten\.tanh\.default.* first to differ"):
         export(Normalized(), (torch.randn(6, 3, requires_grad=True),))
+
+
+def test_a_gradient_of_zero_may_differ_by_roundings_of_float64():
+    """No sum of differences depends on the bias: torch's gradient by it is noise, gradc's is other noise."""
+    layer = torch.nn.Linear(4, 3).double()
+
+    def spread(x: Any) -> Any:
+        z = layer(x)
+        loss = (torch.cdist(z, z) ** 3).sum()
+        return torch.autograd.grad(loss, (layer.weight, layer.bias))
+
+    assert export(spread, (torch.randn(7, 4).double(),)).outputs
+
+
+def test_a_small_result_is_compared_all_the_same(monkeypatch: pytest.MonkeyPatch):
+    wrong = {**lower_aten.RULES, "sin.default": lambda f, e: f.self * 1e-6}
+    monkeypatch.setattr(lower_aten, "RULES", wrong)
+    with pytest.raises(GradcError, match=r"aten\.sin\.default.* first to differ"):
+        export(lambda x: (x, x.sin()), (torch.zeros(3).double() + 1e-3,))
+
+
+class Averaged(torch.nn.Module):
+    """A batch norm whose running statistics are means over all batches."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = torch.nn.BatchNorm2d(3, momentum=None)
+
+    def forward(self, x: Any) -> Any:
+        return torch.autograd.grad(self.norm(x).tanh().sum(), x)[0]
+
+
+def test_means_over_all_batches():
+    """Each call divides by its own counter."""
+    model, x = Averaged(), torch.randn(5, 3, 2, 2, requires_grad=True)
+    compiled = export(model, (x,), dynamic_shapes=({0: "N"},))
+    state = {}
+    for _ in range(3):
+        found = compiled.run({"x": x.detach().numpy(), **state})
+        state = {name.removeprefix("new_"): found[name] for name in found if name.startswith("new_")}
+        expected = model(x)
+        assert np.allclose(found["output"], expected.numpy(), atol=1e-5)
+    assert np.allclose(state["norm.running_var"], model.norm.running_var.numpy(), atol=1e-5)
+    assert state["norm.num_batches_tracked"] == 3

@@ -67,6 +67,8 @@ CASES: dict[str, Function] = {
     "fake_quantize_of_channels": lambda x: torch.fake_quantize_per_channel_affine(
         x, torch.tensor([0.1, 0.2, 0.3]), torch.tensor([0, 1, 2], dtype=torch.int32), 1, -8, 7
     ),
+    **{f"pdist_{p}": lambda x, p=p: F.pdist(x, p) for p in (0, 1, 1.5, 2, 3, float("inf"))},
+    "least_squares": lambda x: torch.linalg.lstsq(x, x[:, 0].sin()).solution,
     "combinations": lambda x: x[torch.combinations(torch.arange(4))] ** 2,
     "combinations_with_replacement": lambda x: torch.combinations(x[:, 0], with_replacement=True),
     "masked_select": lambda x: (x @ x.T).masked_select(~torch.eye(4, dtype=torch.bool)),
