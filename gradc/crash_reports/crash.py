@@ -15,6 +15,7 @@ import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from xdsl.passes import ModulePass
 
 import dialects
 from dialects.support.diagnostics import GradcError
+from dialects.support.scoped_contextvar import override_context
 from gradc.crash_reports.recipes import IMPORT, PASSES, Recipe
 from gradc.files.writing import write_atomically
 from gradc.graph.printing import module_text
@@ -43,6 +45,14 @@ PASS_THROUGH = (GradcError, InternalError, MemoryError)
 """Exceptions that need no reproducer: user errors, errors that have one, and too little memory."""
 
 
+_writes_files: ContextVar[bool] = ContextVar("writes_files", default=True)
+
+
+def no_reproducers():
+    """Return a context in which exceptions pass as they are, for a replay."""
+    return override_context(_writes_files, False)
+
+
 @contextmanager
 def reproducer(recipe: Recipe, body: Callable[[], str], command: str = "") -> Iterator[None]:
     """Turn exceptions of gradc's into an InternalError that names the step, and write the reproducer.
@@ -54,6 +64,8 @@ def reproducer(recipe: Recipe, body: Callable[[], str], command: str = "") -> It
     except PASS_THROUGH:
         raise
     except Exception as error:
+        if not _writes_files.get():
+            raise
         raise _internal_error(recipe, error, _text_or_comment(body), command) from error
 
 
@@ -84,6 +96,8 @@ def pass_reproducer(start: ModuleOp, pipeline: Sequence[ModulePass], index: int)
     except MemoryError:
         raise
     except Exception as error:
+        if not _writes_files.get():
+            raise
         failed, before, cause = first_fault(start, pipeline[: index + 1], error)
         if isinstance(cause, GradcError | MemoryError):
             raise

@@ -17,8 +17,10 @@ from dialects.support.limits import current
 PREFIX = "// recipe: "
 
 PASSES, CHOICE, MODEL, SESSION, IMPORT = "passes", "choice", "model", "session", "import"
-STAGES = (PASSES, CHOICE, MODEL, SESSION, IMPORT)
-"""Failing stages: a pass, strategy selection, the exporter, onnxruntime on the model, the importer."""
+CHECK = "check"
+STAGES = (PASSES, CHOICE, MODEL, SESSION, IMPORT, CHECK)
+"""Failing stages: a pass, strategy selection, the exporter, onnxruntime on the model, the importer, the
+check of a gradient."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +28,8 @@ class Recipe:
     """The steps that repeat an error.
 
     `step` and `error`: the failing step and the exception's type. `pipeline`: the passes to run first.
-    `options`: those of the compilation; `ep`: its execution provider; `tune`: strategies are measured.
-    `form`: the format of the source, mlir or json. `limits`: those in force.
+    `options`: those of the compilation, or of the gradient; `ep`: its execution provider; `tune`: strategies
+    are measured. `form`: the format of the source, mlir or json. `limits`: those in force.
     """
 
     stage: str

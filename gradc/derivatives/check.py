@@ -17,6 +17,9 @@ from dialects.support.diagnostics import Diagnostic, GradcError, UnsupportedErro
 from dialects.support.limits import using
 from gradc.compiler.driver import load
 from gradc.compiler.runtime_kernels import runtime_kernel
+from gradc.crash_reports.crash import reproducer
+from gradc.crash_reports.recipes import CHECK, Recipe
+from gradc.graph.printing import module_text
 from gradc.model.exporter import export_parts
 from gradc.runtime.session import Session, check_provider, ep_of
 from gradc.verification.compiled_model import Model
@@ -32,6 +35,9 @@ if TYPE_CHECKING:
 
 UNLIMITED = 2**62
 """Elements of a tensor; the check limits memory separately."""
+
+REQUEST = ("of", "wrt", "straight_through", "stop_gradient")
+"""The options of a gradient in the recipe of its check."""
 
 SECONDS = 30.0
 """Default limit of the CPU time of a check."""
@@ -53,13 +59,24 @@ def check(
         using(replace(limits.current(), tensor_elements=UNLIMITED)),
         np.errstate(all="ignore"),
     ):
-        reasons = [prover.run(model if prover is provers[-1] else None) for prover in provers]
+        reasons = [_run(prover, model if prover is provers[-1] else None, user_request) for prover in provers]
     runtime = compiled.options.resolve_target().name if model.ran else ""
     reason = next(filter(None, (*reasons, model.reason)), "")
     proof = proof_of(provers, reason, runtime, time.thread_time() - begun)
     return proof, [] if proof.status == "proved" else [
         remark(f"the check of the gradient is incomplete: {proof}")
     ]
+
+
+def _run(prover: Prover, model: Model | None, user_request: GradientRequest) -> str:
+    """Run a prover; an exception of gradc's leaves a reproducer, unless functions of the user take part."""
+    if user_request.rules or user_request.kernels:
+        return prover.run(model)
+    claim, wrt = prover.claim, list(prover.claim.differentiated.wrt)
+    values = (list(claim.differentiated.of), wrt, claim.straight_through, list(claim.stopped))
+    recipe = Recipe(CHECK, "the check of the gradient", options=dict(zip(REQUEST, values, strict=True)))
+    with reproducer(recipe, lambda: module_text(claim.primal)):
+        return prover.run(model)
 
 
 def _read_back(compiled: Compiled, written: Written, kernel: Kernels, primal: ModuleOp) -> Model:

@@ -16,8 +16,8 @@ from gradc.compiler.options import Options
 from gradc.compiler.pass_runner import choose
 from gradc.compiler.pipeline_text import parse_passes
 from gradc.crash_reports import recipes
-from gradc.crash_reports.crash import PASS_THROUGH, one_line
-from gradc.crash_reports.recipes import CHOICE, IMPORT, MODEL, SESSION, Recipe
+from gradc.crash_reports.crash import PASS_THROUGH, no_reproducers, one_line
+from gradc.crash_reports.recipes import CHECK, CHOICE, IMPORT, MODEL, SESSION, Recipe
 from gradc.files.reading import display_name, read_bytes, read_error
 from gradc.files.writing import StrPath
 from gradc.importers.text import decode
@@ -98,8 +98,10 @@ def fault_of(module: ModuleOp, recipe: Recipe) -> Fault | None:
     Raises GradcError if the passes reject the module.
     """
     found = _fault_in_passes(module, passes_of(recipe))
-    if found is not None or recipe.stage not in (CHOICE, MODEL, SESSION):
+    if found is not None or recipe.stage not in (CHECK, CHOICE, MODEL, SESSION):
         return found
+    if recipe.stage == CHECK:
+        return _fault(recipe.step, lambda: _check(module, recipe))
     return _fault(recipe.step, lambda: _repeat(module, recipe))
 
 
@@ -134,6 +136,16 @@ def _repeat(module: ModuleOp, recipe: Recipe) -> None:
     model = export_parts(module, opset=options.resolve_target().opset, metadata={})
     if recipe.stage == SESSION:
         Session(model, ep=recipe.ep, threads=options.threads)  # pyright: ignore[reportArgumentType]
+
+
+def _check(module: ModuleOp, recipe: Recipe) -> None:
+    """Check the gradient of a module again."""
+    from gradc.derivatives.check import REQUEST
+    from gradc.derivatives.gradient import vjp
+
+    given = {name: recipe.options[name] for name in REQUEST if name in recipe.options}
+    with no_reproducers():
+        vjp(module, check=True, allow_unused=True, **given)
 
 
 def options_of(recipe: Recipe) -> Options:

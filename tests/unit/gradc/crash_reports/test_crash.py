@@ -9,6 +9,7 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
+import onnx
 import onnxruntime
 import pytest
 from support.cli import run_gradc, run_opt
@@ -26,7 +27,7 @@ from gradc.importers.mlir import parser
 from gradc.importers.onednn import reader
 from gradc.model import exporter
 from gradc.tuning import measuring
-from gradc.verification import samples
+from gradc.verification import prove, samples
 from passes.builder.rewrite_cache import templates
 from passes.canonicalize_layout import CanonicalizeLayoutPass
 from passes.legalize_onnx import LegalizeOnnxPass
@@ -296,6 +297,20 @@ class TestReplay:
             gradc.compile(CONV, opset=17)
         code, line = replayed(folder)
         assert (code, line[:42]) == (70, "reproduced: internal error in the exporter")
+
+    @pytest.mark.parametrize("derivative", [gradc.grad, gradc.hvp])
+    def test_the_check_of_a_gradient(self, derivative, folder, monkeypatch):
+        text = "g (float[N,3] x) => (float[N,3] y) <float[3] w = {1, 2, 3}> { a = Mul(x, w) y = Tanh(a) }"
+        source = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> {text}')
+        step = "the check of the gradient"
+        with monkeypatch.context() as patch:
+            patch.setattr(prove, "judge_sums", fails)
+            with pytest.raises(gradc.InternalError, match=f"internal error in {step}: ValueError"):
+                derivative(source, wrt=["x", "w"], reduce="sum", check=True)
+            said = f"reproduced: internal error in {step}: ValueError: no such luck at all"
+            assert replayed(folder) == (70, said)
+            assert run_gradc("reduce", reproducer(folder), "-o", folder.parent / "small.mlir").code == 0
+        assert replayed(folder) == (0, f"not reproduced: {step} ends without an error")
 
     def test_the_limits_in_force(self, folder, monkeypatch):
         with monkeypatch.context() as patch:
