@@ -89,18 +89,18 @@ def context() -> Context:
 def source_kinds() -> tuple[str, ...]:
     """Return the documented kinds of all ops that a graph file may hold, without creating classes."""
     from dialects.cann import CANN
-    from dialects.onednn import CLASSES, ROW_KINDS
+    from dialects.onednn import CLASSES, SPEC_KINDS
 
     classes = (*CLASSES, *CANN.operations)
-    return (*(cls.KIND for cls in classes), *ROW_KINDS)  # pyright: ignore
+    return (*(cls.KIND for cls in classes), *SPEC_KINDS)  # pyright: ignore
 
 
 def source_op(kind: str) -> type[DocumentedOp] | None:
     """Return the op class of a documented kind, or None."""
     from dialects.cann import CANN
-    from dialects.onednn import CLASSES, ROW_KINDS, spec_class
+    from dialects.onednn import CLASSES, SPEC_KINDS, spec_class
 
-    if kind in ROW_KINDS:
+    if kind in SPEC_KINDS:
         return spec_class(kind)
     classes = {cls.KIND: cls for cls in (*CLASSES, *CANN.operations)}  # pyright: ignore
     return classes.get(kind)  # pyright: ignore

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,16 +17,21 @@ from xdsl.interpreter import (
     impl_terminator,
     register_impls,
 )
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
-from dialects.cann.reference import CannFunctions
-from dialects.grad.reference.functions import GradFunctions
-from dialects.onednn.reference import OneDNNFunctions, table_functions
+from dialects.cann import CANN
+from dialects.grad import GRAD
+from dialects.onednn import CLASSES
+from dialects.onednn.spec_classes import classes_in_use
 from dialects.onnx.interpreter import OnnxFunctions
+from dialects.onnx.numpy import round_to
+from dialects.onnx.operands import wide
 from dialects.reference_cost.account import new_account
 from dialects.reference_cost.module_cost import Meter, check
 from dialects.support import dense
+from dialects.support.dtypes import known_dtype
 from dialects.support.entry import entry_function
+from dialects.support.shapes import element_type_of
 
 
 @register_impls
@@ -46,6 +51,26 @@ class ConstantFunctions(InterpreterFunctions):
     def constant(self, interpreter: Interpreter, op: arith.ConstantOp, args: tuple[Any, ...]):
         assert isinstance(op.value, DenseIntOrFPElementsAttr)
         return (dense.to_numpy(op.value),)
+
+
+def _functions_of(classes: Iterable[type[Operation]]) -> InterpreterFunctions:
+    """Return interpreter functions of ops that have a method `evaluate`."""
+    body = {cls.name: impl(cls)(_run_evaluate) for cls in classes}
+    return register_impls(type("EvaluateFunctions", (InterpreterFunctions,), body))()
+
+
+def _run_evaluate(
+    _functions: InterpreterFunctions, _: Interpreter, op: Any, args: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    """Run an op's `evaluate` in float64 and round once to the dtypes of its results."""
+    operands = args if op.BY_PARTS else map(wide, args)
+    with np.errstate(all="ignore"):
+        found = op.evaluate(*operands)
+    return tuple(_round_result(array, result) for array, result in zip(found, op.results, strict=True))
+
+
+def _round_result(array: np.ndarray, result: SSAValue) -> np.ndarray:
+    return round_to(array, known_dtype(element_type_of(result)).numpy)
 
 
 Progress = Callable[[int, int, str], None]
@@ -104,10 +129,7 @@ def interpreter_of(module: ModuleOp, listeners: Sequence[Interpreter.Listener] =
     for functions in (
         ReturnFunctions(),
         ConstantFunctions(),
-        OneDNNFunctions(),
-        table_functions(),
-        CannFunctions(),
-        GradFunctions(),
+        _functions_of((*CLASSES, *classes_in_use(), *CANN.operations, *GRAD.operations)),
         OnnxFunctions(),
     ):
         interpreter.register_implementations(functions)

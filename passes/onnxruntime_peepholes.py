@@ -41,8 +41,8 @@ from dialects.onnx.attributes import python_values
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.values import constant_of
 from dialects.support.shapes import element_type_of, has_rank, shape_of, static_shape
+from passes.autodiff.common.gates import GATES
 from passes.autodiff.common.primal import Primal
-from passes.autodiff.rules.pointwise import GATES
 from passes.builder.equal_ops import bring_forward, equal_ops
 from passes.builder.op_builder import OpBuilder
 from passes.builder.rewriting import replace, rewrite

@@ -11,7 +11,7 @@ from typing import Any
 from xdsl.ir import Attribute
 
 from dialects import source_ops
-from dialects.onednn.spec_classes import FAMILIES
+from dialects.onednn.spec_classes import FAMILIES, KINDS
 from dialects.support.attributes import AttributeSpec, documented_attributes
 from dialects.support.diagnostics import GradcError
 from dialects.support.documented_op import DocumentedOp
@@ -109,11 +109,21 @@ def compiles(kind: str, dtype: str, n: int, dynamic: bool, target: str) -> bool:
 
 
 def _probe_graph(kind: str, dtype: str, n: int, dynamic: bool) -> Graph:
-    if kind not in PROBES:
+    if kind in KINDS:
         return probe(kind, dtype, n, dynamic)
     graph = Graph()
-    graph.output(PROBES[kind](graph, dtype, n, dynamic), "out")
+    graph.output(_example(graph, kind, dtype, n, dynamic), "out")
     return graph
+
+
+def _example(g: Graph, kind: str, dtype: str, n: int, dynamic: bool) -> Any:
+    """Return the result of an op in its graph of PROBES, else of operands of one shape."""
+    if kind in PROBES:
+        return PROBES[kind](g, dtype, n, dynamic)
+    cls = source_ops()[kind]
+    shape = ["N" if dynamic else 1, 2, *_sizes(dynamic, n, 3)]
+    operands = [g.input(port, dtype, shape) for port in cls.PORTS]
+    return getattr(g, cls.name.partition(".")[2])(*operands)
 
 
 def attributes_of(kind: str) -> Iterator[tuple[str, str, str, str]]:
@@ -145,7 +155,7 @@ def _expectation(kind: str, name: str, value: Attribute) -> str:
     '' if the diagnostic is about another value that conflicts with it.
     """
     graph = Graph()
-    graph.output(PROBES[kind](graph, "f32", 2, False), "out")
+    graph.output(_example(graph, kind, "f32", 2, False), "out")
     (op,) = (op for op in graph.module().walk() if isinstance(op, DocumentedOp))
     op.properties[name] = value
     try:

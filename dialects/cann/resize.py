@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from abc import ABC
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import ClassVar
 
+import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.ir import SSAValue
 from xdsl.irdl import operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
+from dialects.grad.reference import resize
 from dialects.grad.sampling import ResizeRule, scale_step
 from dialects.support import dtypes, layouts, shapes
 from dialects.support.attributes import FLAG, FLOAT, FLOATS, INTS, defaulted, required, word
@@ -38,6 +40,8 @@ class CannResizeOp(DocumentedOp, Remarks, InfersOperands, ABC):
     """Shared checks of the registered op and the aclnn call: formats, 4-D shapes, scales."""
 
     KIND: ClassVar[str]
+
+    BY_PARTS: ClassVar = True
 
     format = defaulted(FORMAT)
 
@@ -74,6 +78,23 @@ class CannResizeOp(DocumentedOp, Remarks, InfersOperands, ABC):
                     hint=f"both are in {self.value('format')} order: {names[0]} {shapes.show(first)}, "
                     f"{names[1]} {shapes.show(second)}",
                 )
+
+    @abstractmethod
+    def rule(self) -> ResizeRule:
+        """Return the interpolation and coordinates of the forward op."""
+
+    def backward(self, grads: np.ndarray, shape: Sequence[int], scales: Sequence[float]) -> np.ndarray:
+        """Return the gradient of an image of a shape."""
+        mode = self.rule().coordinate_mode
+        axes: list[resize.Axis] = []
+        for axis, scale in zip(layouts.spatial_axes(self.format, 2), scales, strict=True):
+            x, y = shape[axis], grads.shape[axis]
+            if scale > 0 and mode != "align_corners":
+                coordinate = resize.scale_coordinate(mode, scale)
+            else:
+                coordinate = resize.size_coordinate(mode, x, y)
+            axes.append(resize.Axis(axis, x, coordinate, "linear"))
+        return resize.resize_backward(grads, axes)
 
     def check_scale(self, name: str, scale: float) -> None:
         if math.isnan(scale) or scale == math.inf:
@@ -153,6 +174,10 @@ class ResizeBilinearV2GradOp(CannResizeOp):
         self.check()
         assert isinstance(self.original_image.type, TensorType)
         return (self.original_image.type,)
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        grads, image = operands
+        return (self.backward(grads, image.shape, self.scales),)
 
     def operand_shapes(self) -> Iterator[tuple[SSAValue, Shape]]:
         self.check()
@@ -244,6 +269,12 @@ class UpsampleBilinear2dBackwardOp(CannResizeOp):
         known = shape_of(self.grad_out)[batch]
         shape = tuple(known if axis == batch else dim for axis, dim in enumerate(sizes))
         return (tensor_type(element_type_of(self.grad_out), shape),)
+
+    def rule(self) -> ResizeRule:
+        return ResizeRule("linear", "align_corners" if self.alignCorners else "half_pixel")
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        return (self.backward(operands[0], self.inputSize, (self.scalesH, self.scalesW)),)
 
     def input_shape(self) -> Shape:
         return tuple(None if dim == DYNAMIC_INDEX else dim for dim in self.inputSize)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import ClassVar
 
+import numpy as np
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 from xdsl.irdl import operand_def, result_def
@@ -13,6 +14,7 @@ from xdsl.irdl import operand_def, result_def
 from dialects.grad.geometry import ConvAxis, conv_axes, window_attributes
 from dialects.grad.grad_op import diff_src_sizes
 from dialects.grad.layout import DATA_LAYOUTS, LayoutOp
+from dialects.grad.reference import pool
 from dialects.grad.tunable import SAMPLE_SIZE
 from dialects.grad.windowed import WindowedGradOp, first_known
 from dialects.support import layouts, shapes
@@ -63,6 +65,13 @@ class AvgPoolBackwardOp(LayoutOp, WindowedGradOp):
     def flops(self) -> int | None:
         windows = shapes.static_shape(self.diff_dst)
         return None if windows is None else prod(windows) * prod(self.kernel)
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        diff_dst = layouts.transpose(operands[0], self.layout, "NCX")
+        rows = zip(self.axes, diff_dst.shape[2:], self.residue, strict=True)
+        sizes = [axis.window.input_size(y, *axis.pads, rest) for axis, y, rest in rows]
+        found = pool.avg_pool_backward(diff_dst, sizes, self.windows, self.pads_begin, exclude_pad=False)
+        return (layouts.transpose(found, "NCX", self.layout),)
 
     def _infer(self) -> tuple[TensorType, ...]:
         self.check_operands()

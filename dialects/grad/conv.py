@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import ClassVar
 
+import numpy as np
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 from xdsl.irdl import operand_def, result_def
@@ -12,6 +14,7 @@ from xdsl.irdl import operand_def, result_def
 from dialects.grad.geometry import ConvAxis, axis_letters, check_fits, conv_axes, window_attributes
 from dialects.grad.grad_op import GradOp, diff_src_sizes
 from dialects.grad.layout import DATA_LAYOUTS, LayoutOp
+from dialects.grad.reference import conv
 from dialects.grad.resize import check_distinct
 from dialects.support import layouts, shapes
 from dialects.support.attributes import INT, INTS, required, word
@@ -30,6 +33,11 @@ class GradConvOp(LayoutOp, InfersOperands):
 
     `layout` is NCX, as written here, or NXC; `batch`, `channels` and `spatial` read a shape in either.
     """
+
+    BY_PARTS: ClassVar = True
+
+    REFERENCE: ClassVar[Callable[..., np.ndarray]]
+    """Takes diff_dst and weights in NCX, the sizes of the result, and the attributes."""
 
     diff_dst = operand_def(TensorType)
     weights = operand_def(TensorType)
@@ -95,6 +103,16 @@ class GradConvOp(LayoutOp, InfersOperands):
     def out_channels(self) -> int:
         """The channels of diff_dst that the weights require."""
 
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        diff_dst, weights = layouts.transpose(operands[0], self.layout, "NCX"), operands[1]
+        steps = (self.strides, self.dilations, self.pads_begin, self.groups)
+        sizes = self.result_sizes(diff_dst.shape[2:])
+        return (layouts.transpose(self.REFERENCE(diff_dst, weights, sizes, *steps), "NCX", self.layout),)
+
+    @abstractmethod
+    def result_sizes(self, sizes: Sequence[int]) -> list[int]:
+        """Return the spatial sizes of diff_src for those of diff_dst."""
+
     def operand_shapes(self) -> Iterator[tuple[SSAValue, Shape]]:
         shape = (None, self.out_channels, *(None,) * self.spatial_rank)
         yield self.diff_dst, layouts.reorder(shape, "NCX", self.layout)
@@ -131,6 +149,12 @@ class ConvBackwardDataOp(GradConvOp):
     def out_channels(self) -> int:
         return self.weights_shape[0]
 
+    REFERENCE = staticmethod(conv.conv_backward_data)
+
+    def result_sizes(self, sizes: Sequence[int]) -> list[int]:
+        rows = zip(self.axes, sizes, self.residue, strict=True)
+        return [axis.window.input_size(y, *axis.pads, rest) for axis, y, rest in rows]
+
     def _infer(self) -> tuple[TensorType, ...]:
         self.check_lists(("strides", "dilations", "pads_begin", "pads_end", "residue"))
         self.check_channels(self.channels, self.out_channels)
@@ -158,6 +182,11 @@ class ConvTransposeBackwardDataOp(GradConvOp):
     def out_channels(self) -> int:
         return self.weights_shape[1] * self.groups
 
+    REFERENCE = staticmethod(conv.conv_transpose_backward_data)
+
+    def result_sizes(self, sizes: Sequence[int]) -> list[int]:
+        return [axis.window.output_size(y, *axis.pads) for axis, y in zip(self.axes, sizes, strict=True)]
+
     def _infer(self) -> tuple[TensorType, ...]:
         self.check_lists(("strides", "dilations", "pads_begin", "pads_end"))
         self.check_channels(self.channels, self.out_channels)
@@ -184,6 +213,8 @@ class TakeWindowOp(GradOp):
 
     name = "grad.take_window"
 
+    BY_PARTS: ClassVar = True
+
     data = operand_def(TensorType)
     begin = operand_def(TensorType)
     size = operand_def(TensorType)
@@ -204,6 +235,10 @@ class TakeWindowOp(GradOp):
         for axis in axes:
             shape[axis] = None
         return (tensor_type(element_type_of(self.data), shape),)
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        data, begin, size = operands
+        return (conv.take_window(data, begin.tolist(), size.tolist(), self.axes),)
 
 
 def conv_backward_data(

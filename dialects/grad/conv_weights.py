@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import ClassVar
 
+import numpy as np
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 from xdsl.irdl import operand_def, result_def
@@ -19,9 +20,10 @@ from dialects.grad.geometry import (
     window_attributes,
 )
 from dialects.grad.layout import DATA_LAYOUTS
+from dialects.grad.reference import conv_weights as reference
 from dialects.grad.tunable import SAMPLE_SIZE
 from dialects.grad.windowed import WindowedGradOp
-from dialects.support import shapes
+from dialects.support import layouts, shapes
 from dialects.support.attributes import INT, INTS, required, word
 from dialects.support.diagnostics import GradcError, violation
 from dialects.support.documented_op import build, documented_op
@@ -45,6 +47,8 @@ class ConvBackwardWeightsOp(WindowedGradOp):
     """
 
     name = "grad.conv_backward_weights"
+
+    BY_PARTS: ClassVar = True
 
     LAYOUT_PORTS: ClassVar = ("src", "diff_dst")
 
@@ -85,6 +89,11 @@ class ConvBackwardWeightsOp(WindowedGradOp):
         for letter, axis, x, y in zip(axis_letters(self.spatial_rank), self.axes, src, dst, strict=True):
             _check_sizes(letter, axis, x, y)
         return (tensor_type(element_type_of(self.src), (out_channels, per_group, *self.kernel)),)
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        src, diff_dst = (layouts.transpose(array, self.layout, "NCX") for array in operands)
+        steps = (self.strides, self.dilations, self.pads_begin, self.groups)
+        return (reference.conv_backward_weights(src, diff_dst, self.kernel, *steps),)
 
     def _per_group(self, port: str, channels: object) -> int:
         if not isinstance(channels, int) or channels < 1:

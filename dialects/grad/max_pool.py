@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from math import prod
 from typing import ClassVar
 
+import numpy as np
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 from xdsl.irdl import operand_def, result_def
 
 from dialects.grad.geometry import Window
 from dialects.grad.layout import DATA_LAYOUTS
+from dialects.grad.reference import pool
 from dialects.grad.tunable import SAMPLE_SIZE
 from dialects.grad.windowed import WindowedGradOp, first_known
 from dialects.support import layouts, shapes
@@ -57,6 +59,11 @@ class MaxPoolBackwardOp(WindowedGradOp):
         """Count one comparison per tap of each window."""
         windows = shapes.static_shape(self.diff_dst)
         return None if windows is None else prod(windows) * prod(self.kernel)
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        src, diff_dst = (layouts.transpose(array, self.layout, "NCX") for array in operands)
+        found = pool.max_pool_backward(src, diff_dst, self.windows, self.pads_begin)
+        return (layouts.transpose(found, "NCX", self.layout),)
 
     def _infer(self) -> tuple[TensorType, ...]:
         self.check_operands()

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 from xdsl.irdl import operand_def, result_def
 
 from dialects.grad.grad_op import GradOp
+from dialects.grad.reference import resize as reference
 from dialects.grad.sampling import COORDINATES, INTERPOLATIONS, AxisSampling
 from dialects.support import shapes
 from dialects.support.attributes import INTS, required, word
@@ -34,6 +36,8 @@ class ResizeBackwardOp(GradOp):
     """
 
     name = "grad.resize_backward"
+
+    BY_PARTS: ClassVar = True
 
     diff_dst = operand_def(TensorType)
     axes = required(INTS)
@@ -66,6 +70,10 @@ class ResizeBackwardOp(GradOp):
             shape[axis] = x
         return (tensor_type(element_type_of(self.diff_dst), shape),)
 
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        steps = zip(self.step_numerators, self.step_denominators, strict=True)
+        return (_evaluate(self, operands[0], self.input_sizes, [Fraction(n, q) for n, q in steps]),)
+
 
 @lru_cache(SMALL_MEMO_SIZE)
 def _samplings(
@@ -91,6 +99,8 @@ class ResizeBackwardDynamicOp(GradOp):
 
     name = "grad.resize_backward_dynamic"
 
+    BY_PARTS: ClassVar = True
+
     diff_dst = operand_def(TensorType)
     input_sizes = operand_def(TensorType)
     step_numerators = operand_def(TensorType)
@@ -114,6 +124,26 @@ class ResizeBackwardDynamicOp(GradOp):
         for axis in axes:
             shape[axis] = None
         return (tensor_type(element_type_of(self.diff_dst), shape),)
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        diff_dst, sizes, numerators, denominators = operands
+        pairs = zip(numerators.tolist(), denominators.tolist(), strict=True)
+        steps = [Fraction(n, q) if q else Fraction(0) for n, q in pairs]  # without positions no step is used
+        return (_evaluate(self, diff_dst, sizes.tolist(), steps),)
+
+
+def _evaluate(
+    op: ResizeBackwardOp | ResizeBackwardDynamicOp,
+    diff_dst: np.ndarray,
+    sizes: Sequence[int],
+    steps: Sequence[Fraction],
+) -> np.ndarray:
+    of = reference.half_pixel if op.coordinates == "half_pixel" else reference.corner
+    axes = [
+        reference.Axis(axis, x, of(step), op.interpolation)
+        for axis, x, step in zip(op.axes, sizes, steps, strict=True)
+    ]
+    return reference.resize_backward(diff_dst, axes)
 
 
 _AXIS_LISTS = ("axes", "input_sizes", "step_numerators", "step_denominators")

@@ -9,7 +9,7 @@ from xdsl.ir import Dialect, Operation
 from dialects.onednn.conv_backward_data import ConvolutionBackwardDataOp
 from dialects.onednn.conv_transpose_backward_data import ConvTransposeBackwardDataOp
 from dialects.onednn.interpolate_backward import InterpolateBackwardOp
-from dialects.onednn.spec_classes import KINDS as ROW_KINDS
+from dialects.onednn.spec_classes import KINDS as SPEC_KINDS
 from dialects.onednn.spec_classes import NAMES, spec_class
 
 CLASSES = (
@@ -33,7 +33,7 @@ class _OneDNNDialect(Dialect):
     @property
     def operations(self) -> Iterator[type[Operation]]:
         yield from CLASSES
-        yield from map(spec_class, ROW_KINDS)
+        yield from map(spec_class, SPEC_KINDS)
 
 
 ONEDNN = _OneDNNDialect("onednn", [], [])

@@ -235,6 +235,8 @@ class OneDNNConvOp(WeightedOp, InfersOperands, ABC):
     (`documented` is the page, `library` what oneDNN 3 does).
     """
 
+    BY_PARTS: ClassVar = True
+
     UNSET_WHEN_ZERO: ClassVar[tuple[str, ...]] = ("output_padding", "dst_shape")
 
     strides = required(INTS)

@@ -148,11 +148,8 @@ class ForwardConvOp(TableOp, WeightedOp, InfersOperands, ABC):
 
     def canonical(self, src: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return both in ONNX's axis order."""
-        n = src.ndim - 2
-        data = layouts.permutation(self.data_format, "NCX", n)
-        return src.transpose(data), weights.transpose(
-            layouts.permutation(self.weights_format, self.WEIGHTS, n)
-        )
+        data = layouts.transpose(src, self.data_format, "NCX")
+        return data, layouts.transpose(weights, self.weights_format, self.WEIGHTS)
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         src, weights = self.canonical(*operands[:2])
@@ -166,7 +163,7 @@ class ForwardConvOp(TableOp, WeightedOp, InfersOperands, ABC):
         dst = self.SPEC.meaning(src, weights, sizes, self.strides, self.dilations, begin, self.groups)
         for bias in operands[2:]:
             dst = dst + bias.reshape(-1, *[1] * len(windows))
-        return (dst.transpose(layouts.permutation("NCX", self.data_format, src.ndim - 2)),)
+        return (layouts.transpose(dst, "NCX", self.data_format),)
 
     def remarks(self) -> Iterator[Diagnostic]:
         yield from self.remark_on_pads()

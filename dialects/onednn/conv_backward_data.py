@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.irdl import (
     operand_def,
@@ -26,6 +27,7 @@ from dialects.grad.geometry import (
     same_pad_samples,
     same_pads_backward,
 )
+from dialects.grad.reference import conv
 from dialects.onednn.base import OIX_OR_XIO, OneDNNConvOp, show
 from dialects.support import layouts, shapes
 from dialects.support.attributes import INTS, defaulted, optional
@@ -99,6 +101,18 @@ class ConvolutionBackwardDataOp(OneDNNConvOp):
         shape = (problem.batch, problem.in_channels, *problem.src)
         shape = layouts.reorder(shape, "NCX", self.data_format)
         return (tensor_type(element_type_of(self.diff_dst), shape),)
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        diff_dst = layouts.transpose(operands[0], self.data_format, "NCX")
+        weights = layouts.transpose(operands[1], self.weights_format, "OIX")
+        src: Sequence[Dim] = self.problem().src
+        if self.has_runtime_shape:
+            src = layouts.reorder(operands[2].tolist(), self.data_format, "NCX")[2:]
+        pads = self.resolve_pads(self.windows(weights.shape[2:]), src, diff_dst.shape[2:])
+        steps = (self.strides, self.dilations, [pad[0] for pad in pads if pad is not None])
+        sizes = [size for size in src if isinstance(size, int)]
+        result = conv.conv_backward_data(diff_dst, weights, sizes, *steps, self.groups)
+        return (layouts.transpose(result, "NCX", self.data_format),)
 
     @property
     def has_runtime_shape(self) -> bool:

@@ -237,9 +237,7 @@ class WeightsGradientOp(TableOp, WeightedOp, InfersOperands, ABC):
         return (*shape[:-1], 3)
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        data = self.data_format
-        order = layouts.permutation(data, "NCX", operands[0].ndim - 2)
-        src, diff_dst = (operand.transpose(order) for operand in operands[:2])
+        src, diff_dst = (layouts.transpose(array, self.data_format, "NCX") for array in operands[:2])
         image, values = (diff_dst, src) if self.is_transposed else (src, diff_dst)
         sizes = enumerate(zip(image.shape[2:], values.shape[2:], strict=True))
         pads = [self.pads_of_axis(axis, *pair) for axis, pair in sizes]
@@ -247,7 +245,7 @@ class WeightsGradientOp(TableOp, WeightedOp, InfersOperands, ABC):
         begin = [pad[0] for pad in pads if pad is not None]
         lists = (kernel, self.strides, self.dilations, begin)
         result = self.SPEC.meaning(image, values, *lists, self.groups)
-        return (result.transpose(layouts.permutation(self.SPEC.order, self.weights_format, len(kernel))),)
+        return (layouts.transpose(result, self.SPEC.order, self.weights_format),)
 
 
 GRADIENTS = (

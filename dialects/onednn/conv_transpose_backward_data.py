@@ -6,12 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.irdl import operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from dialects.grad.geometry import Pads, Window, axis_letters, check_fits, same_pad_samples, same_pads_forward
+from dialects.grad.reference import conv
 from dialects.onednn.base import IOX_OR_XOI, OneDNNConvOp, show
+from dialects.onednn.conv import library_weights
 from dialects.support import layouts, shapes
 from dialects.support.attributes import defaulted
 from dialects.support.diagnostics import Diagnostic, GradcError
@@ -82,6 +85,19 @@ class ConvTransposeBackwardDataOp(OneDNNConvOp, AmbiguousOp):
         shape = (problem.batch, channels, *problem.src)
         shape = layouts.reorder(shape, "NCX", self.data_format)
         return (tensor_type(element_type_of(self.diff_dst), shape),)
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        diff_dst = layouts.transpose(operands[0], self.data_format, "NCX")
+        weights = layouts.transpose(operands[1], self.weights_format, "IOX")
+        if self.problem().documented_weights:
+            weights = library_weights(weights, self.groups)
+        windows, dst = self.windows(weights.shape[2:]), diff_dst.shape[2:]
+        axes = [self.axis_pads(windows, dst, axis) for axis in range(len(windows))]
+        pads = [pad for pad in axes if pad is not None]
+        sizes = [window.output_size(y, *pad) for window, y, pad in zip(windows, dst, pads, strict=True)]
+        steps = (self.strides, self.dilations, [pad[0] for pad in pads])
+        result = conv.conv_transpose_backward_data(diff_dst, weights, sizes, *steps, self.groups)
+        return (layouts.transpose(result, "NCX", self.data_format),)
 
     @once_per_state
     def problem(self) -> ConvTransposeBackwardDataProblem:

@@ -18,6 +18,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 
 from dialects.grad.geometry import axis_letters
+from dialects.grad.reference import resize
 from dialects.grad.sampling import ResizeRule
 from dialects.onednn.base import DATA_FORMAT, OneDNNOp, axis_names, show
 from dialects.support import layouts, shapes
@@ -54,6 +55,8 @@ class InterpolateBackwardOp(OneDNNOp, InfersOperands):
     name = "onednn.interpolate_backward"
     KIND: ClassVar[str] = "InterpolateBackward"
 
+    BY_PARTS: ClassVar = True
+
     src = operand_def(TensorType)
     diff_dst = operand_def(TensorType)
     sizes_input = opt_operand_def(TensorType)
@@ -78,6 +81,16 @@ class InterpolateBackwardOp(OneDNNOp, InfersOperands):
         self.check()
         assert isinstance(self.src.type, TensorType)
         return (self.src.type,)
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        src, diff_dst = operands[:2]
+        rule = self.rule()
+        axes: list[resize.Axis] = []
+        for axis in layouts.spatial_axes(self.data_format, src.ndim - 2):
+            x, y = src.shape[axis], diff_dst.shape[axis]
+            coordinate = resize.size_coordinate(rule.coordinate_mode, x, y)
+            axes.append(resize.Axis(axis, x, coordinate, rule.interpolation))
+        return (resize.resize_backward(diff_dst, axes),)
 
     def operand_shapes(self) -> Iterator[tuple[SSAValue, Shape]]:
         """Yield equal N and C, and the spatial sizes of diff_dst from `sizes`."""

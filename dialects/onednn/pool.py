@@ -125,14 +125,13 @@ class PoolingOp(PoolWindowsOp, ABC):
 
     def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         (src,) = operands
-        n = src.ndim - 2
-        data = src.transpose(layouts.permutation(self.data_format, "NCX", n))
+        data = layouts.transpose(src, self.data_format, "NCX")
         axes = list(enumerate(data.shape[2:]))
         begin = [pads[0] for pads in (self.axis_pads(*axis) for axis in axes) if pads is not None]
         counts = [self._axis_size(*axis) for axis in axes]
         sizes = [count for count in counts if isinstance(count, int)]
         dst = self.SPEC.meaning(_taps(data, self.windows, begin, sizes), self.option)
-        return (dst.transpose(layouts.permutation("NCX", self.data_format, n)),)
+        return (layouts.transpose(dst, "NCX", self.data_format),)
 
 
 def _taps(

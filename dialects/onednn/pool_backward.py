@@ -80,13 +80,13 @@ class PoolGradientOp(PoolWindowsOp, ABC):
         size_guards.positive(f"{letter} of diff_dst", y)
 
     def _first(self, array: np.ndarray) -> np.ndarray:
-        return array.transpose(layouts.permutation(self.data_format, "NCX", array.ndim - 2))
+        return layouts.transpose(array, self.data_format, "NCX")
 
     def _begin(self, sizes: Sequence[int]) -> list[int]:
         return [pads[0] for pads in self.pads(sizes) if pads is not None]
 
     def _back(self, array: np.ndarray) -> tuple[np.ndarray]:
-        return (array.transpose(layouts.permutation("NCX", self.data_format, array.ndim - 2)),)
+        return (layouts.transpose(array, "NCX", self.data_format),)
 
 
 class MaxPoolGradientOp(PoolGradientOp, ABC):

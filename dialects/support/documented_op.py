@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, TypeVar, cast
 
+import numpy as np
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     FloatAttr,
@@ -115,6 +116,9 @@ class DocumentedOp(VerifiedOnce, IRDLOperation, InfersTypes, ABC):
     EXTRA_PORT_HINT: ClassVar[str] = ""
     """Hint for an op with more operands than documented."""
 
+    BY_PARTS: ClassVar[bool] = False
+    """True if `evaluate` converts its operands to float64 by parts, as whole copies would take much memory."""
+
     FOREIGN_ATTRIBUTES: ClassVar[Mapping[str, str]] = {}
     """Attribute names of other frameworks, with a hint for each."""
 
@@ -159,6 +163,13 @@ class DocumentedOp(VerifiedOnce, IRDLOperation, InfersTypes, ABC):
 
     def verify_(self) -> None:
         check_results(self)
+
+    def evaluate(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return the results for float64 operands by the definition of the op; the interpreter rounds them.
+
+        With `BY_PARTS` the operands have their own dtypes.
+        """
+        raise NotImplementedError
 
     def result_role(self, index: int) -> str:
         return self.result_name(index)

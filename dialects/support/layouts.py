@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TypeVar
 
+import numpy as np
+
 T = TypeVar("T")
 
 
@@ -31,6 +33,11 @@ def permutation(source: str, target: str, spatial_rank: int) -> tuple[int, ...]:
 def reorder(values: Sequence[T], source: str, target: str) -> tuple[T, ...]:
     """Permute a per-axis list, such as a shape, from one layout to another."""
     return tuple(values[i] for i in permutation(source, target, len(values) - 2))
+
+
+def transpose(array: np.ndarray, source: str, target: str) -> np.ndarray:
+    """Return an array in a layout in another one."""
+    return array.transpose(permutation(source, target, array.ndim - 2))
 
 
 @cache

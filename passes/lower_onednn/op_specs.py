@@ -20,6 +20,7 @@ from dialects.onednn.prelu import ParametricReluBackwardOp, ParametricReluOp, Sl
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
 from dialects.support.shapes import element_type_of, shape_of
+from passes.autodiff.common.gates import mish_tanh
 from passes.autodiff.common.primal import Convention, Primal
 from passes.autodiff.common.unbroadcast import unbroadcast
 from passes.autodiff.rules import pointwise
@@ -83,7 +84,7 @@ FORMS: Mapping[str, Form] = MappingProxyType(
         "HardSwish": lambda x: x * hard_sigmoid(x, 1 / 6, 0.5),
         "LeakyReLU": leaky_relu,
         "Log": lambda x: x.log(),
-        "Mish": lambda x: x * pointwise.mish_tanh(x),
+        "Mish": lambda x: x * mish_tanh(x),
         "Pow": power,
         "ReLU": lambda x: x.apply(onnx.ReluOp),
         "Reorder": lambda x: x,

@@ -13,18 +13,15 @@ from operator import mul
 from types import MappingProxyType
 
 import numpy as np
-from xdsl.dialects.builtin import f64
 from xdsl.ir import Operation, SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.values import constant_of
+from passes.autodiff.common.gates import SATURATION, gelu_gate, hard_swish_gate, mish_gate
 from passes.autodiff.common.primal import ZERO, Gradient, Primal, Rule
 from passes.autodiff.nan_safety.domain_edge import guard_replaced_nan
 from passes.autodiff.nan_safety.norm_at_zero import is_flat_at_zero, nonzero_or_one, or_zero
 from passes.builder.values import Builder, Value
-
-SATURATION = 30.0
-"""Beyond this argument, tanh and erf are 1 in every dtype, and their derivatives 0."""
 
 SELU_ALPHA, SELU_GAMMA = 1.67326319217681884765625, 1.05070102214813232421875
 
@@ -162,29 +159,10 @@ def hard_swish(f: Primal) -> Value:
     return hard_swish_gate(f) + f.e.keep(f.x, f.x.abs() < 3) * (1 / 6)
 
 
-def hard_swish_gate(f: Primal) -> Value:
-    """Return clip(x / 6 + 1/2, 0, 1); HardSigmoid's attributes are f32."""
-    x = f.x
-    if x.dtype == f64:
-        return (x * (1 / 6) + 0.5).apply(onnx.HardSigmoidOp, alpha=1.0, beta=0.0)
-    return x.apply(onnx.HardSigmoidOp, alpha=1 / 6, beta=0.5)
-
-
 def mish(f: Primal) -> Value:
     """t + x sigmoid(x) (1 - t^2), t = tanh(softplus x)."""
     t = mish_gate(f)
     return t + f.x * f.x.sigmoid() * (1 - t.square())
-
-
-def mish_gate(f: Primal) -> Value:
-    return mish_tanh(f.x)
-
-
-def mish_tanh(x: Value) -> Value:
-    """tanh(log(1 + exp x)) = n / (n + 2), n = u (u + 2), u = exp x, without overflow."""
-    u = x.at_most(SATURATION).exp()
-    n = u * (u + 2)
-    return n / (n + 2)
 
 
 def gelu(f: Primal) -> Value:
@@ -195,21 +173,6 @@ def gelu(f: Primal) -> Value:
     scale, cube = math.sqrt(2 / math.pi), 0.044715
     s = gelu_gate(f)
     return s + x * s * (1 - s) * (x.square() * (6 * scale * cube) + 2 * scale)
-
-
-def gelu_gate(f: Primal) -> Value:
-    """The normal distribution function; for `tanh`, (1 + tanh u) / 2 = sigmoid(2 u), u its argument."""
-    x = f.x.clip_to(-SATURATION, SATURATION)
-    if f.value("approximate", "none") != "tanh":
-        return (x * math.sqrt(0.5)).erf() * 0.5 + 0.5
-    scale, cube = math.sqrt(2 / math.pi), 0.044715
-    return (x * (x.square() * (2 * scale * cube) + 2 * scale)).sigmoid()
-
-
-GATES: Mapping[type[Operation], Callable[[Primal], Value]] = MappingProxyType(
-    {onnx.GeluOp: gelu_gate, onnx.HardSwishOp: hard_swish_gate, onnx.MishOp: mish_gate}
-)
-"""Ops y = x gate -> the gate, which the derivative needs, too."""
 
 
 def swish(f: Primal) -> Value:
