@@ -117,7 +117,7 @@ class DocumentedOp(VerifiedOnce, IRDLOperation, InfersTypes, ABC):
     """Hint for an op with more operands than documented."""
 
     BY_PARTS: ClassVar[bool] = False
-    """True if `evaluate` converts its operands to float64 by parts, as whole copies would take much memory."""
+    """True if `evaluate` converts its operands to float64 by parts: whole copies would take much memory."""
 
     FOREIGN_ATTRIBUTES: ClassVar[Mapping[str, str]] = {}
     """Attribute names of other frameworks, with a hint for each."""

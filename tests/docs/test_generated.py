@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dialects import source_kinds, source_ops
-from dialects.onednn import ROW_KINDS
+from dialects.onednn import SPEC_KINDS
 from dialects.support.diagnostics import violation
 from gradc.bench.plot import fingerprint
 from gradc.problems import OPS
@@ -22,7 +22,7 @@ from tools.documents.speed import Race
 from tools.generated import Part
 
 ROOT = Path(__file__).resolve().parents[2]
-CLASS_KINDS = [kind for kind in source_kinds() if kind not in ROW_KINDS]
+CLASS_KINDS = [kind for kind in source_kinds() if kind not in SPEC_KINDS]
 
 
 class TestPages:

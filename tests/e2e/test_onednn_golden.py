@@ -22,7 +22,7 @@ from support.compare import TOLERANCES, ulp
 from support.pipeline import apply
 
 from dialects.evaluate import evaluate
-from dialects.onednn import ROW_KINDS
+from dialects.onednn import SPEC_KINDS
 from dialects.support.entry import entry_function, input_names, output_names
 from gradc.importers.onednn.reader import import_json
 from gradc.model.exporter import export
@@ -32,7 +32,7 @@ from passes.targets.target import Target
 
 SHARED = Path(os.environ.get("GRADC_SHARED") or Path(__file__).resolve().parents[3] / "shared")
 CASES = SHARED / "cases" / "onednn"
-KINDS = {"InterpolateBackward", "ConvolutionBackwardData", "ConvTransposeBackwardData", *ROW_KINDS}
+KINDS = {"InterpolateBackward", "ConvolutionBackwardData", "ConvTransposeBackwardData", *SPEC_KINDS}
 WITHOUT_CASES = {
     *("AvgPool", "AvgPoolBackward", "MaxPool", "MaxPoolBackward"),
     *("Clamp", "ClampBackward", "HardSigmoid", "HardSigmoidBackward", "Pow", "Reciprocal"),

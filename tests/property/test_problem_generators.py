@@ -9,7 +9,7 @@ from support.generate import KINDS, seeded
 from support.problems import Node, Problem
 
 from dialects import source_ops
-from dialects.onednn import ROW_KINDS
+from dialects.onednn import SPEC_KINDS
 from dialects.onednn.base import OneDNNConvOp
 from dialects.support.attributes import documented_attributes
 from dialects.support.documented_op import DocumentedOp
@@ -65,7 +65,7 @@ def _features(problem: Problem, node: Node) -> Iterator[str]:
 
 def test_every_source_op_is_drawn():
     drawn = {seeded([8, seed], kinds=(kind,)).nodes[0].op for kind in KINDS for seed in range(3)}
-    missing = [kind for kind, op in source_ops().items() if op not in drawn and kind not in ROW_KINDS]
+    missing = [kind for kind, op in source_ops().items() if op not in drawn and kind not in SPEC_KINDS]
     assert not missing, f"missing: {', '.join(missing)} in KINDS of tests/support/generate.py"
 
 
