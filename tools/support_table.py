@@ -10,7 +10,7 @@ from typing import Any
 
 from xdsl.ir import Attribute
 
-from dialects import source_ops
+from dialects import source_kinds, source_ops
 from dialects.onednn.spec_classes import FAMILIES, KINDS
 from dialects.support.attributes import AttributeSpec, documented_attributes
 from dialects.support.diagnostics import GradcError
@@ -90,14 +90,35 @@ def _upsample(g: Graph, dtype: str, n: int, dynamic: bool) -> Any:
     )
 
 
-PROBES: dict[str, Callable[[Graph, str, int, bool], Any]] = {
+Probe = Callable[[Graph, str, int, bool], Any]
+"""Adds an op of a dtype and a number of spatial axes, with static sizes or with all dims dynamic that may be;
+returns its result."""
+
+
+def _of_one_shape(kind: str) -> Probe:
+    """Return a probe whose operands have one shape."""
+
+    def probe(g: Graph, dtype: str, n: int, dynamic: bool) -> Any:
+        cls = source_ops()[kind]
+        shape = ["N" if dynamic else 1, 2, *_sizes(dynamic, n, 3)]
+        operands = [g.input(port, dtype, shape) for port in cls.PORTS]
+        return getattr(g, cls.name.partition(".")[2])(*operands)
+
+    return probe
+
+
+_OF_SEVERAL_SHAPES: dict[str, Probe] = {
     "ConvolutionBackwardData": _convolution,
     "ConvTransposeBackwardData": _conv_transpose,
     "InterpolateBackward": _interpolate,
     "ResizeBilinearV2Grad": _resize,
     "UpsampleBilinear2dBackward": _upsample,
 }
-"""Kind -> a small graph of it, static or with all dims dynamic that may be."""
+
+CLASS_KINDS = tuple(kind for kind in source_kinds() if kind not in KINDS)
+"""Kinds with a handwritten class, not an op spec."""
+
+PROBES = {kind: _OF_SEVERAL_SHAPES.get(kind) or _of_one_shape(kind) for kind in CLASS_KINDS}
 
 
 def compiles(kind: str, dtype: str, n: int, dynamic: bool, target: str) -> bool:
@@ -112,18 +133,8 @@ def _probe_graph(kind: str, dtype: str, n: int, dynamic: bool) -> Graph:
     if kind in KINDS:
         return probe(kind, dtype, n, dynamic)
     graph = Graph()
-    graph.output(_example(graph, kind, dtype, n, dynamic), "out")
+    graph.output(PROBES[kind](graph, dtype, n, dynamic), "out")
     return graph
-
-
-def _example(g: Graph, kind: str, dtype: str, n: int, dynamic: bool) -> Any:
-    """Return the result of an op in its graph of PROBES, else of operands of one shape."""
-    if kind in PROBES:
-        return PROBES[kind](g, dtype, n, dynamic)
-    cls = source_ops()[kind]
-    shape = ["N" if dynamic else 1, 2, *_sizes(dynamic, n, 3)]
-    operands = [g.input(port, dtype, shape) for port in cls.PORTS]
-    return getattr(g, cls.name.partition(".")[2])(*operands)
 
 
 def attributes_of(kind: str) -> Iterator[tuple[str, str, str, str]]:
@@ -155,7 +166,7 @@ def _expectation(kind: str, name: str, value: Attribute) -> str:
     '' if the diagnostic is about another value that conflicts with it.
     """
     graph = Graph()
-    graph.output(_example(graph, kind, "f32", 2, False), "out")
+    graph.output(PROBES[kind](graph, "f32", 2, False), "out")
     (op,) = (op for op in graph.module().walk() if isinstance(op, DocumentedOp))
     op.properties[name] = value
     try:

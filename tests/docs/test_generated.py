@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dialects import source_kinds, source_ops
-from dialects.onednn import SPEC_KINDS
+from dialects import source_ops
 from dialects.support.diagnostics import violation
 from gradc.bench.plot import fingerprint
 from gradc.problems import OPS
@@ -20,9 +19,9 @@ from tools.documents import op_page, plots, prose, speed, strategies
 from tools.documents.pages import pages
 from tools.documents.speed import Race
 from tools.generated import Part
+from tools.support_table import CLASS_KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
-CLASS_KINDS = [kind for kind in source_kinds() if kind not in SPEC_KINDS]
 
 
 class TestPages:
@@ -66,10 +65,6 @@ class TestPages:
 
 
 class TestSupportTable:
-    def test_every_op_has_a_probe(self):
-        missing = [kind for kind in CLASS_KINDS if kind not in support_table.PROBES]
-        assert not missing, f"missing: {', '.join(missing)} in PROBES of tools/support_table.py"
-
     def test_a_cell_is_what_compiling_says(self, monkeypatch):
         monkeypatch.setattr(support_table, "compiles", lambda *args: args[3] is False)
         assert support_table._cell("InterpolateBackward", "f32", 2, "cpu") == "static"
@@ -79,8 +74,7 @@ class TestSupportTable:
 
 def measurable() -> list[str]:
     """The source ops of whose canonical gradients `gradc/problems` knows one: the others cannot be timed."""
-    probed = (kind for kind in CLASS_KINDS if kind in support_table.PROBES)
-    return [kind for kind in probed if any(op in OPS for op in op_page.canonical_ops(kind))]
+    return [kind for kind in CLASS_KINDS if any(op in OPS for op in op_page.canonical_ops(kind))]
 
 
 class TestOps:
