@@ -14,12 +14,14 @@ from xdsl.ir import Block, Operation, SSAValue
 from dialects.onnx import ops as onnx
 from dialects.onnx.control import YieldOp
 from dialects.onnx.types import OptionalType, SequenceType
+from dialects.onnx.values import dims_of
 from dialects.support import entry
 from dialects.support.diagnostics import GradcError, UnsupportedError, error_at
 from dialects.support.interfaces import InfersTypes, refine_results, set_type
 from dialects.support.shapes import DimLike, Shape, element_type_of, has_rank, shape_of, tensor_type
 from gradc.graph.batch_axes import PROBE, batch_axes, is_batch, obstacle
 from gradc.graph.batch_bodies import Carried, Looping, carried_values, scanned_values, stacked_values
+from gradc.graph.batch_preparation import Folded, fold_sizes, unfold_sizes
 from gradc.graph.batch_repairs import Batch, Repair, Repeat, ShapeEntry, ints_of, may_repeat
 from passes.builder.captured_values import ancestor_in_block, dependents, values_read_by
 
@@ -65,16 +67,19 @@ class Probe:
         """Collect the repairs. Raises UnsupportedError at an op that prevents another batch; NeedsBatch."""
         self.ops = list(self.function.walk())
         self._rejected: Operation | None = None
+        self._folded: list[Folded] = []
         self._index = {op: index for index, op in enumerate(self.ops)}
         self.old = shapes_by_value(self.function)
         set_leading_dims(self.function, self.arguments, PROBE)
         self._walk(self.function.body.block)
+        unfold_sizes(self._folded)
 
     def _walk(self, block: Block) -> None:
         for op in list(block.ops):
             is_end = isinstance(op, YieldOp) or op is entry.return_op(self.function)
             if not is_end and any(map(batch_axes, values_read_by(op))):
                 self._visit(op)
+            self._folded += fold_sizes(op)
 
     def _visit(self, op: Operation) -> None:
         if isinstance(op, onnx.IfOp):
@@ -213,6 +218,10 @@ class Probe:
         if any(isinstance(result.type, UnrankedTensorType) for result in op.results):
             raise self._reject(op, "the rank of its result is unknown")
         self._check_results(op)
+        if not any(map(batch_axes, op.results)) and any(
+            None in shape_of(r) for r in op.results if has_rank(r)
+        ):
+            raise self._reject(op, "a size of its result is unknown")
         self._propagate_inner(op)
         return repairs
 
@@ -252,7 +261,7 @@ class Probe:
 
     def _reshape_repairs(self, op: onnx.ReshapeOp) -> Iterator[Repair]:
         """Yield the entry of the shape to change; none if the shape already follows the data."""
-        axes, shape = batch_axes(op.operands[0]), ints_of(op.operands[1])
+        axes, shape = batch_axes(op.operands[0]), _fixed_shape(op.operands[1])
         if shape is None:
             return
         if len(axes) != 1:
@@ -262,11 +271,11 @@ class Probe:
         if not candidates:
             raise self._reject(op, f"its shape {shape} mixes the batch with other dims")
         found, self.inner[op.results[0]] = _best(candidates, data[axis + 1 :], target, self.before)
-        if shape[found] == -1 or (shape[found] == 0 and found == axis):
+        if shape[found] == -1 or is_batch(shape[found]) or (shape[found] == 0 and found == axis):
             return
         if shape[found] % self.before or shape[found] <= 0:
             raise self._reject(op, f"its shape {shape} has no place for the batch")
-        yield ShapeEntry(found, axis)
+        yield ShapeEntry(found, axis, tuple(shape))
 
     def _repeats(self, op: Operation) -> Iterator[Repair]:
         """Yield the operands that have the former batch where another operand has the new one."""
@@ -335,6 +344,15 @@ def forget_results(op: Operation) -> None:
             set_type(result, tensor_type(element_type_of(result), unknown))
 
 
+def _fixed_shape(value: SSAValue) -> list[int] | None:
+    """Return the elements of a shape that does not depend on the batch, or None."""
+    given, dims = ints_of(value), dims_of(value)
+    if given is not None or dims is None:
+        return given
+    fixed = [dim for dim in dims if isinstance(dim, int) and not is_batch(dim)]
+    return fixed if len(fixed) == len(dims) else None
+
+
 def _entries_for(axis: int, inner: int, data: Shape, target: Shape, batch: int) -> Iterator[tuple[int, int]]:
     """Yield axes of a Reshape's result that may hold the batch, with the elements before it in the axis."""
     if axis == 0 and inner == 1 and target:
@@ -351,13 +369,19 @@ def _entries_for(axis: int, inner: int, data: Shape, target: Shape, batch: int) 
 
 
 def _best(candidates: Sequence[tuple[int, int]], behind: Shape, target: Shape, batch: int) -> tuple[int, int]:
-    """Return the best candidate: the batch ends its axis and the dims behind are unchanged, else it fills its
-    axis, else it begins its axis."""
+    """Return the best candidate: the batch ends its axis and the dims behind are unchanged or merged, else it
+    fills its axis, else it begins its axis."""
     ends = [(j, own) for j, own in candidates if target[j] == own * batch]
     intact = [(j, own) for j, own in ends if target[j + 1 :] == behind]
+    merged = [(j, own) for j, own in ends if _is_merged(behind, target[j + 1 :])]
     alone = [(j, own) for j, own in ends if own == 1]
     begins = [(j, own) for j, own in candidates if own == 1]
-    return next(iter((*intact, *alone, *begins, *candidates)))
+    return next(iter((*intact, *merged, *alone, *begins, *candidates)))
+
+
+def _is_merged(dims: Shape, found: Shape) -> bool:
+    """Return whether dims have become fewer of as many elements."""
+    return len(found) < len(dims) and _product(found) == _product(dims) is not None
 
 
 def _product(dims: Shape) -> int | None:

@@ -22,9 +22,10 @@ class ShapeEntry:
 
     entry: int
     axis: int
+    shape: tuple[int, ...]
 
     def apply(self, op: Operation, batch: Batch) -> None:
-        shape = [int(n) for n in ints_of(op.operands[1]) or ()]
+        shape = list(self.shape)
         factor, e = shape[self.entry] // batch.before, OpBuilder()
         copies = not getattr(op, "allowzero", None) or not attribute_of(op, "allowzero", 0)
         if isinstance(batch.size, int):

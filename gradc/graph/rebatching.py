@@ -17,6 +17,7 @@ from dialects.support.diagnostics import Diagnostic, UsageError, usage
 from dialects.support.option_names import option
 from dialects.support.shapes import Dim, DimLike, has_rank, shape_of, show
 from gradc.graph.batch_axes import PROBE, batch_axes
+from gradc.graph.batch_preparation import prepare_batch
 from gradc.graph.batch_probe import (
     Initial,
     NeedsBatch,
@@ -27,7 +28,6 @@ from gradc.graph.batch_probe import (
     shapes_by_value,
 )
 from gradc.graph.batch_repairs import Batch
-from passes.autodiff.control_flow.loop_shapes import normalize_loops
 from passes.infer_types import infer_types
 
 
@@ -71,9 +71,8 @@ def probe_batch(module: ModuleOp, arguments: Sequence[int], before: int, what: s
 
 
 def _probe(module: ModuleOp, arguments: Sequence[int], before: int, what: str) -> Probe:
-    """Return the finished probe of a module; infer the ranks of the module's loop-carried values before."""
-    if normalize_loops(module):
-        infer_types(module)
+    """Return the finished probe of a module, which is prepared before."""
+    prepare_batch(module)
     initial: dict[Initial, int] = {}
     while True:
         probe = Probe(entry.entry_function(module.clone()), arguments, what, before, initial)

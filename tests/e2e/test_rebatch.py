@@ -97,10 +97,62 @@ def recurrent(b: int) -> onnx.ModelProto:
     return model(nodes, [b, 5, 3], [b, 5, 4], axes=[1], **constants)
 
 
-MODELS = {f.__name__: f for f in (convolutional, flattened_rows, heads, class_token, recurrent)}
+def padded_windows(b: int) -> onnx.ModelProto:
+    """Windows of 3 columns, after pads that are computed from the number of columns."""
+    nodes = [
+        node("Shape", ["x"], "s", start=1, end=2),
+        node("Mod", ["s", "three"], "rest"),
+        node("Sub", ["three", "rest"], "more"),
+        node("Concat", ["zero", "zero", "more", "zero"], "pairs", axis=0),
+        node("Reshape", ["pairs", "two_rows"], "rows"),
+        node("Transpose", ["rows"], "columns", perm=[1, 0]),
+        node("Reshape", ["columns", "flat"], "turned"),
+        node("Concat", ["zero", "zero", "turned", "zero", "zero"], "long", axis=0),
+        node("Slice", ["long", "first", "last"], "pads"),
+        node("Pad", ["x", "pads"], "p"),
+        node("Shape", ["p"], "all", start=1, end=2),
+        node("Div", ["all", "three"], "count"),
+        node("Concat", ["batch", "count", "three"], "windows", axis=0),
+        node("Reshape", ["p", "windows"], "w"),
+        node("Tanh", ["w"], "y"),
+    ]
+    constants = {"zero": [0], "three": [3], "two_rows": [2, 2], "flat": [-1], "first": [0], "last": [4]}
+    return model(nodes, [b, 5], [b, 2, 3], **constants, batch=[b])
 
 
-@pytest.mark.sweep(parts=5)
+def merged_heads(b: int) -> onnx.ModelProto:
+    """Steps before batch; the heads are joined for a product of all rows, as torch's attention does."""
+    nodes = [
+        node("Transpose", ["x"], "t", perm=[2, 0, 1, 3]),
+        node("Reshape", ["t", "rows"], "r"),
+        node("Gemm", ["r", "w"], "g"),
+        node("Reshape", ["g", "back"], "s"),
+        node("Transpose", ["s"], "y", perm=[1, 0, 2]),
+    ]
+    return model(nodes, [b, 2, 5, 4], [b, 5, 6], rows=[5 * b, 8], w=floats(8, 6), back=[5, b, 6])
+
+
+def strided_mean(b: int) -> onnx.ModelProto:
+    """A view of all elements by their indices, as torch's exporter writes `as_strided`."""
+    nodes = [
+        node("ReduceMean", ["x", "axes"], "m"),
+        node("Reshape", ["m", "flat"], "f"),
+        node("Gather", ["f", "all"], "g"),
+        node("Transpose", ["g"], "y", perm=[0, 2, 1]),
+    ]
+    return model(nodes, [b, 4, 3], [b, 1, 4], axes=[2], flat=[-1], all=np.arange(4 * b).reshape(b, 4, 1))
+
+
+MODELS = {
+    f.__name__: f
+    for f in (
+        *(convolutional, flattened_rows, heads, class_token, recurrent),
+        *(padded_windows, merged_heads, strided_mean),
+    )
+}
+
+
+@pytest.mark.sweep(parts=8)
 @pytest.mark.parametrize("before", [1, 2])
 @pytest.mark.parametrize("name", MODELS)
 def test_both_batches_give_the_same_rows(name, before):
