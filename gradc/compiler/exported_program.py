@@ -36,6 +36,11 @@ class Call:
         found = re.search(r"target=torch\.ops\.(\w+\.\w+)", self.text)
         return found[1] if found else ""
 
+    @property
+    def result(self) -> str:
+        """The name of the value that the call returns."""
+        return self.text.partition(" :")[0].lstrip("%")
+
 
 @dataclass(frozen=True)
 class ExportedProgram:

@@ -8,6 +8,7 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 
 from dialects.support.entry import entry_function, output_names
+from gradc.compiler.exported_program import ExportedProgram
 from gradc.compiler.options import Options
 from gradc.compiler.pass_runner import Observer, parse, run_passes
 from gradc.derivatives.request import GradientRequest
@@ -65,12 +66,12 @@ def prepare(
 def convert_to_onnx(module: ModuleOp, options: Options, observer: Observer | None = None) -> ModuleOp:
     """Convert a module to ONNX ops or canonical gradients with inferred types, in place.
 
-    An Identity of a weight becomes a separate weight.
+    An Identity of a weight becomes a separate weight, unless it is a call of the program of torch's exporter.
     """
     is_onnx = not any(op.name.startswith(SOURCES) for op in module.walk())
     spec = ",".join((pipelines.canonicalize(), *(() if is_onnx else TO_ONNX_PASSES)))
     run_passes(module, parse(spec), options, observer, start=module.clone())
-    separate_copies(entry_function(module))
+    separate_copies(entry_function(module), ExportedProgram.of_module(module).calls)
     return module
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from dialects.support import entry
 from dialects.support.diagnostics import Diagnostic, GradcError, sentence, several
 from gradc.compiler.driver import load
+from gradc.compiler.exported_program import ExportedProgram
 from gradc.compiler.trainable_weights import Weight, find_weights, lost_parameters
 from gradc.model.stored_weights import REQUIRED, StoredWeight
 from passes.autodiff.shared_weights import pop_copies, separate_copies
@@ -39,7 +40,7 @@ def find_trainable(
     found = find_weights(module)
     lost = _remarks(lost_parameters(module, found))
     function = entry.entry_function(module)
-    separate_copies(function)
+    separate_copies(function, ExportedProgram.of_module(module).calls)
     copies = pop_copies(function)
     training = {one.name: _of_weight(one, found, copies) for one in weights}
     return training, lost

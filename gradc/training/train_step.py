@@ -16,6 +16,7 @@ from dialects.support.diagnostics import Diagnostic
 from dialects.support.option_names import renaming
 from gradc.compiler.compiled import Compiled, Derivative
 from gradc.compiler.driver import compile_module, constants_of
+from gradc.compiler.exported_program import ExportedProgram
 from gradc.compiler.options import Options
 from gradc.compiler.pass_runner import Observer, parse, run_passes
 from gradc.compiler.untied_weights import untie_weights
@@ -37,6 +38,7 @@ from gradc.training.options import TRAINABLE, TrainOptions, TrainRequest, names_
 from gradc.training.source import describe_source
 from gradc.training.step import APPLY, EVALUATION, GRADIENTS, MODEL, STEP, TrainStep
 from gradc.training.terms import take_declared_ranks, terms_of
+from gradc.training.unexported import find_details, find_unexported
 from gradc.verification.gradient_spec import Written
 from gradc.verification.proof import Proof
 from passes.autodiff.session import Session
@@ -136,11 +138,16 @@ def train_step_of(
     with_loss, request = module.clone(), _for_ops_of(module, request)
     derivation = Derivation.of_prepared(module, (*names, *labels), request, options, observer)
     session = derivation.differentiate(request.request(derivation.module))
+    source, program = entry.entry_function(plain), ExportedProgram.of_module(plain)
     remarks = [
-        *value_remarks(entry.entry_function(plain), terms),
+        *value_remarks(source, terms),
         *find_ambiguities(plain, session.gradients, untied, all_weights=TRAINABLE in trained),
+        *find_unexported(source, program, names_of(user_request.stop_gradient), user_request.batchnorm),
     ]
-    writer = _Writer(user_request, options, observer, derivation, session, batch, labels, remarks, adapters)
+    details = find_details(source, program)
+    writer = _Writer(
+        user_request, options, observer, derivation, session, batch, labels, remarks, details, adapters
+    )
     return writer.write(plain, with_loss)
 
 
@@ -177,6 +184,7 @@ class _Writer:
     batch: Sequence[str]
     labels: Sequence[str]
     ambiguities: Sequence[Diagnostic]
+    details: Sequence[Diagnostic]
     adapters: Sequence[Adapter] = ()
 
     def write(self, plain: ModuleOp, with_loss: ModuleOp) -> TrainStep:
@@ -197,7 +205,7 @@ class _Writer:
             {name: self._model(name, one, facts) for name, one in models.items()},
             {**weights, **optimizer.initial({name: weights[name] for name in types})},
             facts,
-            (*_remarks(compiled), *self.derivation.remarks, *self.ambiguities, *remarks),
+            (*_remarks(compiled), *self.derivation.remarks, *self.ambiguities, *self.details, *remarks),
             tuple(self.ambiguities),
             proof,
         )

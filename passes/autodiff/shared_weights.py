@@ -42,11 +42,15 @@ def shared_statistics(wrt: Mapping[str, SSAValue], ops: Iterable[Operation]) -> 
     return list(found.values())
 
 
-def separate_copies(function: FuncOp) -> None:
-    """Turn each Identity of a weight into a separate weight (TorchScript shares equal parameters)."""
+def separate_copies(function: FuncOp, calls: Collection[str] = ()) -> None:
+    """Turn each Identity of a weight into a separate weight (TorchScript shares equal parameters).
+
+    calls: names of the nodes that stand for calls of an exported program. Their Identities, such as that of
+    `detach`, are the same weight.
+    """
     for op in list(function.body.block.ops):
         weight = op.operands[0].owner if isinstance(op, onnx.IdentityOp) else None
-        if not isinstance(weight, onnx.ConstantOp) or not is_float(op.results[0]):
+        if not isinstance(weight, onnx.ConstantOp) or not is_float(op.results[0]) or name_of(op) in calls:
             continue
         own = weight.clone()
         own.location, own.output.name_hint = op.location, op.results[0].name_hint
