@@ -220,6 +220,16 @@ def _name_of_bias(reader: Reader) -> str:
     return ""
 
 
+def is_of_module(op: Operation, weight: str) -> bool:
+    """Return whether the name of a node, such as `/a/norm_1/Mul`, is that of a call of the module that has a
+    weight, `a.norm.weight`: TorchScript's exporter numbers the calls of a module, `norm`, `norm_1`."""
+    path, module = (text.split(".") for text in (_path_of(op), weight.rpartition(".")[0]))
+    called = (
+        re.fullmatch(rf"{re.escape(own)}(_\d+)?", part) for part, own in zip(path, module, strict=False)
+    )
+    return module != [""] and len(path) == len(module) and all(called)
+
+
 def _path_of(op: Operation) -> str:
     """Return the path of the module in a node's name: `a.0.b` of `/a/a.0/b/MatMul`, or ''."""
     parts = name_of(op).split("/")

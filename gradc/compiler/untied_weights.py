@@ -16,8 +16,9 @@ from dialects.support.diagnostics import Diagnostic, location, name_of, several
 from dialects.support.entry import entry_function
 from dialects.support.names import hint_of, name_of_value
 from gradc.compiler.exported_program import Call, ExportedProgram
+from gradc.compiler.traced_names import is_of_module
 from gradc.compiler.trainable_weights import PART_OF, find_weights
-from gradc.compiler.weight_roles import Kind, Reader, readers_of
+from gradc.compiler.weight_roles import Kind, Reader, is_constant_concat, readers_of
 from passes.autodiff.named_values import values_by_name
 from passes.autodiff.weight_parts import Part, are_disjoint, part_of, parts_of
 
@@ -26,9 +27,9 @@ def untie_weights(module: ModuleOp, *, uniform_only: bool = False) -> dict[str, 
     """Give each reader of a trainable weight a separate weight, in place: `w` keeps its name for the first
     reader, the others read `w.2`, `w.3` and so on. Return these names by the name of the shared weight.
 
-    Readers stay together if the exported program reads one parameter in all of them, or if they read disjoint
-    parts. `uniform_only`: only weights of ones and of zeros, which exporters merge because parameters of
-    several ops begin as such.
+    Readers stay together if the exported program reads one parameter in all of them, if they are calls of the
+    module that has the weight, if they read disjoint parts, or if they read a Concat of it. `uniform_only`:
+    only weights of ones and of zeros, which exporters merge because parameters of several ops begin as such.
     """
     function, program = entry_function(module), ExportedProgram.of_module(module)
     places = {op: index for index, op in enumerate(module.walk())}
@@ -38,7 +39,9 @@ def untie_weights(module: ModuleOp, *, uniform_only: bool = False) -> dict[str, 
             continue
         readers = sorted(readers_of(weight.value), key=lambda reader: places[reader.op])
         read = [
-            one for one in readers if one.kind is not Kind.OTHER_ROLE and isinstance(one.operand, OpResult)
+            one
+            for one in readers
+            if one.kind is not Kind.OTHER_ROLE and isinstance(one.operand, OpResult) and not _is_joined(one)
         ]
         groups = _groups(read, weight.value, program, (name, *weight.source.names))
         last = weight.value
@@ -91,10 +94,23 @@ def _groups(
     for reader in readers:
         key: object = _parameter(reader, weight, program, names)
         if key is None:
+            key = next((name for name in names if is_of_module(reader.op, name)), None)
+        if key is None:
             fits = partial(_fits, reader, weight)
             key = next((one for one, group in groups.items() if fits(group)), reader)
         groups.setdefault(key, []).append(reader)
     return list(groups.values())
+
+
+def _is_joined(reader: Reader) -> bool:
+    """Return whether a reader joins the weight with other constants, or reads what such an op joined."""
+    op: Operation | None = reader.op
+    while op is not None and not isinstance(op, ConstantOp):
+        if is_constant_concat(op):
+            return True
+        value = reader.operand if op is reader.op else op.operands[0]
+        op = value.owner if isinstance(value, OpResult) and value.op.operands else None
+    return False
 
 
 def _fits(reader: Reader, weight: SSAValue, group: Sequence[Reader]) -> bool:

@@ -98,3 +98,31 @@ def test_separate_weights_train_if_the_exported_program_names_only_the_shared_on
     module = load(source, for_gradients=())
     assert untie_weights(module, uniform_only=True) == {"w": ["w.2"]}
     assert [name for name, one in find_weights(module).items() if one.is_trainable] == ["w", "w.2"]
+
+
+def called(first: str, second: str) -> onnx.ModelProto:
+    """Two nodes of some names that read the ones of the module a.norm."""
+    nodes = [node("Mul", "x a.norm.weight", "h", first), node("Mul", "h a.norm.weight", "y", second)]
+    return model(nodes, {"a.norm.weight": np.ones(4, np.float32)})
+
+
+@pytest.mark.parametrize("second", ["/a/norm_1/Mul", "/a_2/norm/Mul", "/a/norm/Mul_1"])
+def test_calls_of_one_module_share_its_weight(second: str):
+    """A layer that TorchScript's exporter finds several times, as in ALBERT."""
+    assert untie_weights(load(called("/a/norm/Mul", second), for_gradients=()), uniform_only=True) == {}
+
+
+@pytest.mark.parametrize("second", ["/a/norm2/Mul", "/b/norm/Mul", "/norm_1/Mul", "n2", ""])
+def test_other_modules_have_separate_weights(second: str):
+    module = load(called("/a/norm/Mul", second), for_gradients=())
+    assert untie_weights(module, uniform_only=True) == {"a.norm.weight": ["a.norm.weight.2"]}
+
+
+def test_the_gates_of_a_cell_that_are_joined_share_a_weight():
+    """TorchScript's exporter reorders the gates of a GRU by Slice and Concat."""
+    parts = "[s1] p = Slice (b, z, t, z) [s2] q = Slice (b, t, f, z)"
+    source = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 18]>
+    g (float[2, 4] x) => (float[2, 4] y) <float[4] b = {{0, 0, 0, 0}}, int64[1] z = {{0}}, int64[1] t = {{2}},
+    int64[1] f = {{4}}> {{ {parts} [c1] c = Concat <axis = 0> (q, p) [c2] d = Concat <axis = 0> (c)
+    [a1] a = Add (x, d) [a2] y = Add (a, c) }}""")
+    assert untie_weights(load(source, for_gradients=()), uniform_only=True) == {}
