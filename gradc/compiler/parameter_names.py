@@ -37,6 +37,9 @@ _GENERATED = (_OF_TENSORFLOW, _OF_TORCH, _OF_OPS, _OF_DERIVATIVES)
 _LAYER = re.compile(r"(linear|addmm|conv\w*|embedding|\w+_norm)(_\d+)?")
 """Names of results of calls that read parameters."""
 
+_SEVERAL = 16
+"""Different numbers of a table that no formula gives."""
+
 _ROWS = 4
 """Rows of a table that are compared with sines and cosines."""
 
@@ -62,6 +65,16 @@ def is_of_parameter(name: str, value: SSAValue) -> bool:
         return False
     is_single = all(size == 1 for size in shape_of(value))
     return not is_single or "." in name or "/" in name or _WORDS.search(name.lower()) is not None
+
+
+def is_irregular(value: SSAValue) -> bool:
+    """Return whether a table has many numbers that do not grow evenly along its rows, unlike masks, positions
+    and slopes: it may be computed from a parameter."""
+    array = constant_of(value)
+    if array is None or array.ndim < 2 or array.shape[-1] < 3 or len(np.unique(array)) < _SEVERAL:
+        return False
+    bends = np.diff(array.astype(np.float64), 2, axis=-1)
+    return not np.allclose(bends, 0, atol=1e-6 * float(np.abs(array).max()))
 
 
 def is_sinusoidal(value: SSAValue) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
@@ -24,6 +25,7 @@ from dialects.support.shapes import shape_of
 from gradc.compiler.exported_program import LINEAR, ExportedProgram
 from gradc.compiler.parameter_names import (
     is_generated,
+    is_irregular,
     is_of_buffer,
     is_of_layer,
     is_of_parameter,
@@ -32,6 +34,7 @@ from gradc.compiler.parameter_names import (
 from gradc.compiler.traced_names import NO_NAMES, Traced, tied_names, trace_names
 from gradc.compiler.weight_roles import (
     BIAS,
+    EXPONENT,
     ROLES,
     SCALE,
     TABLE,
@@ -84,7 +87,8 @@ def find_weights(module: ModuleOp) -> dict[str, Weight]:
     for name, of in readers.items():
         source = traced.get(name, NO_NAMES)
         value = values[name]
-        verdict = refused[name] or _accept(_origin(value), value, of, program, source)
+        is_copy = refused[name] is None and _is_copy(value, of, program, values)
+        verdict = refused[name] or _accept(_origin(value), value, of, program, source, is_copy)
         source = source if verdict.is_trainable else NO_NAMES
         found[name] = Weight(name, value, verdict.is_trainable, verdict.reason, source, verdict.is_doubtful)
     return found
@@ -115,16 +119,18 @@ def _refuse(
         return _Verdict(False, f"{word_of(value.type)}, not floats")
     if not readers:
         return _Verdict(False, "not read")
-    if all(reader.kind is Kind.OTHER_ROLE for reader in readers):
-        return _Verdict(False, f"{readers[0].word} of {readers[0]}")
     if name in program.buffers.values():
         return _Verdict(False, "a buffer of the module")
+    if is_sinusoidal(value):
+        is_parameter = name in program.parameters.values()
+        return _Verdict(False, "sines and cosines of the position", is_doubtful=is_parameter)
     if name in program.parameters.values():
         return None
+    if all(reader.kind is Kind.OTHER_ROLE for reader in readers):
+        is_doubtful = readers[0].word == EXPONENT and not (program.parameters or is_generated(name))
+        return _Verdict(False, f"{readers[0].word} of {readers[0]}", is_doubtful)
     if is_of_buffer(name):
         return _Verdict(False, "has the name of a buffer")
-    if is_sinusoidal(value):
-        return _Verdict(False, "sines and cosines of the position")
     if is_generated(name) and all(map(_is_neutral, readers)):
         return _Verdict(False, f"{readers[0].word} that changes nothing, of {readers[0]}")
     if is_generated(name) and all(map(_is_multiplied_by_weight, readers)):
@@ -133,23 +139,30 @@ def _refuse(
 
 
 def _accept(
-    name: str, value: SSAValue, readers: Sequence[Reader], program: ExportedProgram, source: Traced
+    name: str,
+    value: SSAValue,
+    readers: Sequence[Reader],
+    program: ExportedProgram,
+    source: Traced,
+    is_copy: bool,
 ) -> _Verdict:
-    """Return whether a constant of floats that is read as data is trainable."""
+    """Return whether a constant of floats that is read as data is trainable. `is_copy`: it equals a parameter
+    that the program reads in its place."""
     roles = [reason for reader in readers if (reason := _role(reader))]
     uses = [f"{reader.word} by {reader}" for reader in readers if reader.kind is Kind.USE]
     if name in program.parameters.values():
         return _Verdict(True, next(iter((*roles, *uses)), f"a parameter, read by {readers[0]}"))
     if (source.names or source.stored) and (roles or uses or program.parameters):
         return _Verdict(True, next(iter((*roles, *uses)), f"read by {readers[0]}"))
-    if roles and _may_be_parameter(name, readers, program):
+    if roles and (is_copy or _may_be_parameter(name, readers, program)):
         return _Verdict(True, roles[0])
     if uses and not program.parameters and is_of_parameter(name, value):
         return _Verdict(True, f"{uses[0]}, with the name of a parameter")
     if roles:
         return _Verdict(False, f"{roles[0]}, but no parameter of the module")
     first = next((reader for reader in readers if reader.kind is not Kind.OTHER_ROLE), readers[0])
-    is_doubtful = is_of_layer(name) if program.parameters else not is_generated(name)
+    is_computed = is_generated(name) and not (uses and is_irregular(value))
+    is_doubtful = is_of_layer(name) if program.parameters else not is_computed
     return _Verdict(False, f"a constant of {first}", is_doubtful)
 
 
@@ -163,6 +176,27 @@ def _may_be_parameter(name: str, readers: Sequence[Reader], program: ExportedPro
         or not calls
         or any(one == name or one not in program.values for one in weighed)
     )
+
+
+def _is_copy(
+    value: SSAValue,
+    readers: Sequence[Reader],
+    program: ExportedProgram,
+    values: Mapping[str, SSAValue],
+) -> bool:
+    """Return whether a constant has the elements, also transposed, of another one that is a parameter and
+    that the program reads in the place of the constant, as a tied embedding."""
+    calls = [program.calls[name_of(reader.op)] for reader in readers if name_of(reader.op) in program.calls]
+    names = {program.parameters.get(argument, "") for call in calls for argument in call.arguments}
+    held = [values[name] for name in names if name in values and values[name] is not value]
+    return any(_are_equal(value, one) for one in held)
+
+
+def _are_equal(one: SSAValue, other: SSAValue) -> bool:
+    if sorted(map(str, shape_of(one))) != sorted(map(str, shape_of(other))):
+        return False
+    a, b = constant_of(one), constant_of(other)
+    return a is not None and b is not None and (np.array_equal(a, b) or np.array_equal(a, b.T))
 
 
 def _role(reader: Reader) -> str:

@@ -16,6 +16,7 @@ from dialects.support.shapes import shape_of
 
 WEIGHT, BIAS, SCALE, SLOPE, TABLE = "weight", "bias", "scale", "slope", "embedding table"
 RECURRENT_WEIGHT, PEEPHOLES = "recurrent weight", "peephole weight"
+EXPONENT = "exponent"
 
 _WEIGHT_AND_BIAS: Mapping[int, str] = {1: WEIGHT, 2: BIAS}
 _SCALE_AND_BIAS: Mapping[int, str] = {1: SCALE, 2: BIAS}
@@ -52,6 +53,7 @@ USES: Mapping[str, Mapping[int, str]] = {
     "Mul": {0: "multiplied", 1: "multiplied"},
     "Sum": dict.fromkeys(range(64), "added"),
     "Tile": {0: "expanded"},
+    **{name: {0: "mapped"} for name in ("Exp", "Sigmoid", "Softmax", "Softplus", "Tanh")},
 }
 """Op -> operand -> verb. An initializer that is used so is trainable if it has the name of a parameter."""
 
@@ -64,7 +66,7 @@ OTHER_ROLES: Mapping[str, Mapping[int, str]] = {
     "LSTM": {5: "initial state", 6: "initial state"},
     "OneHot": {2: "values"},
     "Pad": {2: "padding value"},
-    "Pow": {1: "exponent"},
+    "Pow": {1: EXPONENT},
     "QuantizeLinear": {1: "quantization scale"},
     "RNN": {5: "initial state"},
     "Range": {0: "bound", 1: "bound", 2: "step"},
@@ -145,9 +147,14 @@ def _behind(op: Operation, index: int) -> list[SSAValue]:
         place = index - 1 if name == "Loop" else index
         found = [body.args[index]] if index < len(body.args) and 0 <= place < len(returned) else []
         return [argument for argument in found if returned[place] is argument]
-    if (name in PASSED and index == 0) or (name == "Concat" and _is_constant(op)):
+    if (name in PASSED and index == 0) or is_constant_concat(op):
         return list(op.results)
     return []
+
+
+def is_constant_concat(op: Operation) -> bool:
+    """Return whether an op joins constants, as those of the gates of a cell."""
+    return type_of(op) == "Concat" and _is_constant(op)
 
 
 MOST_OPS = 100

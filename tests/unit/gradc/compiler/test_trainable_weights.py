@@ -360,3 +360,60 @@ def test_broken_annotations_tell_nothing(text: str):
 @pytest.mark.parametrize("name", ["conv.weight", "cls_token", "w", "b", "pe", "layer_scale", "embeddings"])
 def test_names_that_people_choose(name: str):
     assert not is_generated(name)
+
+
+def test_a_parameter_of_the_program_is_trainable_in_any_role():
+    source = model([node("Pow", "x e", "y", "n1")], {"e": np.float32(1.5)})
+    assert reason(source, "e") == "no: exponent of Pow n1"
+    assert weights_of(source)["e"].is_doubtful
+    program = with_program(
+        source, {"e": "PARAMETER"}, {"n1": ("pow.Tensor_Tensor](args = (%x, %p_e)", "['']")}
+    )
+    assert reason(program, "e") == "yes: a parameter, read by Pow n1"
+
+
+def test_a_sinusoidal_parameter_is_doubtful():
+    """Libraries store such tables as parameters without a gradient."""
+    angles = np.arange(8)[:, None] / 10 ** np.linspace(0, 2, 2)
+    table = np.concatenate([np.sin(angles), np.cos(angles)], 1).astype(np.float32)
+    source = model([node("Add", "x positions", "y", "n1")], {"positions": table}, (8, 4))
+    assert not weights_of(source)["positions"].is_doubtful
+    call = {"n1": ("add.Tensor](args = (%x, %p_positions)", "['']")}
+    weight = weights_of(with_program(source, {"positions": "PARAMETER"}, call))["positions"]
+    assert not weight.is_trainable
+    assert weight.is_doubtful
+
+
+def test_a_tied_weight_that_the_exporter_stored_twice_is_trainable_in_both_places():
+    w = random(4, 4)
+    nodes = [node("MatMul", "x w", "h", "n1"), node("MatMul", "h val_2", "y", "n2")]
+    calls = {
+        "n1": ("matmul.default](args = (%x, %p_w)", "['']"),
+        "n2": ("linear.default](args = (%h, %p_w)", "['']"),
+    }
+    arrays = {"w": w, "val_2": np.ascontiguousarray(w.T)}
+    assert trainable(with_program(model(nodes, arrays), {"w": "PARAMETER"}, calls)) == {"w", "val_2"}
+    other = with_program(model(nodes, {"w": w, "val_2": w + 1}), {"w": "PARAMETER"}, calls)
+    assert trainable(other) == {"w"}
+
+
+@pytest.mark.parametrize("op", ["Exp", "Softplus", "Softmax"])
+def test_a_parameter_may_be_mapped_first(op: str):
+    source = model([node(op, "layer.a_log", "a"), node("Mul", "x a", "y")], {"layer.a_log": random(4)})
+    assert trainable(source) == {"layer.a_log"}
+
+
+@pytest.mark.parametrize(
+    ("table", "is_doubtful"),
+    [
+        (random(4, 8), True),
+        (np.tril(np.ones((8, 8), np.float32)), False),
+        (np.arange(32, dtype=np.float32).reshape(4, 8), False),
+        (-np.outer(2.0 ** -np.arange(4), np.arange(8)).astype(np.float32), False),
+    ],
+    ids=["random", "mask", "positions", "slopes"],
+)
+def test_an_irregular_table_without_a_name_may_be_a_parameter(table: np.ndarray, is_doubtful: bool):
+    source = model([node("Add", "x onnx::Add_7", "y", "n1")], {"onnx::Add_7": table}, table.shape)
+    weight = weights_of(source)["onnx::Add_7"]
+    assert (weight.is_trainable, weight.is_doubtful) == (False, is_doubtful)
