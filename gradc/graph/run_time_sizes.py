@@ -198,8 +198,10 @@ def _refine(op: Operation, known: Mapping[str, int]) -> None:
 def _check_names(
     op: Operation, index: int, declared: Shape, inferred: Shape, known: Mapping[str, int]
 ) -> None:
-    """Check that a declared dim named like an input's dim has its size."""
-    named = shapes.with_sizes(declared, known)
+    """Check that a declared dim named like an input's dim has its size. A slice's size, such as N - 3, is 0
+    where it would be negative."""
+    found = shapes.with_sizes(declared, known)
+    named = tuple(max(size, 0) if isinstance(size, int) else size for size in found)
     if not shapes.compatible(named, inferred):
         role = op.result_role(index) if isinstance(op, InfersTypes) else f"result {index}"
         raise error_at(op, f"shape of {role}", given=shapes.show(named), expected=shapes.show(inferred))

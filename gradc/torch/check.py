@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -98,7 +98,7 @@ def check_export(exported: Exported) -> list[Diagnostic]:
         except GradcError as error:
             is_accident = fails_at_some and is_edge and not isinstance(error, CheckError)
             if min(sizes.values()) > 0 and not is_accident:
-                raise
+                raise error if isinstance(error, CheckError) else _at(error, sample) from None
             remarks.append(error.diagnostic.with_severity("remark"))
         compared.append(str(sample))
     if not arguments.dims or compared:
@@ -107,10 +107,16 @@ def check_export(exported: Exported) -> list[Diagnostic]:
     return [Diagnostic("remark", text)]
 
 
+def _at(error: GradcError, sample: Sample) -> GradcError:
+    """Return the error of a run of the model with the sizes of the run."""
+    text = f"{error.diagnostic.message}, at {sample}; torch.export.Dim(name, min=, max=) leaves out sizes"
+    return GradcError(replace(error.diagnostic, message=text))
+
+
 def compare(exported: Exported, sample: Sample) -> None:
     """Compare the model with the function for one sample. Raises CheckError."""
-    found = exported.run(sample)
     narrow, wide = exported.eager.run(sample.tensors), exported.eager.run_wide(sample.tensors)
+    found = exported.run(sample)
     _check_unchanged(exported, sample, narrow)
     for key, name in exported.pairs().items():
         reference = narrow[key] if wide is None else wide[key]

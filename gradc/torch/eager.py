@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from dialects.support.diagnostics import GradcError
 from gradc.importers.torch.arguments import Arguments
+from gradc.importers.torch.refusals import failure_of_run
 from gradc.importers.torch.results import output_leaves
 from gradc.importers.torch.state import State, find_state, set_gradients
-from gradc.importers.torch.torch_internals import torch
+from gradc.importers.torch.torch_internals import location_of_error, torch
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Eager:
         """Return the function's result for the example, and the arguments that it was called with."""
         with _undone(find_state(self.function), _same), torch.enable_grad():
             called = self.arguments.build([_fresh(leaf.tensor) for leaf in self.arguments.tensors])
-            return self.function(*called[0], **called[1]), called
+            return self._call(*called), called
 
     def adds_to_gradients(self) -> bool:
         """Return whether a result depends on the gradients that an earlier call left in leaf tensors."""
@@ -52,6 +54,15 @@ class Eager:
             return False
         second = self._run(tensors, _same, gradients)
         return not all(torch.allclose(first[key], second[key], equal_nan=True) for key in first)
+
+    def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call the function. An exception of it, or of torch, is a GradcError at the user's line."""
+        try:
+            return self.function(*args, **kwargs)
+        except GradcError:
+            raise
+        except Exception as error:  # whatever it raises
+            raise failure_of_run(error, location_of_error(error)) from error
 
     def _run(
         self,
@@ -66,7 +77,7 @@ class Eager:
             set_gradients(gradients or ())
             copies = [_fresh(tensor) for tensor in tensors]
             args, kwargs = self.arguments.build(copies)
-            result = self.function(*args, **kwargs)
+            result = self._call(args, kwargs)
             found = {str(index): leaf for index, (_, leaf) in enumerate(output_leaves(result, None))}
             found |= {leaf.name: copy for leaf, copy in zip(self.arguments.tensors, copies, strict=True)}
             found |= find_state(self.function).tensors

@@ -98,11 +98,13 @@ def with_rate(step: Callable[..., Any], optimizers: Sequence[Any]) -> Callable[.
     """Return the step as a function of the rate and its own arguments; groups keep their ratios."""
     groups = [group for one in optimizers for group in one.param_groups]
     ratios = [group[RATE] / groups[0][RATE] for group in groups]
+    is_double = all(p.dtype is torch.float64 for one in optimizers for p in _parameters(one))
+    dtype = torch.float64 if is_double else torch.float32
 
     def step_at_rate(lr: Any, *args: Any, **kwargs: Any) -> Any:
         before = [dict(group) for group in groups]
         # torch multiplies by a rate that requires a gradient, and reads the value of any other
-        rate = lr.detach().requires_grad_()
+        rate = lr.detach().to(dtype).requires_grad_()
         for group, ratio in zip(groups, ratios, strict=True):
             group[RATE] = rate if ratio == 1 else (rate * ratio).detach().requires_grad_()
             group.update(dict.fromkeys({"foreach", "fused"} & set(group), False))

@@ -12,6 +12,7 @@ from gradc.importers.torch import branches, refusals
 from gradc.importers.torch.algebra_forms import distances_of_pairs, least_squares
 from gradc.importers.torch.batch_norm import cumulative_statistics
 from gradc.importers.torch.frames import frequencies, half_frequencies, istft, stft
+from gradc.importers.torch.refused_calls import refused_calls
 from gradc.importers.torch.torch_internals import (
     FunctionMode,
     aten,
@@ -43,7 +44,7 @@ class OneForm(FunctionMode):
 @contextmanager
 def one_form() -> Iterator[None]:
     """Run functions of torch by one algorithm at all sizes, and without kernels that torch picks by size."""
-    with one_algorithm(), cumulative_statistics(), OneForm():
+    with one_algorithm(), cumulative_statistics(), refused_calls(), OneForm():
         yield
 
 
@@ -182,6 +183,18 @@ def _index_reduce_in_place(
     return tensor.scatter_reduce_(dim, rows, source, reduce, include_self=include_self)
 
 
+def _differences(given: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    """Return `torch.diff`, which takes fewer differences of axes that are shorter."""
+    ends = [part for part in (prepend, given, append) if part is not None]
+    found = torch.cat(ends, dim) if len(ends) > 1 else given
+    if found.dtype is torch.bool or n < 1:
+        return NotImplemented
+    for _ in range(n):
+        size = found.shape[dim]
+        found = found.narrow(dim, min(size, 1), max(size - 1, 0)) - found.narrow(dim, 0, max(size - 1, 0))
+    return found
+
+
 def _row_indices(dim: int, index: Any, source: Any) -> Any:
     axes = [1] * source.dim()
     axes[dim] = -1
@@ -265,6 +278,8 @@ FORMS: Mapping[Any, Callable[..., Any]] = {
     torch.fake_quantize_per_channel_affine: _fake_quantize_channels,
     torch.combinations: _combinations,
     torch.linalg.lstsq: least_squares,
+    torch.diff: _differences,
+    torch.Tensor.diff: _differences,
     torch.pdist: distances_of_pairs,
     torch.nn.functional.pdist: distances_of_pairs,
     torch.fft.fftfreq: frequencies,

@@ -153,6 +153,30 @@ def while_loop(location: str) -> GradcError:
     )
 
 
+def grad_scaler(location: str) -> GradcError:
+    return refusal(
+        "a GradScaler keeps its scale in a Python object, and the change would be lost",
+        location,
+        "train in float32 or bfloat16, which need no scale, or scale the loss by an argument",
+    )
+
+
+def averaged_model(location: str) -> GradcError:
+    return refusal(
+        "an AveragedModel reads its counter as a Python number, which would be frozen",
+        location,
+        "average outside of the step, or in it by average.lerp_(parameter.detach(), 1 - decay)",
+    )
+
+
+def plateau(location: str) -> GradcError:
+    return refusal(
+        "a ReduceLROnPlateau reads the value of the loss, which would be frozen",
+        location,
+        "call the scheduler outside of the step, and pass lr, which is then an input of the step",
+    )
+
+
 def change_of_list(op: str, location: str) -> GradcError:
     return refusal(
         f"aten.{op} changes tensors of a list in place, and the changes would be lost",
@@ -183,10 +207,20 @@ def failure_in_torch(error: BaseException, location: str) -> CaptureFailure:
         if words in str(error):
             message = sentence(what, hint=remedy)
             return FrozenValues(Diagnostic("error", message, position=position_from(location)))
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    text = lines[0].strip() if lines else "no message"
-    message = f"the function fails while it is captured: {type(error).__name__}: {text}"
+    message = f"the function fails while it is captured: {_text_of(error)}"
     return CaptureFailure(Diagnostic("error", message, position=position_from(location)))
+
+
+def failure_of_run(error: BaseException, location: str) -> GradcError:
+    """Return the error of an exception that the function raises when torch runs it for the check."""
+    message = f"the function fails when torch runs it: {_text_of(error)}"
+    return GradcError(Diagnostic("error", message, position=position_from(location)))
+
+
+def _text_of(error: BaseException) -> str:
+    """Return the type and the first line of the message of an exception."""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0].strip() if lines else 'no message'}"
 
 
 _KNOWN_FAILURES = (

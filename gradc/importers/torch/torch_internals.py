@@ -321,8 +321,26 @@ def _trace_step(optimizer: Any, step: Callable[..., Any]) -> Callable[..., Any]:
         before = torch.compiler.is_compiling
         torch.compiler.is_compiling = lambda: True
         try:
-            return step(*args, **kwargs)
+            with _wide_counters(optimizer):
+                return step(*args, **kwargs)
         finally:
             torch.compiler.is_compiling = before
 
     return call
+
+
+@contextmanager
+def _wide_counters(optimizer: Any) -> Iterator[None]:
+    """Let counters of float64 parameters be float64 in a step: powers of the decay rates by them are those of
+    Python numbers, as torch computes them."""
+    counted = [
+        (slots, slots["step"])
+        for parameter, slots in optimizer.state.items()
+        if parameter.dtype is torch.float64 and isinstance(slots.get("step"), torch.Tensor)
+    ]
+    for slots, counter in counted:
+        slots["step"] = counter.double()
+    yield
+    for slots, counter in counted:
+        counter.copy_(slots["step"])
+        slots["step"] = counter

@@ -85,3 +85,21 @@ def test_means_over_all_batches():
         assert np.allclose(found["output"], expected.numpy(), atol=1e-5)
     assert np.allclose(state["norm.running_var"], model.norm.running_var.numpy(), atol=1e-5)
     assert state["norm.num_batches_tracked"] == 3
+
+
+def test_an_exception_of_the_run_by_torch_names_its_line():
+    with pytest.raises(GradcError, match=r"test_check\.py:\d+:1: .* fails when torch runs it"):
+        export(lambda x: torch.linalg.cholesky(x - 9 * torch.eye(3)), (torch.eye(3),))
+
+
+def test_slices_of_slices_at_all_sizes():
+    """The sizes n - 3 of the results are 0 below 3."""
+
+    def windows(x: Any) -> Any:
+        return torch.diff(x, n=3, dim=0), x[1:][1:][1:] - x[2:][:-1], torch.diff(x, dim=1, prepend=x[:, :1])
+
+    compiled = export(windows, (torch.randn(6, 3),), dynamic_shapes=({0: "n"},))
+    for n in (0, 1, 2, 3, 4, 9):
+        x = torch.randn(n, 3)
+        for found, wanted in zip(compiled.run({"x": x.numpy()}).values(), windows(x), strict=True):
+            assert np.allclose(found, wanted.numpy(), atol=1e-6)

@@ -79,6 +79,77 @@ def test_many_steps_agree_with_torch(name: str, tmp_path: Path):
         np.testing.assert_allclose(trainer.parameters()[key], parameter.detach(), rtol=1e-3, atol=1e-4)
 
 
+EXACT = 2.0**-7
+"""A rate that float32 represents, as inputs `lr` are float32."""
+
+DOUBLES: dict[str, Callable[[Any], Any]] = {
+    "SGD": lambda p: torch.optim.SGD(p, lr=EXACT, momentum=0.9),
+    "Adam": lambda p: torch.optim.Adam(p, lr=EXACT, amsgrad=True),
+    "AdamW": lambda p: torch.optim.AdamW(p, lr=EXACT),
+    "Adamax": lambda p: torch.optim.Adamax(p, lr=EXACT),
+    "NAdam": lambda p: torch.optim.NAdam(p, lr=EXACT),
+    "RAdam": lambda p: torch.optim.RAdam(p, lr=EXACT),
+    "RMSprop": lambda p: torch.optim.RMSprop(p, lr=EXACT),
+    "Adadelta": lambda p: torch.optim.Adadelta(p, lr=EXACT),
+    "Adagrad": lambda p: torch.optim.Adagrad(p, lr=EXACT),
+}
+
+
+@pytest.mark.parametrize("name", DOUBLES)
+def test_steps_in_float64(name: str, tmp_path: Path):
+    """Counters are float32 in the file, and powers of the decay rates by them are float64."""
+    net = network().double()
+    step = step_of(net, DOUBLES[name](net.parameters()))
+    x, y = batch(6)
+    gradc.torch.train_step(step, (x.double(), y)).save(tmp_path / "run")
+    trainer = gradc.Trainer(tmp_path / "run")
+    for number in range(2 * STEPS):
+        x, y = batch(6, number)
+        loss = trainer.step({"x": x.double().numpy(), "y": y.numpy()}, lr=EXACT)
+        assert loss == pytest.approx(float(step(x.double(), y).detach()), rel=1e-6)  # losses are float32
+    for key, parameter in net.named_parameters():
+        np.testing.assert_allclose(trainer.parameters()[key], parameter.detach(), rtol=1e-6, atol=1e-7)
+
+
+def scaled(net: Any, optimizer: Any, scaler: Any) -> Callable[[Any, Any], Any]:
+    def step(x: Any, y: Any) -> Any:
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(net(x), y)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        return loss
+
+    return step
+
+
+def test_helpers_that_keep_state_in_python_are_refused():
+    net = network()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    average = torch.optim.swa_utils.AveragedModel(net)
+    plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+    plain = step_of(net, optimizer)
+
+    def averaged(x: Any, y: Any) -> Any:
+        loss = plain(x, y)
+        average.update_parameters(net)
+        return loss
+
+    def watched(x: Any, y: Any) -> Any:
+        loss = plain(x, y)
+        plateau.step(loss)
+        return loss
+
+    steps = {
+        "keeps its scale in a Python object": scaled(net, optimizer, torch.amp.GradScaler("cpu")),
+        "reads its counter as a Python number": averaged,
+        "reads the value of the loss": watched,
+    }
+    for message, step in steps.items():
+        with pytest.raises(gradc.UnsupportedError, match=rf"test_training_step\.py:\d+:1: .*{message}"):
+            gradc.torch.train_step(step, batch(5))
+
+
 def test_roles_of_inputs():
     net = network()
     step = gradc.torch.train_step(
