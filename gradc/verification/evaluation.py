@@ -51,7 +51,8 @@ class Evaluation:
 
     `carries` are the ops of the function whose results get tangents; within regions all results do. `marked`
     returns the results of ops with a different derivative, such as straight-through estimators. With
-    `shaken`, tangents within regions get errors of random signs and the size of their bounds.
+    `shaken`, tangents within regions and of `inner` ops get errors of random signs and the size of their
+    bounds.
     """
 
     def __init__(
@@ -61,12 +62,14 @@ class Evaluation:
         kernel: Kernels | None = None,
         marked: Callable[[Operation, Callable[[SSAValue], Any], Any], Any] | None = None,
         shaken: np.random.Generator | None = None,
+        inner: Collection[Operation] = (),
     ) -> None:
         self._module = module
         self._carries = carries
         self._kernel = kernel
         self._marked = marked
         self._shaken = shaken
+        self._inner = inner
         self._scopes: list[dict[SSAValue, Any]] = [{}]
         self._interpreter: Interpreter | None = None
         self.tangents: dict[SSAValue, Any] = {}
@@ -139,7 +142,7 @@ class Evaluation:
             return results
         found = self.jvp(op, values, tangents, results)
         self._note(op, found)
-        if self._shaken is not None and self._around:
+        if self._shaken is not None and (self._around or op in self._inner):
             found = [shake(op, tangents, tangent, self._shaken) for tangent in found]
         return tuple(pair_with(r, _directional_derivative(t)) for r, t in zip(results, found, strict=True))
 

@@ -71,7 +71,7 @@ class Point:
 
     For the step `focus`, the balance of each operand is formed, too. `off_codes` moves dequantised values
     slightly off their codes, many of which are at a kink. `shaken` adds the errors of tangents within ops
-    with regions, to show their effect.
+    with regions, and of the ops before the step `focus`, to show their effect.
     """
 
     def __init__(
@@ -95,7 +95,8 @@ class Point:
         rng = np.random.default_rng([seed, 3]) if off_codes else None
         marked = partial(straight_through, off_codes=rng)
         errors = None if shaken is None else np.random.default_rng([seed, 4, shaken])
-        self.values = Evaluation(plan.differentiated.module, plan.carries, kernel, marked, errors)
+        inner = () if focus is None or shaken is None else plan.within(focus)
+        self.values = Evaluation(plan.differentiated.module, plan.carries, kernel, marked, errors, inner)
         self._tangents: dict[SSAValue, Any] = {}
         self._before: dict[SSAValue, Any] = {}
         self._balances = [Balance() for _ in plan.steps]

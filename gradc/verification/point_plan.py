@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from dialects.grad.stop_gradient import StopGradientOp
 from dialects.lifetimes import region_operands
+from dialects.onnx.ops import ConstantOp
 from dialects.support import entry
 from gradc.verification.straight_through import estimate_operands
 from passes.autodiff.record import Differentiated, Step
@@ -59,6 +60,11 @@ class Plan:
         together."""
         stepped = {step.op for step in self.steps}
         return [self._ops_of_step(step, stepped) for step in self.steps]
+
+    def within(self, index: int) -> Collection[Operation]:
+        """Return the ops between the op of a step and the values to which it contributes."""
+        ops = self._ops_of_step(self.steps[index], ())[1:]
+        return [op for op in ops if not isinstance(op, ConstantOp)]
 
     def _ops_of_step(self, step: Step, stepped: Collection[Operation]) -> list[Operation]:
         reached = {value for value, _ in step.contributions}

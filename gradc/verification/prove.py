@@ -279,7 +279,8 @@ class Prover:
             again = point.run()
             if self._verdict(index, again.balances[index], again) != "wrong":
                 return "differences along two directions disagree"
-            if step.op.regions and self._is_within_errors(index, again, seed + 100 * other):
+            has_inner = step.op.regions or self.plan.within(index)
+            if has_inner and self._is_within_errors(index, again, seed + 100 * other):
                 return "the errors of differences within it are as large"
         if point is not None and point.operands and has_duplicate_writes(step.op, point.operands):
             return "its indices write one element twice"
@@ -303,9 +304,9 @@ class Prover:
                 prover._judge_gradient(prover._point(inputs, seed).run(), seed)
 
     def _wrong_step(self, index: int, point: Point | None, balance: Balance, seed: int) -> CheckError:
-        op, reached = self.plan.steps[index].op, dict(self.plan.steps[index].contributions)
-        apart = {} if point is None else point.by_operand
-        wrong = {value: one for value, one in apart.items() if value in reached and one.verdict() == "wrong"}
+        op = self.plan.steps[index].op
+        apart = {} if point is None or self.plan.within(index) else point.by_operand
+        wrong = {value: one for value, one in apart.items() if one.verdict() == "wrong"}
         what, shown = "the derivative of this op", balance
         if wrong:
             value, shown = max(wrong.items(), key=lambda item: item[1].error)
