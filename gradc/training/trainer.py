@@ -67,6 +67,7 @@ class Model:
     def __init__(self, path: Path, threads: int | None, providers: Sequence[Any] | None):
         options = onnxruntime.SessionOptions()
         options.enable_mem_pattern = False  # halves the memory of a step at no cost in time
+        _use_tight_arena(options)
         options.log_severity_level = 3
         options.intra_op_num_threads = threads or 0
         try:
@@ -118,6 +119,14 @@ class Model:
         return {name: value for name, value in found if name not in into}
 
 
+def _use_tight_arena(options: onnxruntime.SessionOptions) -> None:
+    """Let a session have an arena that grows by the memory that a step needs, and not by powers of two."""
+    kind, memory = onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, onnxruntime.OrtMemType.DEFAULT
+    info = onnxruntime.OrtMemoryInfo("Cpu", kind, 0, memory)
+    onnxruntime.create_and_register_allocator(info, onnxruntime.OrtArenaCfg({"arena_extend_strategy": 1}))
+    options.add_session_config_entry("session.use_env_allocators", "1")
+
+
 def _copy(value: Any) -> np.ndarray:
     if value.data_type() != "tensor(bfloat16)":
         return np.array(value.numpy())
@@ -157,8 +166,9 @@ class Trainer:
         self.load(self.folder)
 
     def __repr__(self) -> str:
+        names = self.facts["parameters"]
         return (
-            f"<gradc.Trainer {self.folder}: {len(self.facts['parameters'])} parameters, {self.steps} steps>"
+            f"<gradc.Trainer {self.folder}: {_count(len(names), 'parameter')}, {_count(self.steps, 'step')}>"
         )
 
     def step(self, batch: Batch | Sequence[Batch], lr: float | None = None) -> float:
@@ -331,6 +341,10 @@ def read_facts(folder: StrPath) -> dict[str, Any]:
 
 def _int64(number: int) -> Tensor:
     return Tensor("I64", np.array(number, np.int64))
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _shape(shape: Sequence[Any]) -> str:
