@@ -11,8 +11,16 @@ from gradc.cli.help import Command
 from gradc.cli.options import AS_JSON, LIMITS, QUIET, one_or_several
 
 
+def _folder(_: click.Context, __: click.Parameter, given: str) -> str:
+    """Return the folder of a run; its absence comes before options that are missing."""
+    from gradc.training.folder import check_folder
+
+    check_folder(given)
+    return given
+
+
 @click.command(cls=Command, example="gradc fit run --data batches.npz --lr 1e-3 --steps 1000")
-@click.argument("run", metavar="RUN", shell_complete=a_file)
+@click.argument("run", metavar="RUN", shell_complete=a_file, is_eager=True, callback=_folder)
 @click.option(
     "--data",
     metavar="FILE",

@@ -17,7 +17,7 @@ from gradc.files.json_text import json_text
 from gradc.graph.tensors import as_dtype
 from gradc.terminal import messages, progress
 from gradc.terminal.console import width_of
-from gradc.terminal.numbers import number
+from gradc.terminal.numbers import counted, number
 from gradc.terminal.plots import has_braille, plot
 from gradc.training.folder import Run, read_folder
 from gradc.util.extras import install
@@ -71,9 +71,11 @@ def fit(
         raise violation(str(error)) from error
     broken = [step for step, loss in enumerate(losses, 1) if not math.isfinite(loss)]
     if broken:
-        text = f"the loss is {losses[broken[0] - 1]} in step {broken[0]:,} and {len(broken) - 1:,} others"
+        others = f" and {counted(len(broken) - 1, 'other')}" if len(broken) > 1 else ""
+        text = f"the loss is {losses[broken[0] - 1]} in step {broken[0]:,}{others}"
         messages.show_remarks(Diagnostic("remark", f"{text}; a smaller --lr may help"))
-    messages.report_file(save or folder, f"{trainer.steps:,} steps, {len(trainer.parameters()):,} parameters")
+    done = counted(trainer.steps, "step"), counted(len(trainer.parameters()), "parameter")
+    messages.report_file(save or folder, ", ".join(done))
     return losses
 
 

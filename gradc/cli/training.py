@@ -22,7 +22,7 @@ from gradc.inspection import weights
 from gradc.inspection.trainable import Trainability, find_trainable
 from gradc.terminal import messages, progress
 from gradc.terminal.console import has_style
-from gradc.terminal.numbers import size
+from gradc.terminal.numbers import counted, size
 from gradc.terminal.tables import Look, look, table
 from gradc.training.folder import refuse_other_run
 from gradc.training.options import TRAINABLE, TrainRequest
@@ -31,6 +31,12 @@ from gradc.training.step import TrainStep
 from gradc.training.train_step import OPTION_NAMES, train_step_of
 
 STATIC_SHAPE = "--static-shape"
+
+_UNKNOWN = (
+    "an ONNX file does not contain requires_grad=False, detach and no_grad; --frozen and --stop-gradient "
+    "set them"
+)
+"""What `--list` cannot show."""
 
 
 def make(source: Source, loss: Sequence[str], given: dict[str, Any]) -> TrainStep:
@@ -74,17 +80,19 @@ def make(source: Source, loss: Sequence[str], given: dict[str, Any]) -> TrainSte
 
 
 def check_consent(step: TrainStep, *, yes: bool) -> None:
-    """Ask whether to go on if the file leaves open what its parameters are. Raises UsageError for a no, and
+    """Ask whether to go on after remarks on what the file leaves open. Raises UsageError for a no, and
     without a terminal."""
     if not step.ambiguities or yes:
         return
-    count = "1 remark" if len(step.ambiguities) == 1 else f"{len(step.ambiguities)} remarks"
+    count = counted(len(step.ambiguities), "remark")
     if sys.stdin.isatty() and sys.stderr.isatty() and not messages.is_json():
-        if click.confirm(f"The file leaves open what its parameters are ({count} above). Go on?", err=True):
+        if click.confirm(
+            f"The step may train something else than you mean ({count} above). Go on?", err=True
+        ):
             return
         raise usage("training", "refused", "consent")
     hint = "--yes accepts that; --trainable names what to train; --list shows it"
-    raise usage(f"the file leaves open what its parameters are ({count})", hint=hint)
+    raise usage(f"the step may train something else than you mean ({count} above)", hint=hint)
 
 
 def write(step: TrainStep, output: str, *, force: bool, as_json: bool) -> None:
@@ -94,7 +102,8 @@ def write(step: TrainStep, output: str, *, force: bool, as_json: bool) -> None:
         click.echo(json_text({"folder": output, "nodes": len(step.model.graph.node), **step.facts}))
     count = sum(step.initial[name].size for name in step.parameters)
     checked = f"; gradients {step.proof}" if step.proof is not None else ""
-    about = f"{len(step.parameters)} parameters, {count:,} numbers, {len(step.model.graph.node):,} nodes"
+    sizes = (len(step.parameters), "parameter"), (count, "number"), (len(step.model.graph.node), "node")
+    about = ", ".join(counted(number, what) for number, what in sizes)
     messages.report_file(output, about + checked)
 
 
@@ -107,7 +116,7 @@ def export_run(source: Source, output: str | None) -> None:
         raise click.UsageError("--export takes one folder.")
     step = TrainStep.load(folder)
     step.export(step.initial, output)
-    messages.report_file(output, f"{len(step.parameters)} trained parameters")
+    messages.report_file(output, counted(len(step.parameters), "trained parameter"))
 
 
 def show_parameters(step: TrainStep, source: Source, *, as_json: bool) -> None:
@@ -117,6 +126,7 @@ def show_parameters(step: TrainStep, source: Source, *, as_json: bool) -> None:
         click.echo(json_text(rows))
         return
     click.echo(_table(rows, look(sys.stdout)), color=has_style(sys.stdout) or None)
+    messages.mention(_UNKNOWN)
 
 
 def _rows(step: TrainStep, path: str | None) -> list[dict[str, Any]]:

@@ -171,7 +171,9 @@ def verify_run(folder: str, seed: int, threads: int | None, *, as_json: bool) ->
         for number, (loss, exact) in enumerate(zip(found.losses, found.expected, strict=True), 1)
     ]
     click.echo(table(("step", "loss", "in float64", "difference"), rows, numbers=(0, 1, 2, 3)))
-    scatter = f"{found.scatter:.1e} from a run that begins one rounding away"
-    end = "" if found.ok else "; wrong"
-    click.echo(f"parameters: off by {found.error:.1e} of their change; {scatter}{end}")
+    verdict = "right" if found.ok else "wrong"
+    scatter = f"a run whose parameters begin one rounding away differs by {found.scatter:.1e}"
+    click.echo(
+        f"{verdict}: the parameters differ from float64 by {found.error:.1e} of their change; {scatter}"
+    )
     return found.ok

@@ -10,6 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from dialects.onnx import ops as onnx
 from dialects.support.diagnostics import Diagnostic, sentence
 from dialects.support.names import name_of_value
+from dialects.support.option_names import advice
 from gradc.losses.base import LOG_PROBABILITIES, LOGITS, Loss
 from passes.autodiff.named_values import values_by_name
 from passes.training.attach_loss import Term
@@ -41,8 +42,13 @@ def _remark(loss: Loss, name: str, value: SSAValue) -> str:
     kind = "" if op is None else op.name.removeprefix("onnx.")
     what = f"{loss.title} reads {name}, a result of {kind}, but takes {loss.SCORES}"
     if loss.SCORES == LOGITS and isinstance(op, PROBABILITIES):
-        operand = name_of_value(op.operands[0])
-        return sentence(what, hint=f"of names the logits, {operand or f'the operand of {kind}'}")
+        logits = name_of_value(op.operands[0])
+        hint = (
+            advice("of", "reads the logits", logits)
+            if logits
+            else advice("of", f"names the logits, the operand of {kind}")
+        )
+        return sentence(what, hint=hint)
     if loss.SCORES == LOG_PROBABILITIES and isinstance(op, (*PROBABILITIES, *PRODUCTS)):
         others = {"NLL": "CrossEntropy takes logits"}
         hint = "" if isinstance(op, PROBABILITIES) else others.get(loss.title, "")

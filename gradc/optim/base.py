@@ -74,6 +74,13 @@ def check_count(what: str, given: object, low: int) -> None:
         raise usage(what, given, f"an integer of at least {low}")
 
 
+def check_steps(what: str, given: object) -> None:
+    """Raise UsageError unless `given` is a number of steps, whose default 0 stands for none."""
+    if given == 0 and not isinstance(given, bool):
+        raise usage(what, "none", f"a number of steps, as {what.rpartition(' ')[2]}=1000")
+    check_count(what, given, 1)
+
+
 def check_flag(what: str, given: object) -> None:
     """Raise UsageError unless `given` is True or False."""
     if not isinstance(given, bool):

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import f32
 
 from dialects.onnx import ops as onnx
 from dialects.support.diagnostics import usage
-from gradc.optim.base import Builder, Value, check_count, check_range
+from gradc.optim.base import Builder, Value, check_count, check_range, check_steps
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class _Decay(Schedule):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_range(f"{type(self).__name__}: final", self.final, 0)
-        check_count(f"{type(self).__name__}: total", self.total, 1)
+        check_steps(f"{type(self).__name__}: total", self.total)
         if self.total <= self.warmup:
             what = f"{type(self).__name__}: total"
             raise usage(what, self.total, f"more than the warmup of {self.warmup} steps")
@@ -98,7 +98,7 @@ class StepDecay(Schedule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_count("StepDecay: every", self.every, 1)
+        check_steps("StepDecay: every", self.every)
         check_range("StepDecay: gamma", self.gamma, 0)
 
     def base_rate(self, count: Value) -> Value:

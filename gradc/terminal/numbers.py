@@ -17,6 +17,11 @@ def number(value: float) -> str:
     return f"{mantissa} × 10{raised}"
 
 
+def counted(count: int, what: str) -> str:
+    """Format a number of things: `1 parameter`, `1,024 parameters`."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def time(seconds: float) -> str:
     """Format seconds in the unit that leaves one to three digits before the point."""
     for unit, factor in (("s", 1.0), ("ms", 1e-3)):

@@ -144,10 +144,15 @@ def write_trained(
     set_in_model(copy, values, path)
 
 
+def check_folder(folder: StrPath) -> None:
+    """Raise GradcError for a path that is no folder of a run."""
+    _read_facts(Path(folder) / FACTS)
+
+
 def _read_facts(path: Path) -> Mapping[str, Any]:
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise violation(f"{path.parent} is no training folder: it has no {FACTS}") from None
     except OSError as error:
         raise read_error(path, error) from error

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dialects.support.diagnostics import Diagnostic
+from gradc.terminal.numbers import counted
 from gradc.verification.proof import Proof
 
 if TYPE_CHECKING:
@@ -133,5 +134,5 @@ class TrainStep:
     def __repr__(self) -> str:
         inputs = ", ".join((*self.facts["batch"], *self.facts["labels"]))
         count = sum(self.initial[name].size for name in self.parameters)
-        what = f"{len(self.parameters)} parameters of {count:,} numbers"
+        what = f"{counted(len(self.parameters), 'parameter')} of {counted(count, 'number')}"
         return f"<gradc.TrainStep {inputs} -> {', '.join(self.facts['outputs'])}; {what}>"

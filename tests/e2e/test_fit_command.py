@@ -157,6 +157,8 @@ class TestErrors:
     def test_no_run(self, data: Path, tmp_path: Path):
         text = "is no training folder: it has no train.json"
         assert text in self.refuse(tmp_path, data, "--steps", 1, "--lr", 1)
+        for path in (tmp_path / "none", data):
+            assert text in run_gradc("fit", str(path)).err
 
     def test_a_damaged_model(self, run: Path, data: Path):
         (run / "step.onnx").write_bytes(b"no model")

@@ -90,6 +90,28 @@ def test_the_list_of_parameters(model: str, tmp_path: Path):
     assert rows[1]["read_by"] == ["fc1 (Gemm)"]
 
 
+def test_what_no_file_contains_is_mentioned_below_the_list(model: str):
+    assert "requires_grad=False" in train(model, "--loss", "mse", "--list").err
+    assert "requires_grad" not in train(model, "--loss", "mse", "--list", "--json").err
+
+
+def test_a_loss_of_probabilities_needs_consent(tmp_path: Path):
+    path, run = str(tmp_path / "net.onnx"), str(tmp_path / "run")
+    nodes = [
+        helper.make_node("MatMul", ["x", "fc2.weight"], ["z"], "fc"),
+        helper.make_node("Softmax", ["z"], ["y"]),
+    ]
+    arrays = {"fc2.weight": ARRAYS["fc2.weight"]}
+    onnx.save(model_of(nodes, {"x": ["N", 5]}, {"y": ["N", 3]}, arrays), path)
+    found = train(path, "--loss", "cross-entropy", "-o", run, "--no-check")
+    assert found.code == 2
+    assert "--of z reads the logits" in found.err
+    assert "something else than you mean (1 remark above)" in found.err
+    chosen = train(path, "--loss", "cross-entropy", "--of", "z", "-o", run, "--no-check")
+    assert chosen.code == 0, chosen.err
+    assert "1 parameter, 15 numbers" in chosen.err
+
+
 def test_weights_without_a_name_need_consent(tmp_path: Path):
     path, run = str(tmp_path / "net.onnx"), str(tmp_path / "run")
     arrays = {"val_3": ARRAYS["fc2.weight"]}

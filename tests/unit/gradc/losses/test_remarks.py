@@ -32,7 +32,7 @@ def remarks(loss: Loss, tail: str) -> list[str]:
 @pytest.mark.parametrize(
     ("loss", "tail", "message"),
     [
-        (CrossEntropy(), "y = Softmax (logits)", "Softmax, but takes logits; of names the logits"),
+        (CrossEntropy(), "y = Softmax (logits)", "Softmax, but takes logits; of=logits reads the logits"),
         (Distillation(), "y = Softmax (logits)", "Softmax, but takes logits"),
         (BCEWithLogits(), "s = Sigmoid (logits) y = Identity (s)", "Sigmoid, but takes logits"),
         (NLL(), "y = Identity (logits)", "MatMul, but takes log-probabilities; CrossEntropy"),

@@ -80,7 +80,13 @@ def test_torch(schedule: Schedule):
 def test_wrong_numbers():
     with pytest.raises(UsageError, match="Cosine: total: given 5, expected more than the warmup of 5 steps"):
         Cosine(0.1, warmup=5, total=5)
-    with pytest.raises(UsageError, match="StepDecay: every: given 0, expected an integer of at least 1"):
+    with pytest.raises(
+        UsageError, match="StepDecay: every: given none, expected a number of steps, as every="
+    ):
         StepDecay(0.1)
+    with pytest.raises(UsageError, match="Cosine: total: given none"):
+        Cosine(0.1)
+    with pytest.raises(UsageError, match="Linear: total: given -1, expected an integer of at least 1"):
+        Linear(0.1, total=-1)
     with pytest.raises(UsageError, match="Constant: base: given -1, expected a number of at least 0"):
         Constant(-1)
