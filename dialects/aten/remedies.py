@@ -10,7 +10,6 @@ _NOISE = "pass the noise as an argument"
 
 _REMEDIES: Mapping[str, str] = MappingProxyType(
     {
-        "_ctc_loss": "end the function at the log-probabilities, and compute this loss outside of it",
         "bernoulli": _NOISE,
         "fractional_max_pool2d": "use max_pool2d or adaptive_max_pool2d",
         "fractional_max_pool3d": "use max_pool3d or adaptive_max_pool3d",

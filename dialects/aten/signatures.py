@@ -13,6 +13,8 @@ SIGNATURES: dict[str, str] = {
     "_cdist_forward.default": "Tensor x1, Tensor x2, float p, int? compute_mode -> Tensor",
     "_conj.default": "Tensor self -> Tensor",
     "_conj_physical.default": "Tensor self -> Tensor",
+    "_ctc_loss.Tensor": "Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank, bool zero_infinity -> Tensor, Tensor",
+    "_ctc_loss_backward.Tensor": "Tensor grad, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity -> Tensor",
     "_efficientzerotensor.default": "int[] size, ScalarType? dtype -> Tensor",
     "_embedding_bag.default": "Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int padding_idx -> Tensor, Tensor, Tensor, Tensor",
     "_embedding_bag_backward.default": "Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor bag_size, Tensor maximum_indices, int num_weights, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, int padding_idx -> Tensor",

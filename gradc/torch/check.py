@@ -15,7 +15,7 @@ from gradc.importers.torch.elements import array_of, as_real
 from gradc.importers.torch.module import NEW
 from gradc.importers.torch.refusals import position_from
 from gradc.importers.torch.torch_internals import location_of_function, torch
-from gradc.torch.blame import VALUES, first_difference
+from gradc.torch.blame import VECTORS, first_difference
 from gradc.torch.eager import Eager
 from gradc.torch.samples import Sample, at_sizes, example, other_sizes
 from gradc.verification.gradient_spec import CheckError
@@ -202,7 +202,7 @@ def _describe(difference: Difference, exported: Exported) -> Diagnostic:
 
 def _reason(exported: Exported) -> str:
     """Return why results may differ of which no op differs."""
-    if any(op.op in VALUES for op in exported.graph.ops):
+    if any(op.op in VECTORS for op in exported.graph.ops):
         return (
             "no single op differs, but eigenvectors and singular vectors are known up to their signs, which "
             "are arbitrary; return what does not depend on them, such as v * v.sum(0).sign()"

@@ -195,6 +195,17 @@ def _differences(given: Any, n: int = 1, dim: int = -1, prepend: Any = None, app
     return found
 
 
+def _ctc_loss(
+    log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, *others: Any, **named: Any
+) -> Any:
+    """Return `ctc_loss` with lengths in tensors: torch has an op of its own for lists."""
+    lengths = [input_lengths, target_lengths]
+    if all(isinstance(one, torch.Tensor) for one in lengths):
+        return NotImplemented
+    given = [one if isinstance(one, torch.Tensor) else torch.tensor(one) for one in lengths]
+    return torch.nn.functional.ctc_loss(log_probs, targets, *given, *others, **named)
+
+
 def _row_indices(dim: int, index: Any, source: Any) -> Any:
     axes = [1] * source.dim()
     axes[dim] = -1
@@ -278,6 +289,7 @@ FORMS: Mapping[Any, Callable[..., Any]] = {
     torch.fake_quantize_per_channel_affine: _fake_quantize_channels,
     torch.combinations: _combinations,
     torch.linalg.lstsq: least_squares,
+    torch.nn.functional.ctc_loss: _ctc_loss,
     torch.diff: _differences,
     torch.Tensor.diff: _differences,
     torch.pdist: distances_of_pairs,

@@ -122,7 +122,7 @@ class Recorder(internals.DispatchMode):
         if func is not aten.lift_fresh.default:
             args, kwargs = internals.pytree.tree_map(self._fake, (args, kwargs))
         try:
-            result = func(*args, **kwargs)
+            result = OWN_RESULTS.get(func, func)(*args, **kwargs)
         except Exception:
             self.trace.failed = location
             raise
@@ -195,11 +195,29 @@ def _check(func: Any, args: Any, location: str) -> None:
         if not args or internals.fake_constant(args[0]) is None:
             raise refusals.value_decides(name, location)
         return
-    if not internals.has_tag(func, "dynamic_output_shape"):
+    if not internals.has_tag(func, "dynamic_output_shape") or func in OWN_RESULTS:
         return
     if name == "index" and not any(_is_mask(index) for index in args[1]):
         return
     raise refusals.value_decides(name, location)
+
+
+def _ctc_results(log_probs: Any, targets: Any, *_: Any, **__: Any) -> tuple[Any, Any]:
+    """Return fake results of `_ctc_loss`: torch's states are as many as the longest target has, which depends
+    on values, and the lowering's as many as the targets have room for."""
+    time, batch = log_probs.shape[:2]
+    return log_probs.new_empty(batch), log_probs.new_empty(batch, time, 2 * targets.shape[-1] + 1)
+
+
+def _like_log_probs(_: Any, log_probs: Any, *__: Any, **___: Any) -> Any:
+    return log_probs.new_empty(tuple(log_probs.shape))
+
+
+OWN_RESULTS: Mapping[Any, Callable[..., Any]] = {
+    aten._ctc_loss.Tensor: _ctc_results,
+    aten._ctc_loss_backward.Tensor: _like_log_probs,
+}
+"""Ops whose results have other shapes than torch's -> a function of fake results of the lowering's shapes."""
 
 
 def _is_mask(index: Any) -> bool:

@@ -21,8 +21,8 @@ PARTS = 240
 SAMPLES = 6
 """Number of samples of a function and dtype."""
 
-UNDEFINED = ("empty", "new_empty", "_efficientzerotensor")
-"""Prefixes of ops whose result torch does not define."""
+UNDEFINED = ("empty", "new_empty", "_efficientzerotensor", "_ctc_loss")
+"""Prefixes of ops whose result torch does not define, or in a shape of its own: test_ctc.py has that loss."""
 
 TOLERANCES = {"hardsigmoid_backward.default": 1e-7}
 """Tolerances in float64 of ops that torch computes with float32 constants."""
