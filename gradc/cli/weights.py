@@ -7,6 +7,7 @@ import sys
 import click
 
 from gradc.cli.completion import a_file
+from gradc.cli.endings import MODEL, check_ending
 from gradc.cli.help import Command
 from gradc.cli.options import AS_JSON, LIMITS, QUIET, one_or_several
 from gradc.cli.piped import model_from_stdin
@@ -47,6 +48,8 @@ def weights(files: str, output: str | None, values: str | tuple[str, ...] | None
         raise click.UsageError("--set needs -o OUT for the model.")
     if output == "-":
         raise click.UsageError("-o -: values are written to a file, -o FILE.")
+    if values is not None:
+        check_ending(output, MODEL)
     if as_json and output is not None:
         raise click.UsageError("--json prints a list, -o writes a file: use one of them.")
     with model_from_stdin([files]) as (model,):

@@ -245,6 +245,9 @@ def test_what_cannot_be_set(source: Path, tmp_path: Path, wrong: str):
 def test_usage(source: Path, tmp_path: Path):
     weights(source, "--set", "w.safetensors", code=2)
     weights(source, "-o", "w.bin", code=2)
+    for name in ("t.npz", "t.safetensors"):
+        done = weights(source, "--set", "w.safetensors", "-o", name, code=2)
+        assert f"-o: given {name}, expected a name that ends in .onnx" in done.err
     weights(source, "-o", source, code=2)
     weights(tmp_path / "no.onnx", code=4)
     (tmp_path / "w.safetensors").write_bytes(b"\xff" * 9)
