@@ -10,6 +10,7 @@ MODEL = (".onnx",)
 IR = (".mlir",)
 PAGE = (".html", ".htm")
 ARRAYS = (".npz",)
+FOLDER = ()
 
 KNOWN = {*MODEL, *IR, *PAGE, *ARRAYS, ".json", ".safetensors"}
 
@@ -20,6 +21,6 @@ def check_ending(output: str | None, expected: tuple[str, ...]) -> None:
         return
     ending = PurePath(output).suffix.lower()
     if ending in KNOWN and ending not in expected:
-        endings = " or ".join(expected)
+        endings = f"a name that ends in {' or '.join(expected)}" if expected else "the name of a folder"
         content = ", as the output is MLIR text" if expected == IR else ""
-        raise click.UsageError(f"-o: given {output}, expected a name that ends in {endings}{content}.")
+        raise click.UsageError(f"-o: given {output}, expected {endings}{content}.")

@@ -14,6 +14,7 @@ from gradc.cli.derivative_options import (
     KEEP_OUTPUTS,
     STOP_GRADIENT,
 )
+from gradc.cli.endings import FOLDER, MODEL, check_ending
 from gradc.cli.help import Command, Word
 from gradc.cli.options import (
     AS_JSON,
@@ -180,6 +181,7 @@ def train(
     """
     from gradc.cli import training
 
+    check_ending(output, MODEL if export else FOLDER)
     if export:
         training.export_run(source, output)
         return

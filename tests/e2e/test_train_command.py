@@ -143,6 +143,15 @@ def test_losses_of_several_values_groups_and_a_schedule(model: str, tmp_path: Pa
     assert (tmp_path / "run" / "apply.onnx").exists()
 
 
+def test_names_of_other_files(model: str, tmp_path: Path):
+    step, exported = str(tmp_path / "step.onnx"), str(tmp_path / "m.npz")
+    found = train(model, "--loss", "mse", "-o", step, "--no-check")
+    assert (found.code, "expected the name of a folder" in found.err) == (2, True)
+    found = train("--export", str(tmp_path), "-o", exported)
+    assert (found.code, "expected a name that ends in .onnx" in found.err) == (2, True)
+    assert not [*tmp_path.glob("step.onnx"), *tmp_path.glob("m.npz")]
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
