@@ -67,7 +67,6 @@ class Model:
     def __init__(self, path: Path, threads: int | None, providers: Sequence[Any] | None):
         options = onnxruntime.SessionOptions()
         options.enable_mem_pattern = False  # halves the memory of a step at no cost in time
-        _use_tight_arena(options)
         options.log_severity_level = 3
         options.intra_op_num_threads = threads or 0
         try:
@@ -117,14 +116,6 @@ class Model:
             raise TrainerError(f"onnxruntime cannot run the model: {error}") from error
         found = zip(self.outputs, self._binding.get_outputs(), strict=True)
         return {name: value for name, value in found if name not in into}
-
-
-def _use_tight_arena(options: onnxruntime.SessionOptions) -> None:
-    """Let a session have an arena that grows by the memory that a step needs, and not by powers of two."""
-    kind, memory = onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, onnxruntime.OrtMemType.DEFAULT
-    info = onnxruntime.OrtMemoryInfo("Cpu", kind, 0, memory)
-    onnxruntime.create_and_register_allocator(info, onnxruntime.OrtArenaCfg({"arena_extend_strategy": 1}))
-    options.add_session_config_entry("session.use_env_allocators", "1")
 
 
 def _copy(value: Any) -> np.ndarray:
