@@ -10,6 +10,7 @@ from typing import Any, ClassVar, cast
 from xdsl.dialects.builtin import ModuleOp, UnrankedTensorType
 from xdsl.ir import SSAValue
 
+from dialects.onnx.node import NodeOp
 from dialects.onnx.ops import op_names
 from dialects.support import entry
 from dialects.support.attributes import entries
@@ -170,11 +171,12 @@ class GradientRequest:
     def check_rules(self, module: ModuleOp) -> None:
         """Raise UsageError for rules of unknown ops, and of ops that take none."""
         own = {title for op in module.walk() if (title := title_of(op)) is not None}
+        unknown = {op.title for op in module.walk() if isinstance(op, NodeOp)}
         errors = Errors()
         for title in self.rules or ():
             errors.attempt(_check_title, title, own)
         for title in self.kernels or ():
-            errors.attempt(_check_kernel, title, own)
+            errors.attempt(_check_kernel, title, own, unknown)
         errors.check()
 
     def check_former_names(self, module: ModuleOp) -> None:
@@ -249,11 +251,13 @@ def gradient_if_requested(wrt: Names, of: Names, straight_through: bool = False)
     return None
 
 
-def _check_kernel(title: str, own: Collection[str]) -> None:
-    """Raise UsageError for a kernel of an op that the model does not have."""
+def _check_kernel(title: str, own: Collection[str], unknown: Collection[str]) -> None:
+    """Raise UsageError for a kernel of an op that the model does not have, or that gradc evaluates itself."""
     if title not in own:
         hint = suggest(title, own)
         raise UsageError(Diagnostic("error", sentence("kernels", title, "an op of the model", hint)))
+    if title not in unknown:
+        raise usage("kernels", title, "an op that gradc does not know; it evaluates this one itself")
 
 
 def _check_title(title: str, own: Collection[str]) -> None:

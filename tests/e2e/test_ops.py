@@ -65,6 +65,13 @@ def test_a_wrong_rule_is_found(wrong):
         gradc.vjp(model("y = com.example.Ramp (x)"), rules={"com.example.Ramp": rule}, kernels=kernels)
 
 
+def test_a_kernel_of_an_op_that_gradc_evaluates():
+    with pytest.raises(
+        gradc.UsageError, match="kernels: given Tanh, expected an op that gradc does not know"
+    ):
+        gradc.vjp(model("y = Tanh (x)"), kernels={"Tanh": np.sin})
+
+
 def evaluate(body, x: np.ndarray) -> np.ndarray:
     """Return the value of an expression of x, which a rule returns as gradient."""
 
