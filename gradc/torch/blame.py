@@ -15,12 +15,10 @@ from gradc.importers.torch.captured import CapturedGraph, CapturedOp, Output
 from gradc.importers.torch.elements import array_of, tensor_of
 from gradc.importers.torch.module import module_of
 from gradc.torch.replay import run_op
+from gradc.torch.signs import VECTORS
 
 BOUND = 1e-3
 """Error of one op, relative to its norm."""
-
-VECTORS = {"_linalg_eigh.default": 0, "_linalg_svd.default": 1}
-"""Op whose other results are vectors, known up to their signs -> its result of values."""
 
 VALUES = VECTORS | {"_ctc_loss.Tensor": 0}
 """Op whose other results may differ from torch's -> the result to compare."""

@@ -15,9 +15,10 @@ from gradc.importers.torch.elements import array_of, as_real
 from gradc.importers.torch.module import NEW
 from gradc.importers.torch.refusals import position_from
 from gradc.importers.torch.torch_internals import location_of_function, torch
-from gradc.torch.blame import VECTORS, first_difference
+from gradc.torch.blame import first_difference
 from gradc.torch.eager import Eager
 from gradc.torch.samples import Sample, at_sizes, example, other_sizes
+from gradc.torch.signs import depends_on_signs, has_vectors
 from gradc.verification.gradient_spec import CheckError
 
 BOUNDS = {torch.float64: 1e-9, torch.float32: 2e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
@@ -25,6 +26,11 @@ BOUNDS = {torch.float64: 1e-9, torch.float32: 2e-4, torch.float16: 2e-2, torch.b
 
 ROUNDINGS = 20
 """How many times as far from float64 as torch itself a result may be."""
+
+SIGNS = (
+    "eigenvectors and singular vectors are known up to their signs, which are arbitrary; return what does "
+    "not depend on them, such as v * v.sum(0).sign()"
+)
 
 OTHERS = 2
 """How many larger sizes are compared."""
@@ -83,6 +89,7 @@ def check_export(exported: Exported) -> list[Diagnostic]:
     remarks: list[Diagnostic] = []
     fails_at_some = False
     compare(exported, example(arguments))
+    _check_signs(exported, example(arguments))
     for seed, sizes in enumerate(other_sizes(arguments.dynamic)):
         is_edge = min(sizes.values()) <= 1
         if len(compared) >= OTHERS and not is_edge:
@@ -139,6 +146,15 @@ def _is_noise(
         return False
     scaled = as_real(exported.eager.run_scaled(sample.tensors)[key])
     return error <= ROUNDINGS * float(np.linalg.norm(_float64(scaled) - _float64(own)))
+
+
+def _check_signs(exported: Exported, sample: Sample) -> None:
+    """Raise the error of results that depend on signs of vectors, which may agree by chance."""
+    graph = exported.graph
+    if has_vectors(graph) and depends_on_signs(graph, exported.inputs(sample), sample.sizes):
+        raise CheckError(
+            Diagnostic("error", f"a result depends on signs: {SIGNS}", position=_position_of(exported))
+        )
 
 
 def _check_unchanged(exported: Exported, sample: Sample, after: Mapping[str, Any]) -> None:
@@ -202,11 +218,8 @@ def _describe(difference: Difference, exported: Exported) -> Diagnostic:
 
 def _reason(exported: Exported) -> str:
     """Return why results may differ of which no op differs."""
-    if any(op.op in VECTORS for op in exported.graph.ops):
-        return (
-            "no single op differs, but eigenvectors and singular vectors are known up to their signs, which "
-            "are arbitrary; return what does not depend on them, such as v * v.sum(0).sign()"
-        )
+    if has_vectors(exported.graph):
+        return f"no single op differs, but {SIGNS}"
     given = exported.eager.arguments.tensors
     strided = [leaf.name for leaf in given if not leaf.tensor.is_contiguous()]
     if not strided:

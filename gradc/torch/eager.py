@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dialects.support.diagnostics import GradcError
+from gradc.importers.torch.algebra_forms import SafeKernels
 from gradc.importers.torch.arguments import Arguments
 from gradc.importers.torch.refusals import failure_of_run
 from gradc.importers.torch.results import output_leaves
@@ -58,7 +59,8 @@ class Eager:
     def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call the function. An exception of it, or of torch, is a GradcError at the user's line."""
         try:
-            return self.function(*args, **kwargs)
+            with SafeKernels():
+                return self.function(*args, **kwargs)
         except GradcError:
             raise
         except Exception as error:  # whatever it raises

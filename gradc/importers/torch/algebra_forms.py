@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradc.importers.torch.torch_internals import torch
+from gradc.importers.torch.torch_internals import FunctionMode, torch
 
 
 def least_squares(
@@ -36,3 +36,16 @@ def distances_of_pairs(points: Any, p: float = 2.0) -> Any:
     first, second = torch.triu_indices(size, size, 1).unbind(0)
     found = torch.cdist(points[first].unsqueeze(1), points[second].unsqueeze(1), p)
     return found.reshape(-1)
+
+
+PAIRS = (torch.pdist, torch.nn.functional.pdist)
+"""Functions whose backward kernel reads memory that no tensor has for no points."""
+
+
+class SafeKernels(FunctionMode):
+    """Replaces the kernels of torch that end the process for tensors without elements."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in PAIRS and isinstance(args[0], torch.Tensor) and not args[0].numel():
+            return distances_of_pairs(*args, **(kwargs or {}))
+        return func(*args, **(kwargs or {}))

@@ -103,3 +103,14 @@ def test_slices_of_slices_at_all_sizes():
         x = torch.randn(n, 3)
         for found, wanted in zip(compiled.run({"x": x.numpy()}).values(), windows(x), strict=True):
             assert np.allclose(found, wanted.numpy(), atol=1e-6)
+
+
+def test_distances_of_no_points():
+    """The backward kernel of torch ends the process for them."""
+
+    def energy(x: Any) -> Any:
+        return torch.autograd.grad(torch.pdist(x).sin().sum(), x)[0]
+
+    x = torch.randn(4, 3, requires_grad=True)
+    compiled = export(energy, (x,), dynamic_shapes=({0: "n"},))
+    assert compiled.run({"x": np.zeros((0, 3), np.float32)})["output"].shape == (0, 3)

@@ -161,6 +161,25 @@ def test_second_derivatives():
     assert export(curvature, (draw(2, 3, 3).requires_grad_(),)).outputs
 
 
-def test_a_function_of_the_signs_of_eigenvectors_is_an_error_of_the_check():
+SIGNED = {
+    "eigenvectors": lambda a: torch.linalg.eigh(symmetric(a))[1],
+    "left_vectors": lambda a: torch.linalg.svd(a)[0],
+    "right_vectors": lambda a: torch.linalg.svd(a, full_matrices=False)[2],
+    "one_vector": lambda a: torch.linalg.eigh(symmetric(a))[1][:, :, -1] + 1,
+}
+
+
+@pytest.mark.parametrize("name", SIGNED)
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+def test_a_function_of_signs_is_an_error_of_the_check(name, seed):
+    """Also where those of the example agree by chance."""
     with pytest.raises(CheckError, match="known up to their signs"):
-        export(lambda a: torch.linalg.eigh(symmetric(a))[1], (draw(4, 3, 3),))
+        export(SIGNED[name], (draw(1, 3, 3, seed=seed),))
+
+
+def test_vectors_of_a_chosen_sign():
+    def chosen(a):
+        vectors = torch.linalg.eigh(symmetric(a))[1]
+        return vectors * vectors.sum(1, keepdim=True).sign()
+
+    assert export(chosen, (draw(4, 3, 3),)).outputs
