@@ -9,6 +9,8 @@
 | `torch.utils._python_dispatch._disable_current_modes`, `UntypedStorage._cdata` | 2.8 to 2.14 |
 | `torch.autograd.grad_mode._force_original_view_tracking` | 2.8 to 2.14 |
 | `torch.set_anomaly_enabled`, as `detect_anomaly` reads it; `torch._weight_norm` | 2.8 to 2.14 |
+| `torch.nn.modules.batchnorm._BatchNorm.forward`, with `momentum=None` | 2.8, 2.14 |
+| `aten._ctc_loss.Tensor`, `_ctc_loss_backward.Tensor`, which `ctc_loss` calls for fake tensors | 2.8, 2.14 |
 | `torch.compiler.is_dynamo_compiling`, as `torch._higher_order_ops` reads it | 2.14 |
 | `torch.ops.higher_order.cond`, `.scan`, `.while_loop` | 2.14 |
 | `torch._subclasses.fake_tensor.CONSTANT_NUMEL_LIMIT` | 2.8 |
