@@ -26,7 +26,8 @@ def find_changed_weights(source: ModuleOp, module: ModuleOp, parts: ModelParts) 
     A weight is unchanged if it is an input, or if an initializer of its name has its elements and
     * no node lowered from one of its readers reads a constant that may be derived from it: one that is not in
       the source and does not consist of zeros and ones, as the lowerings' selection matrices do;
-    * its readers are those of the source, or no equal weight was merged into it.
+    * its readers are those of the source, or no equal weight was merged into it; and
+    * it is not all zeros and ones, with which an op may disappear, or its readers are still there.
     """
     others = {"", *_non_constant_names(source), *entry.defaults(entry.entry_function(module))}
     named = {name_of_value(op.results[0]): op for op in _constants(source) if _is_weight(op)}
@@ -44,6 +45,7 @@ def find_changed_weights(source: ModuleOp, module: ModuleOp, parts: ModelParts) 
     selecting = _readers_of(op for op in new if _selects(op) and not _is_scalar(op))
     mixing = _readers_of(op for op in new if not _selects(op) and not _is_scalar(op))
     folded = _constant_values(source)
+    hidden = {name_of(value.owner) for value in folded if isinstance(value.owner, Operation)}
     contents = {name: _content(op) for name, op in named.items()}
     merged = [content for name, content in contents.items() if name not in stored]
     kept = {name_of_value(op.results[0]): op for op in _constants(module)}
@@ -52,7 +54,10 @@ def find_changed_weights(source: ModuleOp, module: ModuleOp, parts: ModelParts) 
         readers = _readers(op, folded)
         if stored.get(name) != contents[name] or not readers.isdisjoint(mixing):
             return True
-        if contents[name] in merged and not _readers_of([kept[name]]) <= readers:
+        found = _readers_of([kept[name]])
+        if contents[name] in merged and not found <= readers:
+            return True
+        if _selects(op) and not readers - hidden <= found:
             return True
         is_folded = any(not folded.isdisjoint(use.operation.results) for use in op.results[0].uses)
         if (is_folded or _is_scalar(op)) and not readers.isdisjoint(scalars):

@@ -275,6 +275,24 @@ FOLDED = {
 }
 
 
+def test_a_weight_of_zeros_with_which_an_op_disappeared(tmp_path: Path):
+    """The sum of zeros and a mask is the mask; another node still reads the zeros."""
+    source, values = gradc_model(), tmp_path / "w.safetensors"
+    nodes = [("Identity", ["b"], "copy"), ("Add", ["copy", "m"], "s"), ("Add", ["in", "s"], "q")]
+    made = [helper.make_node(op, reads, [result]) for op, reads, result in nodes]
+    del source.graph.node[:]
+    source.graph.node.extend([*made, helper.make_node("Concat", ["q", "b"], ["y"], axis=0)])
+    source.graph.output[0].type.tensor_type.shape.dim[0].dim_value = 4
+    arrays = {"b": np.zeros((2, 40), np.float32), "m": LARGE[:2]}
+    source.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in arrays.items())
+    compiled = gradc.compile(source)
+    assert [node.op_type for node in compiled.model.graph.node] == ["Add", "Concat"]
+    compiled.save(tmp_path / "c.onnx")
+    write_safetensors(values, {"b": np.ones((2, 40), np.float32)})
+    done = weights(tmp_path / "c.onnx", "--set", values, "-o", tmp_path / "t.onnx", code=4)
+    assert 'weight "b" was transposed, folded or merged' in done.line
+
+
 @pytest.mark.parametrize("kind", FOLDED)
 def test_weights_that_a_compilation_folded(tmp_path: Path, kind: str):
     """Whatever the compilation makes of it: what is set is what the source with these values gives."""
