@@ -222,12 +222,19 @@ def _name_of_bias(reader: Reader) -> str:
 
 def is_of_module(op: Operation, weight: str) -> bool:
     """Return whether the name of a node, such as `/a/norm_1/Mul`, is that of a call of the module that has a
-    weight, `a.norm.weight`: TorchScript's exporter numbers the calls of a module, `norm`, `norm_1`."""
-    path, module = (text.split(".") for text in (_path_of(op), weight.rpartition(".")[0]))
-    called = (
-        re.fullmatch(rf"{re.escape(own)}(_\d+)?", part) for part, own in zip(path, module, strict=False)
-    )
-    return module != [""] and len(path) == len(module) and all(called)
+    weight, `a.norm.weight`: TorchScript's exporter numbers the calls of a module, `norm`, `norm_1`. A list of
+    parameters, `a.gates.0`, belongs to the modules around it."""
+    if not name_of(op).startswith("/"):
+        return False
+    path, module = (_parts(text) for text in (_path_of(op), weight.rpartition(".")[0]))
+    pairs = zip(path, module, strict=False)
+    called = all(re.fullmatch(rf"{re.escape(own)}(_\d+)?", part) for part, own in pairs)
+    is_listed = weight.rpartition(".")[2] not in ("weight", "bias") and len(path) < len(module)
+    return called and (len(path) == len(module) or is_listed)
+
+
+def _parts(path: str) -> list[str]:
+    return path.split(".") if path else []
 
 
 def _path_of(op: Operation) -> str:

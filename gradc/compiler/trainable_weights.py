@@ -7,6 +7,7 @@ parameter.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -45,6 +46,11 @@ from gradc.compiler.weight_roles import (
     type_of,
 )
 from passes.autodiff.activity.active_values import is_float
+
+NORMS = ("BatchNormalization", "GroupNormalization", "InstanceNormalization", "LayerNormalization")
+
+_OF_NODE = re.compile(r"/.*Constant(_\d+)?_output_0")
+"""Names of constants that TorchScript's exporter writes for options, such as `affine=False`."""
 
 PART_OF = "gradc.part_of"
 """Attribute of a weight that was made for one reader of a shared one: the name of that one."""
@@ -131,7 +137,8 @@ def _refuse(
         return _Verdict(False, f"{readers[0].word} of {readers[0]}", is_doubtful)
     if is_of_buffer(name):
         return _Verdict(False, "has the name of a buffer")
-    if is_generated(name) and all(map(_is_neutral, readers)):
+    kinds = NORMS if _OF_NODE.fullmatch(name) else ("InstanceNormalization",)
+    if is_generated(name) and all(_is_neutral(reader, kinds) for reader in readers):
         return _Verdict(False, f"{readers[0].word} that changes nothing, of {readers[0]}")
     if is_generated(name) and all(map(_is_multiplied_by_weight, readers)):
         return _Verdict(False, f"multiplied by a weight in {readers[0]}", is_doubtful=True)
@@ -247,10 +254,10 @@ def _is_product_with_weight(op: Operation) -> bool:
     return any(index in roles and constant_of(value) is not None for index, value in enumerate(op.operands))
 
 
-def _is_neutral(reader: Reader) -> bool:
-    """Return whether a normalization scales by 1 or adds 0."""
+def _is_neutral(reader: Reader, kinds: Sequence[str]) -> bool:
+    """Return whether a normalization of some kinds scales by 1 or adds 0."""
     array = constant_of(reader.operand)
-    if array is None or type_of(reader.op) != "InstanceNormalization":
+    if array is None or type_of(reader.op) not in kinds:
         return False
     return bool((array == (1 if reader.word == SCALE else 0)).all())
 

@@ -417,3 +417,11 @@ def test_an_irregular_table_without_a_name_may_be_a_parameter(table: np.ndarray,
     source = model([node("Add", "x onnx::Add_7", "y", "n1")], {"onnx::Add_7": table}, table.shape)
     weight = weights_of(source)["onnx::Add_7"]
     assert (weight.is_trainable, weight.is_doubtful) == (False, is_doubtful)
+
+
+@pytest.mark.parametrize(("prefix", "trains"), [("/n/", False), ("n.", True)])
+def test_a_norm_without_parameters_has_constants_of_the_exporter(prefix: str, trains: bool):
+    scale, bias = (f"{prefix}{name}" for name in ("Constant_output_0", "Constant_1_output_0"))
+    arrays = {scale: np.ones(4, np.float32), bias: np.zeros(4, np.float32)}
+    source = model([node("LayerNormalization", f"x {scale} {bias}", "y", "n")], arrays)
+    assert trainable(source) == ({scale, bias} if trains else set())

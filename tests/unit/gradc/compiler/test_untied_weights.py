@@ -112,6 +112,13 @@ def test_calls_of_one_module_share_its_weight(second: str):
     assert untie_weights(load(called("/a/norm/Mul", second), for_gradients=()), uniform_only=True) == {}
 
 
+@pytest.mark.parametrize(("name", "shares"), [("a.gates.0", True), ("gate", True), ("a.norm.weight", False)])
+def test_a_parameter_of_the_modules_around_is_one(name: str, shares: bool):
+    nodes = [node("Mul", f"x {name}", "h", "/Mul"), node("Mul", f"h {name}", "y", "/Mul_1")]
+    module = load(model(nodes, {name: np.ones(4, np.float32)}), for_gradients=())
+    assert untie_weights(module, uniform_only=True) == ({} if shares else {name: [f"{name}.2"]})
+
+
 @pytest.mark.parametrize("second", ["/a/norm2/Mul", "/b/norm/Mul", "/norm_1/Mul", "n2", ""])
 def test_other_modules_have_separate_weights(second: str):
     module = load(called("/a/norm/Mul", second), for_gradients=())
