@@ -13,7 +13,6 @@ from dialects.support.diagnostics import suggest, usage
 from dialects.support.error_list import Errors
 from dialects.support.names import is_text
 from dialects.support.option_names import option
-from gradc.graph.rebatching import change_batch
 from gradc.graph.run_time_sizes import specialize
 from gradc.util import arguments
 
@@ -23,6 +22,8 @@ Shapes = Mapping[str, Sequence[int]]
 def resize_inputs(module: ModuleOp, rebatch: int | str | None, static_shapes: Shapes) -> ModuleOp:
     """Change the batch of a module, then the shapes of its inputs. Raises GradcError."""
     if rebatch is not None:
+        from gradc.graph.rebatching import change_batch  # loads what differentiates loops
+
         module = change_batch(module, rebatch)
     return with_static_shapes(module, static_shapes) if static_shapes else module
 
