@@ -175,7 +175,9 @@ def pad(call: Call) -> list[Shape]:
 
 def reduce(call: Call) -> list[Shape]:
     data, given = call.operand(0), call.optional(1)
-    keep = call.attribute("keepdims", 1)
+    keep, may_skip = call.attribute("keepdims", 1), call.attribute("noop_with_empty_axes", 0)
+    if given is None and not keep and not may_skip:
+        return [()]
     axes = list(range(data.rank))
     if given is not None:
         what = "the axes of a reduction"
@@ -188,7 +190,7 @@ def reduce(call: Call) -> list[Shape]:
         if known is None:
             return [(None,) * (data.rank - len(elements))]
         axes = axes_of(known, data.rank) or axes
-    if call.attribute("noop_with_empty_axes", 0) and (given is None or given.dims == ()):
+    if may_skip and (given is None or given.dims == ()):
         return [data.shape]
     if keep:
         return [tuple(1 if i in axes else dim for i, dim in enumerate(data.shape))]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dialects.onnx import traits
 from dialects.onnx.call import UNRANKED, Call
 from dialects.onnx.infer.arrays import elementwise, reduce, same_as_first
+from dialects.onnx.infer.unranked import rank_only
 from dialects.support.diagnostics import violation
 from dialects.support.shapes import Shape, UnknownRank, show
 
@@ -20,7 +21,7 @@ def infer(call: Call) -> list[Shape | None]:
     try:
         found: list[Shape | None] = [None] * call.results if rule is None else [*rule(call)]
     except UnknownRank:
-        return [None] * call.results
+        found = rank_only(call)
     except (ArithmeticError, LookupError) as error:  # ranks or sizes that the rule does not expect
         raise violation(f"operands of {call.name}", given=_shapes_text(call)) from error
     for made in found:
