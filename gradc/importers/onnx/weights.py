@@ -109,13 +109,14 @@ def _check_length(data: bytes, expected: int) -> None:
 
 def _from_fields(proto: TensorProto) -> DenseIntOrFPElementsAttr:
     """Return the attribute of a tensor with one field entry per element, or packed ones."""
-    if math.prod(proto.dims) and not any(field.name.endswith("_data") for field, _ in proto.ListFields()):
+    what, count = f"elements of a tensor of {list(proto.dims)}", math.prod(proto.dims)
+    entries = [len(value) for field, value in proto.ListFields() if field.name.endswith("_data")]
+    if count and not entries:
         hint = "the .proto of a compiled model leaves out weights beyond 1 kB, its .model has all"
-        expected = f"{math.prod(proto.dims):,}"
-        raise violation(
-            f"elements of a tensor of {list(proto.dims)}", given="none", expected=expected, hint=hint
-        )
+        raise violation(what, given="none", expected=f"{count:,}", hint=hint)
     try:
         return from_numpy(numpy_helper.to_array(proto))
     except (ValueError, TypeError, OverflowError) as error:
-        raise violation(f"elements of a tensor of {list(proto.dims)}: {error}") from None
+        if "reshape" in str(error):
+            raise violation(what, given=f"{sum(entries):,}", expected=f"{count:,}") from None
+        raise violation(f"{what}: {error}") from None

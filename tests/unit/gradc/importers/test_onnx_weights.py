@@ -267,3 +267,17 @@ def test_weights_beyond_one_file_are_external_data_and_a_remark(tmp_path: Path, 
     assert (ended.code, ended.out) == (4, "")
     ended = run_gradc("compile", tmp_path / "m.onnx", "--emit", "mlir", "--external-data")
     assert ended.code == 2
+
+
+@pytest.mark.parametrize(
+    ("dtype", "field"), [(TensorProto.INT32, "int32_data"), (TensorProto.FLOAT, "float_data")]
+)
+@pytest.mark.parametrize("count", [2, 5])
+def test_another_number_of_elements(dtype: int, field: str, count: int):
+    weight = TensorProto(name="w", data_type=dtype, dims=[3], **{field: [1] * count})
+    result = helper.make_tensor_value_info("y", TensorProto.FLOAT, [3])
+    node = helper.make_node("Cast", ["w"], ["y"], to=TensorProto.FLOAT)
+    graph = helper.make_graph([node], "g", [], [result], [weight])
+    expected = rf"elements of a tensor of \[3\]: given {count}, expected 3$"
+    with pytest.raises(GradcError, match=expected):
+        import_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]))
