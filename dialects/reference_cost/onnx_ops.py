@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+import numpy as np
+
 from dialects.onnx import traits
 from dialects.onnx.call import Call, axes_of
 from dialects.onnx.dims import ints
@@ -252,7 +254,7 @@ def _roi_align(call: Call, results: Results) -> Work:
     samples, given = call.attribute("sampling_ratio", 0), rois.value
     per_axis = [samples or 1] * 2
     if not samples and given is not None and given.size:
-        wide = abs(given.astype(float)) * call.attribute("spatial_scale", 1.0)
+        wide = abs(np.nan_to_num(given.astype(float))) * call.attribute("spatial_scale", 1.0)
         extents = (wide[:, 3] + wide[:, 1]).max(), (wide[:, 2] + wide[:, 0]).max()
         per_axis = [math.ceil(min(e, 2**40) / n) + 1 for e, n in zip(extents, sizes, strict=True)]
     points = size(_shape(call, 1)[:1]) * math.prod(sizes) * math.prod(per_axis)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,30 @@ def test_folding_ends_well(name: str):
         except Exception as error:
             error.add_note(f"{name}, operand {what}")
             raise
+
+
+NUMBERS = (0, -1, 1, 2, 5, 100, -100, 2**40)
+"""Values of integer attributes."""
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("name", sorted(KERNELS))
+def test_folding_ends_well_after_several_changes(name: str, seed: int):
+    """Up to three operands and an integer attribute are changed at once."""
+    case, rng = _case(name), np.random.default_rng(seed)
+    if case is None:
+        pytest.skip("no small case")
+    operands, node = list(operands_of(case)), onnx.NodeProto()
+    node.CopyFrom(case.model.graph.node[0])
+    for _ in range(int(rng.integers(4))):
+        choices = [made for _, made in changed(operands)]
+        operands = choices[int(rng.integers(len(choices)))] if choices else operands
+    numbers = [a for a in node.attribute if a.type == onnx.AttributeProto.INT and a.name != "to"]
+    if numbers:
+        numbers[int(rng.integers(len(numbers)))].i = NUMBERS[int(rng.integers(len(NUMBERS)))]
+    with suppress(GradcError):
+        op_of(node, [value(array, constant=True) for array in operands]).fold()
 
 
 def _model(body: str, result: str) -> onnx.ModelProto:

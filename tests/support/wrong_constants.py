@@ -31,6 +31,9 @@ CHANGES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "narrow": lambda array: array[..., :-1] if array.ndim else array,
     "flat": lambda array: array.reshape(-1),
     "raised": lambda array: array[None],
+    "no number": lambda array: np.full_like(array, np.nan) if array.dtype.kind == "f" else array,
+    "huge": lambda array: np.full_like(array, 2**40) if array.dtype == np.int64 else array,
+    "turned": lambda array: np.swapaxes(array, 0, -1) if array.ndim else array,
     "scalar": lambda array: array.reshape(-1)[:1].reshape(()) if array.size else array,
 }
 

@@ -85,6 +85,9 @@ def range_(call: Call) -> list[Shape]:
     start, limit, delta = map(_number, bounds)
     if delta == 0:
         raise violation("delta of Range", given=0, expected="not 0")
+    known = [bound for bound in (start, limit, delta) if isinstance(bound, int | float)]
+    if not all(map(math.isfinite, known)):
+        raise violation("inputs of Range", given=known, expected="finite numbers")
     if all(isinstance(bound, int | float) for bound in (start, limit, delta)):
         return [(max(math.ceil((limit - start) / delta), 0),)]
     if any(isinstance(bound, float) for bound in (start, limit)) or not isinstance(delta, int):

@@ -80,7 +80,10 @@ def scatter_elements(call: Call) -> list[Shape | None]:
 def one_hot(call: Call) -> list[Shape | None]:
     indices, depth = call.operand(0), call.operand(1)
     axis = axis_of(call.attribute("axis", -1), indices.rank + 1)
-    count = int(depth.value.reshape(-1)[0]) if depth.value is not None else None
+    given = None if depth.value is None else depth.value.reshape(-1)[0]
+    if given is not None and not np.isfinite(given):
+        raise violation("depth of OneHot", given=given, expected="a number of 0 or more")
+    count = None if given is None else int(given)
     if count is None and depth.dims:
         count = depth.dims[0]
     return [(*indices.shape[:axis], count, *indices.shape[axis:])]

@@ -117,6 +117,9 @@ def max_unpool(call: Call) -> list[Shape | None]:
 
 def roi_align(call: Call) -> list[Shape | None]:
     sizes = call.attribute("output_height", 1), call.attribute("output_width", 1)
+    rois = call.operand(1).shape
+    if len(rois) != 2 or not same_dim(rois[1], 4):
+        raise violation("rois of RoiAlign", given=show(rois), expected="[number, 4]")
     return [(call.operand(1).shape[0], call.operand(0).shape[1], *sizes)]
 
 
@@ -177,6 +180,9 @@ def _split_heads(shape: Shape, heads: int | None) -> Shape:
 def linear_attention(call: Call) -> list[Shape | None]:
     q, k, v = (call.operand(i).shape for i in range(3))
     heads, kv_heads = call.attribute("q_num_heads"), call.attribute("kv_num_heads")
+    if heads < 1 or kv_heads < 1:
+        given = f"{heads} and {kv_heads}"
+        raise violation("q_num_heads and kv_num_heads", given=given, expected="1 or more")
     keys, values = (floordiv(s[2], kv_heads) for s in (k, v))
     return [(*q[:2], multiply(heads, values)), (q[0], kv_heads, keys, values)]
 

@@ -292,8 +292,8 @@ MAX_DENOMINATOR = 2**10
 
 def _scale_dim(dim: Dim, scale: float) -> Dim:
     """Compute in f32 as onnxruntime does: 30 times 1.9 is 57, although float32(1.9) is less than 1.9."""
-    if scale <= 0:
-        raise violation("scales", given=scale, expected="more than 0")
+    if not 0 < scale < math.inf:
+        raise violation("scales", given=scale, expected="finite, more than 0")
     if isinstance(dim, int):
         return int(np.float32(dim) * np.float32(scale))
     ratio = Fraction(scale)
