@@ -15,6 +15,7 @@ from dialects.onnx import ops as onnx
 from dialects.onnx import traits
 from dialects.onnx.base import OnnxOp
 from dialects.onnx.values import constant_of
+from dialects.support.shapes import element_type_of
 from passes.autodiff.compositions import (
     Opaque,
     constant_axes,
@@ -140,7 +141,7 @@ class Logarithms:
         if not terms or any(is_subtracted for _, is_subtracted in terms):
             return None
         (one, _), (other, _) = terms
-        exponents = [self.opaque.exponent(one), self.opaque.exponent(other)]
+        exponents = [self._exponent(one), self._exponent(other)]
         if all(t is None or is_at_most_zero(t) for t in exponents):
             return None
         if exponents[0] is None:
@@ -155,8 +156,23 @@ class Logarithms:
         offset = math.log(number)
         return self.e(t).softplus() if not offset else (self.e(t) - offset).softplus() + offset
 
+    def _exponent(self, value: SSAValue) -> SSAValue | None:
+        """Return t for exp(t), and t log(c) for a power of a positive number c."""
+        op = self.opaque.maker(value)
+        if not isinstance(op, onnx.PowOp):
+            return self.opaque.exponent(value)
+        found = self.power(op, 0)
+        return None if found is None else found.value
+
+    def power(self, op: OnnxOp, left: int) -> Value | None:
+        base, exponent = op.operands
+        number = uniform_number(base, exponent)
+        if number is None or number <= 0 or element_type_of(base) != element_type_of(exponent):
+            return None
+        return self.e(exponent) * math.log(number)
+
     def log_of_sum(self, op: OnnxOp, left: int) -> Value | None:
-        t, axes = self.opaque.exponent(op.operands[0]), constant_axes(op)
+        t, axes = self._exponent(op.operands[0]), constant_axes(op)
         if t is None or axes is None or is_at_most_zero(t):
             return None
         keepdims = int(keeps_dims(op))
@@ -188,6 +204,7 @@ LOGARITHMS: Mapping[str, Callable[[Logarithms, OnnxOp, int], Value | None]] = Ma
         "Exp": Logarithms.exponential,
         "Mul": Logarithms.product,
         "Neg": Logarithms.sum,
+        "Pow": Logarithms.power,
         "Reciprocal": Logarithms.reciprocal,
         "ReduceSum": Logarithms.log_of_sum,
         "Sigmoid": Logarithms.sigmoid,

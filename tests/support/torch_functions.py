@@ -159,6 +159,7 @@ CASES: dict[str, Case] = {
         "dynamo",
         sinc=torch.sinc,
         logaddexp=lambda x: torch.logaddexp(x, zeros(x)),
+        logaddexp2=lambda x: torch.logaddexp2(x, zeros(x)),
         asinh=torch.asinh,
         smooth_l1=lambda x: F.smooth_l1_loss(x, zeros(x), reduction="none"),
         huber=lambda x: F.huber_loss(x, zeros(x), reduction="none", delta=2.0),
