@@ -16,13 +16,22 @@ ROUNDINGS = 2.0**-44
 """Rounding error of a float64 derivative that is a difference of numbers of size 1."""
 
 
+SUMS = ("Softmax", "LogSoftmax")
+"""Functions of all elements along an axis that saturate."""
+
+TERMS = 8
+"""Multiple of the largest tangent that bounds the terms of an element of their derivatives."""
+
+
 def saturation_error(op: Operation, tangent: Any, shape: tuple[int, ...]) -> np.ndarray | None:
     """Return the rounding error of the tangent of a saturated function, such as 1 - y y at y = 1; None for
     other ops. `tangent` is that of the operand, `shape` that of the result."""
-    if not isinstance(op, OnnxOp) or op.onnx_name() not in traits.FUNCTIONS:
+    if not isinstance(op, OnnxOp) or op.onnx_name() not in (*traits.FUNCTIONS, *SUMS):
         return None
     if tangent is None or isinstance(tangent, list) or np.shape(tangent) != shape:
         return None
+    if op.onnx_name() in SUMS:
+        return np.full(shape, ROUNDINGS * TERMS * np.abs(tangent).max(initial=0.0))
     return ROUNDINGS * np.abs(tangent)
 
 

@@ -230,3 +230,13 @@ def test_a_wrong_rule_in_a_saturated_loop_is_found():
 
     with pytest.raises(gradc.CheckError, match="Loop"):
         proof_of(iterated("u = Mul (a, s) t = Tanh (u)", 3.0), wrt=["a", "x"], rules={"Tanh": wrong})
+
+
+@pytest.mark.parametrize("last", ["", "Tanh", "Exp"])
+@pytest.mark.parametrize("factor", [1, 30, 60, 100, 1000])
+@pytest.mark.parametrize("op", ["Softmax", "LogSoftmax"])
+def test_a_saturated_softmax(op: str, factor: float, last: str):
+    """Its derivative is a rounding error of a difference of equal numbers."""
+    nodes = f"t = Mul (x, k) s = {op} (t) y = {last or 'Identity'} (s)"
+    found = proof_of(model(f"g (float[2, 3] x) => (float[2, 3] y) {{ {nodes} }}", k=np.float32(factor)))
+    assert found.whole
