@@ -173,6 +173,10 @@ BOUNDED |= {
     ("passes/lower_aten/rules/spectra.py", "_in_stages"): "factors of a size",
     ("passes/lower_aten/rules/spectra.py", "_by_dft"): "once, for the imaginary part",
 }
+BOUNDED |= {
+    ("gradc/graph/batch_probe.py", f"Probe.{name}"): "nested bodies"
+    for name in ("_walk", "_visit", "_visit_branches", "_visit_loop")
+}
 
 Functions = dict[str, set[str]]
 """The functions and methods of a file, each with those that it refers to."""
