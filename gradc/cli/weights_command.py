@@ -25,16 +25,16 @@ def extract_to(model: str, output: str) -> None:
     messages.show_remarks(*found.remarks)
     weights.write_weights(output, found.arrays, to_npz=to_npz)
     total = sum(array.nbytes for array in found.arrays.values())
-    messages.report_file(output, f"{_counted(len(found.arrays))}, {' '.join(size(total))}")
+    messages.report_file(output, f"{_count_text(len(found.arrays))}, {' '.join(size(total))}")
 
 
 def set_to(model: str, values: str | tuple[str, ...], output: str) -> None:
     arrays = read_files(values)
     weights.set_weights(model, arrays, output)
-    messages.report_file(output, f"{_counted(len(arrays))} set")
+    messages.report_file(output, f"{_count_text(len(arrays))} set")
 
 
-def _counted(count: int) -> str:
+def _count_text(count: int) -> str:
     return "1 weight" if count == 1 else f"{count:,} weights"
 
 

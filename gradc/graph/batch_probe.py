@@ -140,7 +140,7 @@ class Probe:
         for one in carried:
             yielded = end.operands[one.yielded]
             if batch_axes(yielded) and not batch_axes(one.argument):
-                axis = self._repeated_axis(op, op.operands[one.operand], yielded)
+                axis = self._axis_of_repeats(op, op.operands[one.operand], yielded)
                 raise NeedsBatch((self._index[op], one.operand), axis)
             if batch_axes(one.argument):
                 self._give_batch(op, end, one.yielded, one.argument)
@@ -168,13 +168,13 @@ class Probe:
     def _give_batch(self, op: Operation, end: Operation, index: int, like: SSAValue) -> None:
         """Repeat an operand of a Yield that has the former batch, so that it has that of another value."""
         if not batch_axes(end.operands[index]):
-            self._repeat(end, index, self._repeated_axis(op, end.operands[index], like))
+            self._repeat(end, index, self._axis_of_repeats(op, end.operands[index], like))
         own, other = shape_of(end.operands[index]), shape_of(like)
         same = len(own) == len(other) and all(own[axis] == other[axis] for axis in batch_axes(like))
         if not same or batch_axes(end.operands[index]) != batch_axes(like):
             raise self._reject(op, "a value of its body has the batch in another place than before")
 
-    def _repeated_axis(self, op: Operation, value: SSAValue, like: SSAValue) -> int:
+    def _axis_of_repeats(self, op: Operation, value: SSAValue, like: SSAValue) -> int:
         """Return the axis along which a value repeats one slice for each element of the batch."""
         axes, shape = batch_axes(like), self.old.get(value, ())
         is_static = all(isinstance(dim, int) for dim in shape) and len(shape) == len(shape_of(like))
@@ -261,7 +261,7 @@ class Probe:
 
     def _reshape_repairs(self, op: onnx.ReshapeOp) -> Iterator[Repair]:
         """Yield the entry of the shape to change; none if the shape already follows the data."""
-        axes, shape = batch_axes(op.operands[0]), _fixed_shape(op.operands[1])
+        axes, shape = batch_axes(op.operands[0]), _shape_without_batch(op.operands[1])
         if shape is None:
             return
         if len(axes) != 1:
@@ -344,7 +344,7 @@ def forget_results(op: Operation) -> None:
             set_type(result, tensor_type(element_type_of(result), unknown))
 
 
-def _fixed_shape(value: SSAValue) -> list[int] | None:
+def _shape_without_batch(value: SSAValue) -> list[int] | None:
     """Return the elements of a shape that does not depend on the batch, or None."""
     given, dims = ints_of(value), dims_of(value)
     if given is not None or dims is None:

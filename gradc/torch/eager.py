@@ -31,7 +31,7 @@ class Eager:
     def run_scaled(self, tensors: Sequence[Any]) -> dict[str, Any]:
         """Return the same with all numbers larger by two roundings of float64, so that results differ by what
         roundings make of them. Equal numbers stay equal."""
-        return self._run([_scaled(tensor) for tensor in tensors], _scaled)
+        return self._run([_nudge(tensor) for tensor in tensors], _nudge)
 
     def run_wide(self, tensors: Sequence[Any]) -> dict[str, Any] | None:
         """Return the same in float64, or None if the function cannot run in it."""
@@ -124,7 +124,7 @@ def _same(tensor: Any) -> Any:
     return tensor
 
 
-def _scaled(tensor: Any) -> Any:
+def _nudge(tensor: Any) -> Any:
     if not (tensor.is_floating_point() or tensor.is_complex()):
         return tensor
     return (tensor.detach() * (1 + 2.0**-51)).requires_grad_(tensor.requires_grad)

@@ -60,27 +60,27 @@ def _lost_arguments(
             yield _remark(check.text.format(several(names)), check.hint())
 
 
-def _given(call: Call) -> list[str]:
+def _positional_texts(call: Call) -> list[str]:
     """Return the positional arguments of a call without lists, as texts."""
     text = call.text.partition("(args = (")[2].partition("), kwargs = ")[0]
     return [one.strip(" ,") for one in text.split(", ")]
 
 
-def _detached(call: Call, program: ExportedProgram) -> str:
+def _find_detach(call: Call, program: ExportedProgram) -> str:
     """Return the name of a detached value that is computed from parameters or inputs."""
     source = next(iter(call.arguments), "")
     is_constant = source in program.buffers or source.startswith("lift_fresh_copy")
     return "" if is_constant or not source else call.result
 
 
-def _padded(call: Call, program: ExportedProgram) -> str:
-    given = _given(call)
+def _find_padding_row(call: Call, program: ExportedProgram) -> str:
+    given = _positional_texts(call)
     is_padded = len(given) > 2 and given[2].isdigit()
     return f"row {given[2]} of {_table(call, program)}" if is_padded else ""
 
 
-def _scaled(call: Call, program: ExportedProgram) -> str:
-    return _table(call, program) if _given(call)[3:4] == ["True"] else ""
+def _find_frequency_scaling(call: Call, program: ExportedProgram) -> str:
+    return _table(call, program) if _positional_texts(call)[3:4] == ["True"] else ""
 
 
 def _table(call: Call, program: ExportedProgram) -> str:
@@ -92,14 +92,14 @@ def _dropping(call: Call, _: ExportedProgram) -> str:
     return call.result if _DROPPING.search(call.text) else ""
 
 
-def _tracked(call: Call, program: ExportedProgram) -> str:
+def _find_statistics(call: Call, program: ExportedProgram) -> str:
     return call.result if any(name in program.buffers for name in call.arguments) else ""
 
 
 _CHECKS = (
     _Check(
         ("aten.detach",),
-        _detached,
+        _find_detach,
         "gradients flow through {}, which the exported module detaches",
         lambda: advice("stop_gradient", "with these names stops them"),
     ),
@@ -111,7 +111,7 @@ _CHECKS = (
     ),
     _Check(
         ("aten.instance_norm",),
-        _tracked,
+        _find_statistics,
         "the running statistics of the instance normalization {} are not updated",
         lambda: "the exported model normalizes as the file does",
     ),
@@ -120,13 +120,13 @@ _CHECKS = (
 _DETAILS = (
     _Check(
         ("aten.embedding",),
-        _padded,
+        _find_padding_row,
         "{} trains, which is the padding_idx of an embedding of the exported module",
         lambda: "torch keeps that row constant, except for weight decay",
     ),
     _Check(
         ("aten.embedding",),
-        _scaled,
+        _find_frequency_scaling,
         "the gradient of {} is not divided by the frequency of the indices",
         lambda: "the exported module has scale_grad_by_freq=True",
     ),

@@ -79,12 +79,12 @@ def _middle_number(f: Call, x: Value, axis: int) -> Value:
     """Return the lower of the middle elements of an axis that are numbers, keeping the axis; NaN of none."""
     is_nan = x.apply(onnx.IsNaNOp)
     count = is_nan.apply(onnx.NotOp).cast(i64).sum_axes([axis], keepdims=1)
-    found = _sorted_along(f, is_nan.where(f.e.scalar(math.inf, x), x), axis)
+    found = _sort_along(f, is_nan.where(f.e.scalar(math.inf, x), x), axis)
     position = ((count - 1).at_least(0)).apply(onnx.DivOp, 2)
     return (count > 0).where(found.apply(onnx.GatherElementsOp, position, axis=axis), math.nan)
 
 
-def _sorted_along(f: Call, x: Value, axis: int) -> Value:
+def _sort_along(f: Call, x: Value, axis: int) -> Value:
     count = f.vector([sizes(x)[axis]])
     return f.e(f.e.emit.all(onnx.TopKOp(x.value, count.value, axis=axis, largest=0, sorted=1))[0])
 

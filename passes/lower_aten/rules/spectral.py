@@ -59,13 +59,13 @@ def singular_values(f: Call, e: Builder) -> Sequence[Value | None]:
     reflections = triangularize(f, found.columns, count)
     signs = (diagonal_of(f, reflections.packed) < 0).where(e.scalar(-1, a), e.scalar(1, a))
     left = first_columns(f, Reflections(reflections.packed, reflections.scales), count, width)
-    left = left * _extended(f, signs, width)
+    left = left * _extend(f, signs, width)
     assert found.v is not None
     u, v = (found.v, left) if is_wide else (left, found.v)
     return [u, found.norms, v.swap_last_axes()]
 
 
-def _extended(f: Call, signs: Value, width: Form) -> Value:
+def _extend(f: Call, signs: Value, width: Form) -> Value:
     """Return signs (..., 1, width) that are 1 behind the given ones."""
     known = sizes(signs)[-1]
     row = signs.unsqueeze([signs.rank - 1])
@@ -157,10 +157,10 @@ def exponential(f: Call, e: Builder) -> Value:
         found = found @ powers[BLOCK]
         for index, power in enumerate(powers[:BLOCK]):
             found = found + power * (1 / factorial(start + index))
-    return _squared(f, expand_to(f, found, sizes(a)), count)
+    return _square_repeatedly(f, expand_to(f, found, sizes(a)), count)
 
 
-def _squared(f: Call, a: Value, count: Value) -> Value:
+def _square_repeatedly(f: Call, a: Value, count: Value) -> Value:
     """Return matrices squared as often as `count` (..., 1, 1) says."""
     kind = a.value.type
     block = Block(arg_types=[tensor_type(i64, ()), tensor_type(i1, ()), kind])
