@@ -12,6 +12,7 @@ from dialects.evaluate import evaluate
 from dialects.support import entry
 from dialects.support.constants import constant_value
 from gradc.terminal import progress
+from gradc.verification.widening import widen
 
 Arrays = tuple[np.ndarray, ...]
 
@@ -29,11 +30,9 @@ def term_magnitudes(module: ModuleOp, inputs: Sequence[np.ndarray]) -> Arrays:
 def _evaluate_with(
     module: ModuleOp, inputs: Sequence[np.ndarray], change: Callable[[np.ndarray], np.ndarray]
 ) -> Arrays:
-    """Evaluate a module with `change` applied to all float inputs and constants in float64.
-
-    The reference computes in float64 and rounds to the type of its operands.
-    """
+    """Evaluate a module with `change` applied to all float inputs and constants in float64."""
     opened, constants = _with_constants_as_inputs(module)
+    widen(opened)
     given = [a if a.dtype.kind in "iub" else change(a.astype(np.float64)) for a in (*inputs, *constants)]
     with np.errstate(all="ignore"):
         return evaluate(opened, given, progress.show)
