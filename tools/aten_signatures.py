@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from gradc.files.writing import write_atomically
+from gradc.importers.torch import recurrent as recurrent  # defines ops
+from gradc.importers.torch import torch_internals as internals
 from passes.lower_aten.table import KNOWN
 
 PATH = Path(__file__).parents[1] / "dialects" / "aten" / "signatures.py"
@@ -32,8 +32,8 @@ SIGNATURES: dict[str, str] = {
 def schema_of(name: str) -> str:
     """Return torch's schema of an op, such as `mm.default`."""
     packet, overload = name.split(".")
-    aten: Any = import_module("torch").ops.aten
-    return str(getattr(getattr(aten, packet), overload)._schema)
+    found = internals.overload(packet, overload)
+    return str(found._schema)
 
 
 def signature(schema: str) -> str:

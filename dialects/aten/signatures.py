@@ -344,6 +344,8 @@ SIGNATURES: dict[str, str] = {
     "put.default": "Tensor self, Tensor index, Tensor source, bool accumulate -> Tensor",
     "real.default": "Tensor self -> Tensor",
     "reciprocal.default": "Tensor self -> Tensor",
+    "recurrent.default": "Tensor input, Tensor[] states, Tensor[] weights, str kind, bool bidirectional -> Tensor, Tensor, Tensor",
+    "recurrent_backward.default": "Tensor? grad, Tensor? grad_hidden, Tensor? grad_cell, Tensor input, Tensor[] states, Tensor[] weights, str kind, bool bidirectional -> Tensor[]",
     "reflection_pad1d.default": "Tensor self, int[] padding -> Tensor",
     "reflection_pad1d_backward.default": "Tensor grad_output, Tensor self, int[] padding -> Tensor",
     "reflection_pad2d.default": "Tensor self, int[] padding -> Tensor",

@@ -16,11 +16,21 @@ def pull_back(result: Value, cotangent: Value, wanted: Sequence[int] = (0,)) -> 
     The op is a new one, such as `onnx.Gelu` of the input of `gelu_backward`. If the rule does not read its
     result, it is dead code, which simplify erases.
     """
-    op = result.value.owner
+    return pull_back_results([result], [cotangent], wanted)
+
+
+def pull_back_results(
+    results: Sequence[Value], cotangents: Sequence[Value | None], wanted: Sequence[int]
+) -> list[Value]:
+    """Return the gradients of operands of an op of several results; an unused one has the cotangent None."""
+    op, e = results[0].value.owner, results[0].e
     assert isinstance(op, OnnxOp)
-    primal = Primal.of(op, result.e)
+    primal = Primal.of(op, e)
     primal.wanted = wanted
-    found = onnx_rule(op)(primal, [cotangent], result.e)
+    primal.read = [index for index, cotangent in enumerate(cotangents) if cotangent is not None]
+    # the rule does not read the cotangents of unused results
+    given = [y if cotangent is None else cotangent for y, cotangent in zip(results, cotangents, strict=True)]
+    found = onnx_rule(op)(primal, given, e)
     return [_dense(found[index], primal.required(index)) for index in wanted]
 
 

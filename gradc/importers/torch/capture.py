@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from dialects.support.diagnostics import GradcError
 from gradc.importers.torch import refusals
 from gradc.importers.torch import torch_internals as internals
 from gradc.importers.torch.arguments import Arguments, read_arguments
 from gradc.importers.torch.assemble import assemble
 from gradc.importers.torch.caches import find_caches, forget
 from gradc.importers.torch.captured import CapturedGraph, Input, Output
+from gradc.importers.torch.recurrent import by_steps
 from gradc.importers.torch.results import output_leaves
 from gradc.importers.torch.second_call import check_second_call
 from gradc.importers.torch.shared_memory import check_shared
@@ -61,13 +63,28 @@ def capture(
 
         return _capture_unified(at, arguments, attempt)
 
-    with state.preserve():
+    def capture_checked() -> CapturedGraph:
         graph = _capture_in_attempts(read, arguments, capture_all)
         check_shared(arguments.tensors, set(graph.updates), state.location)
         if state.has_left_tensors:
             with forget(caches):
                 check_second_call(function, arguments, state)
         return graph
+
+    with state.preserve():
+        return _capture_layers(capture_checked)
+
+
+def _capture_layers(capture_all: Callable[[], CapturedGraph]) -> CapturedGraph:
+    """Return the graph with an op for each recurrent layer or, if that has no derivative, for each step."""
+    try:
+        return capture_all()
+    except refusals.StepsOnly as error:
+        with by_steps():
+            try:
+                return capture_all()
+            except GradcError:
+                raise error from None
 
 
 def _capture_in_attempts(

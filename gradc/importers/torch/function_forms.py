@@ -12,6 +12,7 @@ from gradc.importers.torch import branches, refusals
 from gradc.importers.torch.algebra_forms import distances_of_pairs, least_squares
 from gradc.importers.torch.batch_norm import cumulative_statistics
 from gradc.importers.torch.frames import frequencies, half_frequencies, istft, stft
+from gradc.importers.torch.recurrent import FUNCTIONS, recurrent
 from gradc.importers.torch.refused_calls import refused_calls
 from gradc.importers.torch.torch_internals import (
     FunctionMode,
@@ -278,6 +279,7 @@ HIGHER_ORDER: Mapping[Any, Callable[..., Any]] = {
 """Op of functions -> its form, whose functions have the forms of this file, too."""
 
 FORMS: Mapping[Any, Callable[..., Any]] = {
+    **{function: recurrent(kind) for kind, function in FUNCTIONS.items()},
     torch.cov: _covariance,
     torch.Tensor.cov: _covariance,
     torch.corrcoef: _correlation,

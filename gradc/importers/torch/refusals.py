@@ -193,6 +193,15 @@ def stale_tensor(location: str) -> GradcError:
     )
 
 
+class StepsOnly(UnsupportedError):
+    """The error of a recurrent layer that has no op, and can be captured only as ops of each step."""
+
+
+def only_by_steps(what: str, location: str) -> StepsOnly:
+    message = sentence(f"{what} can be captured only for a fixed number of steps", hint="fix the dim of time")
+    return StepsOnly(Diagnostic("error", message, position=position_from(location)))
+
+
 class CaptureFailure(UnsupportedError):
     """An exception that the function, or torch within it, raised."""
 

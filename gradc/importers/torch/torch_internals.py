@@ -11,6 +11,7 @@
 | `torch.set_anomaly_enabled`, as `detect_anomaly` reads it; `torch._weight_norm` | 2.8 to 2.14 |
 | `torch.nn.modules.batchnorm._BatchNorm.forward`, with `momentum=None` | 2.8, 2.14 |
 | `aten._ctc_loss.Tensor`, `_ctc_loss_backward.Tensor`, which `ctc_loss` calls for fake tensors | 2.8, 2.14 |
+| `torch.lstm`, `gru`, `rnn_tanh`, `rnn_relu`, which `nn.LSTM`, `nn.GRU` and `nn.RNN` call | 2.8, 2.14 |
 | `torch.compiler.is_dynamo_compiling`, as `torch._higher_order_ops` reads it | 2.14 |
 | `torch.ops.higher_order.cond`, `.scan`, `.while_loop` | 2.14 |
 | `torch._subclasses.fake_tensor.CONSTANT_NUMEL_LIMIT` | 2.8 |
@@ -78,8 +79,8 @@ def decompositions(kept: frozenset[str]) -> dict[Any, Callable[..., Any]]:
 
 
 def overload_name(op: Any) -> str:
-    """Return `mm.default` of `aten.mm.default`."""
-    return str(op).partition("aten.")[2] or str(op)
+    """Return `mm.default` of `aten.mm.default`, or of an op that gradc defines."""
+    return str(op).removeprefix("gradc.").removeprefix("aten.")
 
 
 def base_name(op: Any) -> str:
@@ -131,8 +132,9 @@ def _type_word(argument: Any) -> str:
 
 
 def overload(packet: str, name: str) -> Any:
-    """Return an overload of ATen, or None."""
-    return getattr(getattr(aten, packet), name, None)
+    """Return an overload of ATen, or of an op that gradc defines; None if there is none."""
+    found = getattr(aten, packet, None) or getattr(torch.ops.gradc, packet)
+    return getattr(found, name, None)
 
 
 def is_dropped(name: str, kind: str) -> bool:
