@@ -35,11 +35,19 @@ class OneForm(FunctionMode):
         if func is torch.cdist and len(args) < 4:
             kwargs["compute_mode"] = "donot_use_mm_for_euclid_dist"
         form = FORMS.get(func)
+        if func is torch.Tensor.backward:
+            with self:
+                return _backward(*args, **kwargs)
         if func in HIGHER_ORDER:
             with self:
                 return HIGHER_ORDER[func](*args, **kwargs)
         found = NotImplemented if form is None else form(*args, **kwargs)
         return func(*args, **kwargs) if found is NotImplemented else found
+
+
+def _backward(tensor: Any, gradient: Any = None, *others: Any, **named: Any) -> None:
+    """Run `Tensor.backward` by the function that keeps modes active for checkpointed functions."""
+    torch.autograd.backward(tensor, gradient, *others, **named)
 
 
 @contextmanager

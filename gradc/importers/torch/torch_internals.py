@@ -11,6 +11,7 @@
 | `torch.set_anomaly_enabled`, as `detect_anomaly` reads it; `torch._weight_norm` | 2.8 to 2.14 |
 | `torch.nn.modules.batchnorm._BatchNorm.forward`, with `momentum=None` | 2.8, 2.14 |
 | `aten._ctc_loss.Tensor`, `_ctc_loss_backward.Tensor`, which `ctc_loss` calls for fake tensors | 2.8, 2.14 |
+| `torch.autograd.has_torch_function`, as `torch.autograd.grad` and `backward` read it | 2.8, 2.14 |
 | `torch.lstm`, `gru`, `rnn_tanh`, `rnn_relu`, which `nn.LSTM`, `nn.GRU` and `nn.RNN` call | 2.8, 2.14 |
 | `torch.compiler.is_dynamo_compiling`, as `torch._higher_order_ops` reads it | 2.14 |
 | `torch.ops.higher_order.cond`, `.scan`, `.while_loop` | 2.14 |
@@ -264,6 +265,7 @@ def one_algorithm() -> Iterator[None]:
             stack.enter_context(_no_anomaly_checks())
             stack.enter_context(_values_of_literals())
             stack.enter_context(_ops_of_functions())
+            stack.enter_context(_modes_in_backward())
             yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast_path)
@@ -284,6 +286,17 @@ def _ops_of_functions() -> Iterator[None]:
         yield
     finally:
         torch.compiler.is_dynamo_compiling = before
+
+
+@contextmanager
+def _modes_in_backward() -> Iterator[None]:
+    """Keep function modes active within derivatives, which run checkpointed functions again."""
+    module = torch.autograd
+    before, module.has_torch_function = module.has_torch_function, lambda _: False
+    try:
+        yield
+    finally:
+        module.has_torch_function = before
 
 
 @contextmanager

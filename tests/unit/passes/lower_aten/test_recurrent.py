@@ -13,6 +13,7 @@ from gradc.torch.export_function import export  # noqa: E402
 
 nn = torch.nn
 
+
 LAYERS = {
     "lstm": nn.LSTM,
     "gru": nn.GRU,
@@ -207,6 +208,30 @@ def test_functional_transforms():
     wanted = torch.utils._pytree.tree_leaves(function(x, weights))
     for got, one in zip(compiled.run(feeds).values(), wanted, strict=True):
         torch.testing.assert_close(torch.from_numpy(got), one)
+
+
+def by_grad(loss, x):
+    return torch.autograd.grad(loss, x)[0]
+
+
+def by_backward(loss, x):
+    x.retain_grad()
+    loss.backward()
+    return x.grad
+
+
+@pytest.mark.parametrize("differentiate", [by_grad, by_backward])
+def test_layer_that_is_checkpointed(differentiate):
+    """The backward pass runs the layer again, as one op, too."""
+    layer = layer_of("gru")
+
+    def function(x):
+        x = x * 1.0
+        found = torch.utils.checkpoint.checkpoint(lambda x: layer(x)[0], x, use_reentrant=False)
+        return differentiate(found.sin().sum(), x)
+
+    compiled = export(function, (sample(TIME, BATCH, 2),), dynamic_shapes=({0: "T"},))
+    compare(compiled, function, (sample(11, BATCH, 2),))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
