@@ -23,14 +23,18 @@ from passes.decompositions.portable.ops import (
     empty_extreme,
     has_adaptive_samples,
     has_windows,
+    infinite_extreme,
     is_along_another_axis,
     is_crd,
     is_scaled,
     lacks_thresholds,
+    may_be_infinite,
     reads_mask,
     reduces_empty_axis,
+    repeats_variably,
     shifts_signed,
     takes_maxima,
+    tile_by_expand,
     with_thresholds,
     without_dropout,
 )
@@ -87,6 +91,8 @@ OTHER_DFT_AXIS = FormQuirk(_OTHER_AXIS, "", can_use_axis_1, dft_along_axis_1)
 DYNAMIC_DFT_AXIS = FormQuirk(f"{_OTHER_AXIS}, an inverse or of unknown rank", "", is_along_another_axis, dft)
 
 EMPTY_AXES = FormQuirk("empty axes", "", reduces_empty_axis, empty_extreme)
+INFINITE = FormQuirk("a result that is compared with an infinity", "", may_be_infinite, infinite_extreme)
+REPEATS = FormQuirk("repeats that are no constant", "", repeats_variably, tile_by_expand)
 WINDOWS = FormQuirk("a window, or is_causal after a past", "", has_windows)
 SIGNED_SHIFT = FormQuirk("signed integers", "", shifts_signed)
 SCALED_CELU = FormQuirk("alpha other than 1", "", is_scaled, celu)

@@ -47,7 +47,8 @@ WRONG_FORMS: FormQuirks = {
         (forms.RARE_RECURRENT.because(_SOME_IGNORED), forms.RARE_BATCH_FIRST.because(_SOME_IGNORED)),
     ),
     **dict.fromkeys(
-        (onnx.ReduceMaxOp, onnx.ReduceMinOp), (forms.EMPTY_AXES.because("OpenVINO gives a finite number"),)
+        (onnx.ReduceMaxOp, onnx.ReduceMinOp),
+        (forms.EMPTY_AXES.because("OpenVINO gives a finite number"), forms.INFINITE.because("OpenVINO gives a finite number")),
     ),
     onnx.AttentionOp: (forms.WINDOWS.because("OpenVINO masks other positions"),),
     onnx.AveragePoolOp: (
@@ -73,6 +74,7 @@ WRONG_FORMS: FormQuirks = {
         forms.MAXIMA.because("OpenVINO takes other samples"),
     ),
     onnx.SpaceToDepthOp: (forms.CRD.because("OpenVINO ignores it"),),
+    onnx.TileOp: (forms.REPEATS.because("OpenVINO gives no data if all axes are repeated"),),
     onnx.UniqueOp: (forms.UNSORTED.because("OpenVINO gives other elements"),),
 }
 """Forms with other results than ONNX's, which `portable` avoids too."""

@@ -23,7 +23,8 @@ WRONG_FORMS: FormQuirks = {
         ),
     ),
     **dict.fromkeys(
-        (onnx.ReduceMaxOp, onnx.ReduceMinOp), (forms.EMPTY_AXES.because("tract gives a finite number"),)
+        (onnx.ReduceMaxOp, onnx.ReduceMinOp),
+        (forms.EMPTY_AXES.because("tract gives a finite number"), forms.INFINITE.because("tract gives a finite number")),
     ),
     onnx.AttentionOp: (forms.WINDOWS.because("tract masks other positions"),),
     onnx.BitShiftOp: (forms.SIGNED_SHIFT.because("tract fills in other bits"),),

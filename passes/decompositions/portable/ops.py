@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
 
 from dialects.onnx import ops as onnx
 from dialects.onnx.base import OnnxOp
@@ -129,6 +130,50 @@ def empty_extreme(f: Primal, e: Builder) -> Results:
     attributes: dict[str, Any] = {**op.call().attributes}
     shape = emit(onnx.ShapeOp(emit(onnx.ReduceSumOp(op.data, op.axes, **attributes))))
     return [emit(onnx.ExpandOp(emit.constant(bound), shape))]
+
+
+def may_be_infinite(op: OnnxOp) -> bool:
+    """Return whether the result of a float ReduceMax or ReduceMin is compared with an infinity."""
+    assert isinstance(op, onnx.ReduceMaxOp | onnx.ReduceMinOp)
+    if name_of(element_type_of(op.data)) not in FLOATS:
+        return False
+    readers = [use.operation for use in op.results[0].uses]
+    others = [operand for reader in readers if isinstance(reader, onnx.EqualOp) for operand in reader.operands]
+    constants = [constant_of(operand) for operand in others]
+    return any(array is not None and np.isinf(array.astype(np.float64)).any() for array in constants)
+
+
+def infinite_extreme(f: Primal, e: Builder) -> Results:
+    """Select the infinity where all reduced elements are it: -inf for ReduceMax, inf for ReduceMin."""
+    op = f.op
+    assert isinstance(op, onnx.ReduceMaxOp | onnx.ReduceMinOp)
+    data = e(op.data)
+    bound = -np.inf if isinstance(op, onnx.ReduceMaxOp) else np.inf
+    attributes: dict[str, Any] = {**op.call().attributes}
+    axes = [] if op.axes is None else [e(op.axes)]
+    hits = data.equals(bound).cast(f32).apply(onnx.ReduceMinOp, *axes, **attributes)
+    return [(hits > 0).where(e.scalar(bound, data), data.apply(type(op), *axes, **attributes))]
+
+
+def repeats_variably(op: OnnxOp) -> bool:
+    """Return whether a Tile repeats four axes or more by numbers that are no constant."""
+    assert isinstance(op, onnx.TileOp)
+    return has_rank(op.input) and len(shape_of(op.input)) > 3 and constant_of(op.repeats) is None
+
+
+def tile_by_expand(f: Primal, e: Builder) -> Results:
+    """Insert an axis of size 1 before each axis, expand it, and merge each pair of axes."""
+    op, emit = f.op_as(onnx.TileOp), e.emit
+    sizes = emit(onnx.ShapeOp(op.input))
+    ones = emit.constant(np.ones(len(shape_of(op.input)), np.int64))
+
+    def interleave(first: SSAValue, second: SSAValue) -> SSAValue:
+        columns = [emit(onnx.UnsqueezeOp(each, emit.ints([1]))) for each in (first, second)]
+        return emit(onnx.ReshapeOp(emit(onnx.ConcatOp(columns, axis=1)), emit.ints([-1])))
+
+    apart = emit(onnx.ReshapeOp(op.input, interleave(ones, sizes)))
+    wide = emit(onnx.ExpandOp(apart, interleave(op.repeats, sizes)))
+    return [emit(onnx.ReshapeOp(wide, emit(onnx.MulOp(sizes, op.repeats)), allowzero=1))]
 
 
 def is_scaled(op: OnnxOp) -> bool:
