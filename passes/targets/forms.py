@@ -92,7 +92,8 @@ DYNAMIC_DFT_AXIS = FormQuirk(f"{_OTHER_AXIS}, an inverse or of unknown rank", ""
 
 EMPTY_AXES = FormQuirk("empty axes", "", reduces_empty_axis, empty_extreme)
 INFINITE = FormQuirk("a result that is compared with an infinity", "", may_be_infinite, infinite_extreme)
-REPEATS = FormQuirk("repeats that are no constant", "", repeats_variably, tile_by_expand)
+_REPEATS = "repeats that are no constant"
+REPEATS = FormQuirk(_REPEATS, "", repeats_variably, tile_by_expand)
 WINDOWS = FormQuirk("a window, or is_causal after a past", "", has_windows)
 SIGNED_SHIFT = FormQuirk("signed integers", "", shifts_signed)
 SCALED_CELU = FormQuirk("alpha other than 1", "", is_scaled, celu)
@@ -167,6 +168,7 @@ REDUCTIONS = (
 
 UNSORTED = FormQuirk("sorted 0, whose inverse_indices nothing reads", "", _loses_inverse)
 VARIABLE_AXES = FormQuirk("axes that are no constant", "", _has_variable_axes)
+VARIABLE_REPEATS = FormQuirk(_REPEATS, "", _has_variable_axes)
 TRAINING = FormQuirk("training_mode", "", _is_training)
 VOLUMES = FormQuirk("volumes", "", _is_volumetric)
 NO_IMAGE = FormQuirk("other than two spatial axes", "", _is_no_image)

@@ -48,7 +48,10 @@ WRONG_FORMS: FormQuirks = {
     ),
     **dict.fromkeys(
         (onnx.ReduceMaxOp, onnx.ReduceMinOp),
-        (forms.EMPTY_AXES.because("OpenVINO gives a finite number"), forms.INFINITE.because("OpenVINO gives a finite number")),
+        (
+            forms.EMPTY_AXES.because("OpenVINO gives a finite number"),
+            forms.INFINITE.because("OpenVINO gives a finite number"),
+        ),
     ),
     onnx.AttentionOp: (forms.WINDOWS.because("OpenVINO masks other positions"),),
     onnx.AveragePoolOp: (

@@ -24,7 +24,10 @@ WRONG_FORMS: FormQuirks = {
     ),
     **dict.fromkeys(
         (onnx.ReduceMaxOp, onnx.ReduceMinOp),
-        (forms.EMPTY_AXES.because("tract gives a finite number"), forms.INFINITE.because("tract gives a finite number")),
+        (
+            forms.EMPTY_AXES.because("tract gives a finite number"),
+            forms.INFINITE.because("tract gives a finite number"),
+        ),
     ),
     onnx.AttentionOp: (forms.WINDOWS.because("tract masks other positions"),),
     onnx.BitShiftOp: (forms.SIGNED_SHIFT.because("tract fills in other bits"),),
@@ -43,6 +46,7 @@ REJECTED_FORMS: FormQuirks = {
     **dict.fromkeys(forms.REDUCTIONS, (forms.VARIABLE_AXES.because(_REJECTED),)),
     onnx.AttentionOp: (forms.RARE_ATTENTION.because(_REJECTED),),
     onnx.ResizeOp: (forms.RARE_RESIZE.because(_REJECTED), forms.DYNAMIC_RARE_RESIZE.because(_REJECTED)),
+    onnx.TileOp: (forms.VARIABLE_REPEATS.because(_REJECTED),),
 }
 """Forms that do not load."""
 

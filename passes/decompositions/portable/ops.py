@@ -138,7 +138,9 @@ def may_be_infinite(op: OnnxOp) -> bool:
     if name_of(element_type_of(op.data)) not in FLOATS:
         return False
     readers = [use.operation for use in op.results[0].uses]
-    others = [operand for reader in readers if isinstance(reader, onnx.EqualOp) for operand in reader.operands]
+    others = [
+        operand for reader in readers if isinstance(reader, onnx.EqualOp) for operand in reader.operands
+    ]
     constants = [constant_of(operand) for operand in others]
     return any(array is not None and np.isinf(array.astype(np.float64)).any() for array in constants)
 

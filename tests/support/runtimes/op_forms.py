@@ -141,6 +141,11 @@ def _others() -> Iterator[OpForm]:
     data = {"x": _drawn(1, 2, 5, 6), **regions}
     yield _form("roi-align-max", "RoiAlign", data, {}, mode="max", sampling_ratio=2, **sizes)
     yield _form("celu", "Celu", {"x": _drawn(3, 4)}, {}, alpha=2.0)
+    repeated = {"x": _drawn(2, 3, 4, 5), "r": np.array([2, 2, 3, 2])}
+    yield _form("tile-repeats", "Tile", repeated, {})
+    heads = {name: _drawn(1, 2, 3, 4) + shift for name, shift in (("q", 0), ("k", 1), ("v", 2))}
+    hidden = {"m": np.array([[False, True, True], [True, False, True], [True, True, True]])}
+    yield _form("attention-no-keys", "Attention", heads, hidden, is_causal=1, left_window_size=1, opset=25)
     pads = {"p": np.array([-1, 2, 0, -2])}
     yield _form("pad-negative", "Pad", {"x": _drawn(4, 5)}, pads)
     yield _form(
@@ -160,6 +165,6 @@ FORMS: tuple[OpForm, ...] = (*_windows(), *_recurrent(), *_resizes(), *_spectra(
 
 NOT_RUN: Mapping[str, Mapping[str, str]] = {
     "onnxruntime-web": {"space-to-depth": "IR version"},
-    "tract": {"LpPool-*": "LpPool"},
+    "tract": {"LpPool-*": "LpPool", "tile-repeats": "shape input is variable"},
 }
 """Runtime -> glob of forms that it does not run at all -> what it says."""
