@@ -17,8 +17,9 @@ SECONDS = 60
 class Isolated:
     """Runs what another runner does; raises RuntimeError where its process ends, or takes too long."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: Runner, seconds: float = SECONDS) -> None:
         self.runner = runner
+        self.seconds = seconds
         self.name = runner.name
         self._process: Any = None
         self._pipe: Connection | None = None
@@ -31,9 +32,9 @@ class Isolated:
         pipe = self._pipe or self._start()
         pipe.send((model.SerializeToString(), list(feeds)))
         try:
-            if not pipe.poll(SECONDS):
+            if not pipe.poll(self.seconds):
                 self.stop()
-                raise RuntimeError(f"{self.name} runs for more than {SECONDS} s")
+                raise RuntimeError(f"{self.name} runs for more than {self.seconds} s")
             outputs, error = pipe.recv()
         except (EOFError, ConnectionError):
             self.stop()
