@@ -173,7 +173,7 @@ def tile_by_expand(f: Primal, e: Builder) -> Results:
         columns = [emit(onnx.UnsqueezeOp(each, emit.ints([1]))) for each in (first, second)]
         return emit(onnx.ReshapeOp(emit(onnx.ConcatOp(columns, axis=1)), emit.ints([-1])))
 
-    apart = emit(onnx.ReshapeOp(op.input, interleave(ones, sizes)))
+    apart = emit(onnx.ReshapeOp(op.input, interleave(ones, sizes), allowzero=1))
     wide = emit(onnx.ExpandOp(apart, interleave(op.repeats, sizes)))
     return [emit(onnx.ReshapeOp(wide, emit(onnx.MulOp(sizes, op.repeats)), allowzero=1))]
 
