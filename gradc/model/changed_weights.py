@@ -23,7 +23,7 @@ NOT_WEIGHTS = ("s32", "s64", "boolean", "string")
 def find_changed_weights(source: ModuleOp, module: ModuleOp, parts: ModelParts) -> list[str]:
     """Return the names of weights of `source` that are changed in its compiled `module`.
 
-    A weight is unchanged if it is an input, or if an initializer of its name has its elements and
+    A weight is unchanged if it is an input, or if a constant of its name has its elements and
     * no node lowered from one of its readers reads a constant that may be derived from it: one that is not in
       the source and does not consist of zeros and ones, as the lowerings' selection matrices do;
     * its readers are those of the source, or no equal weight was merged into it; and
@@ -52,7 +52,7 @@ def find_changed_weights(source: ModuleOp, module: ModuleOp, parts: ModelParts) 
 
     def is_changed(name: str, op: ConstantOp) -> bool:
         readers = _readers(op, folded)
-        if stored.get(name) != contents[name] or not readers.isdisjoint(mixing):
+        if name not in kept or stored.get(name) != contents[name] or not readers.isdisjoint(mixing):
             return True
         found = _readers_of([kept[name]])
         if contents[name] in merged and not found <= readers:

@@ -10,6 +10,8 @@ import onnx
 import pytest
 from support.cli import run_gradc
 
+import gradc
+
 TEXT = """<ir_version: 8, opset_import: ["": 17]>
 g (float[N, 3, 8, 8] x) => (float[N, 4, 6, 6] y, float[N, 4, 6, 6] z)
 <float[4, 3, 3, 3] w>
@@ -79,3 +81,13 @@ def test_straight_through_is_of_a_gradient(model: Path):
     found = run_gradc("verify", model, "--straight-through")
     assert found.code == 2
     assert "--straight-through needs --wrt or --of" in found.err
+
+
+def test_constants_that_the_first_gradient_named():
+    """The second gradient may give such a name to another constant of its own."""
+    text = """<ir_version: 8, opset_import: ["": 18]> g (float[N, 4] x) => (float[N, 2] y)
+    <float[4, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}, float[3, 2] v = {1, -2, 3, -1, 2, 4}>
+    { p = MatMul (x, w) h = Tanh (p) y = MatMul (h, v) }"""
+    first = gradc.vjp(onnx.parser.parse_model(text), wrt="x")
+    second = gradc.vjp(first.model, wrt="x", of="grad_x", allow_unused=True)
+    assert second.proof.status == "proved"
