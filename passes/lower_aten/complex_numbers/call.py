@@ -128,6 +128,12 @@ def by_parts(rule: Rule) -> ComplexRule:
     return complex_rule
 
 
+def real_part(rule: Rule) -> ComplexRule:
+    """Return the rule of an op whose results are real, whatever its operands are, by its rule of real
+    tensors."""
+    return lambda f, e: Pair(cast(Value, rule(_PartCall(f, is_imaginary=False), e)), None)
+
+
 def _has_imaginary_part(f: ComplexCall) -> bool:
     return any(
         (isinstance(one, Pair) and one.im is not None) or (isinstance(one, complex) and one.imag != 0)

@@ -12,7 +12,7 @@ from dialects.aten.ops import AtenOp
 from dialects.shapes.forms import Form
 from passes.builder.values import Builder, Value
 from passes.lower_aten.call import Call, Rule
-from passes.lower_aten.complex_numbers.call import ComplexCall, ComplexRule, by_parts, call_with
+from passes.lower_aten.complex_numbers.call import ComplexCall, ComplexRule, by_parts, call_with, real_part
 from passes.lower_aten.complex_numbers.formulas import FORMULAS
 from passes.lower_aten.complex_numbers.pair import Pair
 from passes.lower_aten.rules import (
@@ -63,6 +63,7 @@ COMPLEX_RULES: Mapping[str, ComplexRule] = MappingProxyType(
         **_rules_of(slices.RULES),
         **_rules_of(pad.RULES),
         **_rules_of(creation.RULES, _CREATIONS),
+        **{name: real_part(creation.RULES[name]) for name in creation.ONES},
         **_rules_of(index.RULES, _INDEXED),
         **_rules_of(reduce.RULES, _REDUCTIONS),
         **_rules_of(compare.RULES, _CHOICES),

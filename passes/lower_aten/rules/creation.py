@@ -121,13 +121,14 @@ _EMPTIES = (
     "_efficientzerotensor.default",
 )
 _ZEROS = ("zeros.default", "zeros_like.default", "new_zeros.default", "zero.default")
+ONES = ("ones.default", "ones_like.default", "new_ones.default")
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
         **dict.fromkeys(("full.default", "full_like.default", "new_full.default"), full),
         **dict.fromkeys(("fill.Scalar", "fill.Tensor"), fill),
         **dict.fromkeys((*_EMPTIES, *_ZEROS), fill_rule(0)),
-        **dict.fromkeys(("ones.default", "ones_like.default", "new_ones.default"), fill_rule(1)),
+        **dict.fromkeys(ONES, fill_rule(1)),
         "scalar_tensor.default": scalar_tensor,
         **dict.fromkeys(("arange.default", "arange.start", "arange.start_step"), arange),
         "linspace.default": linspace,

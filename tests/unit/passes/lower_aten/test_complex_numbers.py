@@ -174,3 +174,8 @@ def test_a_spectral_layer_with_complex_weights_and_its_gradients(weights):
 def test_one_part_is_taken_without_the_other():
     compiled = export(lambda x: torch.fft.rfft(x).imag, (torch.randn(3, 8),))
     assert [node.op_type for node in compiled.model.graph.node] == ["MatMul"]
+
+
+def test_ones_like_a_complex_tensor_are_real():
+    check("new_ones.default", draw(5, 4), [5, 1])
+    check("ones_like.default", draw(5, 4))
