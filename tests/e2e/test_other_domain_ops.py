@@ -490,3 +490,12 @@ def test_a_domain_that_onnxruntime_knows_needs_no_import():
     assert [one.domain for one in gradc.compile(source).model.opset_import] == ["", "com.microsoft"]
     got = gradc.grad(source, reduce="sum", check=True).run({"x": np.zeros((1, 2), np.float32)})["grad_x"]
     assert got.tolist() == [[0.5, 0.5]]
+
+
+def test_a_node_without_results_behind_an_unknown_domain():
+    text = """<ir_version: 8, opset_import: ["": 9, "com.example": 1]>
+    g (float[2,3] x) => (float[2,3] y) { h = com.example.Own (x) y = Relu (x) z = Softmax (h) }"""
+    model = onnx.parser.parse_model(text)
+    del model.graph.node[2].output[:]
+    with pytest.raises(gradc.GradcError, match=r"Softmax|Own"):
+        gradc.compile(model)

@@ -34,9 +34,9 @@ def raise_nodes(module: ModuleOp, opset: int) -> None:
 
 
 def raise_node(op: NodeOp, opset: int, place: LocationAttr) -> Raised | None:
-    """Return a standard node in its form at an opset, None for one that has that form or whose upgrade needs
-    types. A form without the last results has fewer values than the node."""
-    if not op.is_standard or op.regions or is_of_opset(op, opset):
+    """Return a standard node in its form at an opset, None for one that has that form, that has no results
+    or whose upgrade needs types. A form without the last results has fewer values than the node."""
+    if not op.is_standard or op.regions or not op.results or is_of_opset(op, opset):
         return None
     assert op.version is not None
     block = Block()
