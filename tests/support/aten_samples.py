@@ -205,6 +205,22 @@ def magnitudes_of(op: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> li
     return [None if each is None else array_of(each).astype(np.float64) for each in sums]
 
 
+def _size(result: Any) -> np.ndarray | None:
+    """Return the absolute values of a complex result, to which the errors of both parts are relative."""
+    if result is None or not result.is_complex():
+        return None
+    return array_of(result.abs()).astype(np.float64)
+
+
+def _size_and_condition(result: Any) -> np.ndarray | None:
+    """Return the absolute values of a complex power times 1 + |log|, the condition of exp(log)."""
+    size = _size(result)
+    if size is None:
+        return None
+    logarithms = array_of(result.to(torch.complex128).log().abs().nan_to_num(0, 0, 0))
+    return size * (1 + logarithms)
+
+
 def difference(
     actual: np.ndarray,
     expected: Any,
@@ -223,7 +239,7 @@ def difference(
         return f"{actual[wrong][:3]}, expected {array[wrong][:3]}" if wrong.any() else ""
     bound = TOLERANCES[dtype] if tolerance is None else tolerance
     a, b = actual.astype(np.float64), array.astype(np.float64)
-    scale = np.abs(b) if magnitude is None else magnitude
+    scale = np.abs(b) if magnitude is None else np.where(np.isfinite(magnitude), magnitude, np.abs(b))
     with np.errstate(all="ignore"):
         close = (a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= bound * (scale + 1))
     return "" if close.all() else f"{a[~close][:3]}, expected {b[~close][:3]} ({(~close).sum()} of {a.size})"
@@ -253,7 +269,9 @@ def check(op: str, *args: Any, tolerance: float | None = None, **kwargs: Any) ->
     arguments = bind(op, args, kwargs)
     one = OneOp(op, arguments, [_result_of(each) for each in expected])
     compiled = one.compile()
-    magnitudes = magnitudes_of(op, args, kwargs) if op in SUMS else [None] * len(expected)
+    magnitudes = magnitudes_of(op, args, kwargs) if op in SUMS else [*map(_size, expected)]
+    if op.startswith("pow."):
+        magnitudes = [*map(_size_and_condition, expected)]
     wanted = [pair for pair in zip(expected, magnitudes, strict=True) if pair[0] is not None]
     actual = run(compiled, one.operands)
     if op in SIGNLESS and not any(each.is_complex() for each in expected):
