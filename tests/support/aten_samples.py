@@ -191,6 +191,10 @@ SUMS = (
 )
 """Ops of sums of products, which cancel: errors are relative to the sums of the products' magnitudes."""
 
+BY_SIZE = ("mul.Tensor", "pow.Scalar", "pow.Tensor_Scalar", "pow.Tensor_Tensor")
+"""Ops whose complex results have parts that cancel: their errors, torch's too, are relative to the absolute
+value."""
+
 
 def _magnitude(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
@@ -206,19 +210,9 @@ def magnitudes_of(op: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> li
 
 
 def _size(result: Any) -> np.ndarray | None:
-    """Return the absolute values of a complex result, to which the errors of both parts are relative."""
-    if result is None or not result.is_complex():
-        return None
-    return array_of(result.abs()).astype(np.float64)
-
-
-def _size_and_condition(result: Any) -> np.ndarray | None:
-    """Return the absolute values of a complex power times 1 + |log|, the condition of exp(log)."""
-    size = _size(result)
-    if size is None:
-        return None
-    logarithms = array_of(result.to(torch.complex128).log().abs().nan_to_num(0, 0, 0))
-    return size * (1 + logarithms)
+    """Return the absolute values of a complex result."""
+    complex_result = result is not None and result.is_complex()
+    return array_of(result.abs()).astype(np.float64) if complex_result else None
 
 
 def difference(
@@ -269,9 +263,8 @@ def check(op: str, *args: Any, tolerance: float | None = None, **kwargs: Any) ->
     arguments = bind(op, args, kwargs)
     one = OneOp(op, arguments, [_result_of(each) for each in expected])
     compiled = one.compile()
-    magnitudes = magnitudes_of(op, args, kwargs) if op in SUMS else [*map(_size, expected)]
-    if op.startswith("pow."):
-        magnitudes = [*map(_size_and_condition, expected)]
+    sizes = [_size(one) if op in BY_SIZE else None for one in expected]
+    magnitudes = magnitudes_of(op, args, kwargs) if op in SUMS else sizes
     wanted = [pair for pair in zip(expected, magnitudes, strict=True) if pair[0] is not None]
     actual = run(compiled, one.operands)
     if op in SIGNLESS and not any(each.is_complex() for each in expected):
